@@ -12,7 +12,6 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.sweeps import one_value_needed
-from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.helm.command import released_values
 from asap.experiments.helm.reader import read_helm
 from asap.experiments.helm.release import is_helm_values
@@ -24,7 +23,7 @@ from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
-from asap.experiments.launch.task_file import task_hardware, task_script
+from asap.experiments.launch.task_file import task_devices, task_script
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
@@ -39,7 +38,8 @@ _BASE = Path("base.yml")
 _IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
-    " Primus, ms-swift, verl and config.json"
+    " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo, SageMaker HyperPod's"
+    " recipes and config.json"
 )
 
 
@@ -124,12 +124,12 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
     script = task_script(document.values)
     if script is None:
         return None
-    name = task_hardware(document.values)
-    if name is not None and experiment.hardware.name is None and find_chip(name.partition("-")[0]) is not None:
-        hardware, notes = refer_to_hardware(name)
+    chip, devices = task_devices(document.values)
+    known = chip if chip and find_chip(chip) is not None else None
+    found = with_devices(devices or 0, known, experiment, str(document.path))
+    if found is not experiment:
         sources = experiment.provenance | {"hardware": f"{document.path.name}: resources"}
-        notes = (*experiment.notes, *notes)
-        experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources, "notes": notes})
+        experiment = found.model_copy(update={"provenance": sources})
     return _read_commands(script, document.path, overrides, experiment)
 
 

@@ -20,7 +20,7 @@ from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.hydra_defaults import with_defaults
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.sweeps import one_value_needed
-from asap.experiments.fsdp import llm_recipes, verl
+from asap.experiments.fsdp import programs as fsdp
 from asap.experiments.launch.python.commands import started_script
 from asap.experiments.launch.python.defaults import notes_on
 from asap.experiments.megatron import arguments as megatron
@@ -43,7 +43,7 @@ from asap.experiments.megatron.reader import read_megatron, read_megatron_script
 from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
-from asap.experiments.processes import with_devices
+from asap.experiments.processes import with_devices, with_gpu_of_directives
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
@@ -71,8 +71,7 @@ class _ReadScript(Protocol):
 
 _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
     (swift.is_swift_script, swift.read_swift_script, swift.is_setting),
-    (verl.is_verl_script, verl.read_verl_script, verl.is_setting),
-    (llm_recipes.is_recipes_script, llm_recipes.read_recipes_script, llm_recipes.is_setting),
+    *fsdp.SCRIPTS,
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
     (yaml_file.is_yaml_script, yaml_file.read_yaml_script, megatron.is_argument),
@@ -132,7 +131,7 @@ def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experime
     """A script, or the one beside it that it hands over to."""
     text = script_text(path)
     if (found := read_script(text, path, overrides, experiment)) is not None:
-        return found
+        return with_gpu_of_directives(text, path, found)
     called = with_called(text, path.parent, lambda script: any(is_of_stack(script) for is_of_stack, _, _ in _SCRIPTS))
     try:
         found = read_script(called[0], path, overrides, experiment) if called else None
@@ -221,8 +220,9 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return read, swift_arguments.is_setting_of(values)
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
-    if verl.is_verl_file(values):
-        return partial(verl.read_verl_file, values, path), verl.is_setting
+    for is_file, read_file, is_setting in fsdp.FILES:
+        if is_file(values):
+            return partial(read_file, values, path), is_setting
     refuse_mapping(values, path)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from asap.core.numbers import digits
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment
-from asap.experiments.shell import Command, options, words
+from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.shell import Command, gpu_of_directives, options, words
+from asap.hardware import find_chip
 
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
@@ -59,6 +62,18 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
         note = f"the command starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
         return experiment.model_copy(update={"notes": (*experiment.notes, note)})
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
+
+
+def with_gpu_of_directives(text: str, path: Path, experiment: Experiment) -> Experiment:
+    """``experiment`` with the kind of GPU that a script asks its scheduler for, where of the hardware its processes
+    alone are said."""
+    kind, devices = gpu_of_directives(text), experiment.hardware.devices
+    if kind is None or devices is None or experiment.hardware.name or find_chip(kind) is None:
+        return experiment
+    hardware, notes = refer_to_hardware(f"{kind}-{devices}", devices=devices)
+    sources = experiment.provenance | {"hardware": f"{path.name}: gres"}
+    update = {"hardware": hardware, "provenance": sources, "notes": (*experiment.notes, *notes)}
+    return experiment.model_copy(update=update)
 
 
 def _of_environment(command: Command, unsaid: int | None) -> int | None:

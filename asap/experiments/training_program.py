@@ -22,7 +22,7 @@ METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
 _OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
 _OF_REWARDS = re.compile(
-    r"(?:^|_)(?:ppo|grpo|dpo|kto|orpo|rloo|simpo|rewards?|rollouts?|critic|kl_(?:coef|ctl|ctrl|loss)|"
+    r"(?:^|_)(?:ppo|grpo|dpo|kto|orpo|rloo|simpo|asft|rewards?|rollouts?|critic|kl_(?:coef|ctl|ctrl|loss)|"
     r"(?:value|ref|reference)_model)(?:_|$)"
 )
 """In names of arguments that compare answers, or score them."""
@@ -42,6 +42,10 @@ _OF_IMAGES = frozenset(
     )
 )
 """Of a language model with an encoder of images (LLaVA, ``train.py``)."""
+_OF_EMBEDDINGS = frozenset(("negatives_cross_device", "train_group_size", "query_max_len", "passage_max_len"))
+"""Of training on pairs of texts (FlagOpen/FlagEmbedding, ``arguments.py``; ContextualAI/gritlm, whose ``mode`` may
+leave it out)."""
+_MODE, _OF_TOKENS = "mode", "generative"
 _OTHER_FRAMEWORKS = re.compile(
     r"(?:^|[_\W])(?:flax|jax|tf|tensorflow|keras|paddle|mindspore|mlx|xla)(?![a-z])", re.IGNORECASE
 )
@@ -97,6 +101,9 @@ def check_method(arguments: Mapping[str, Any], path: Path) -> None:
     if others := sorted(_OF_OTHER_MODELS & set(arguments)):
         reason = f"{others[0]} is an argument of training an encoder, which is not modelled"
         raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
+    if (pairs := sorted(_OF_EMBEDDINGS & set(arguments))) and arguments.get(_MODE) != _OF_TOKENS:
+        reason = f"{pairs[0]} is an argument of training embeddings on pairs of texts, which is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")
     found = sorted(_OF_OTHER_METHODS & set(arguments))
     found += [key for key in arguments if _OF_REWARDS.search(key) and str(arguments[key]).casefold() not in _OFF]
     found += [key for key in METHODS if OTHER_METHODS.search(str(arguments.get(key, "")))]

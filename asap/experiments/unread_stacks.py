@@ -94,7 +94,11 @@ _MAPPINGS = (
     Unread(
         "recipe of SageMaker HyperPod",
         _INSTEAD,
-        lambda v: "use_smp_model" in v or _has(v, "model", {"shard_degree", "hf_model_name_or_path"}),
+        lambda v: (
+            "use_smp_model" in v
+            or _has(v, "model", {"shard_degree", "hf_model_name_or_path"})
+            or ("training_config" in v and bool({"instance_types", "display_name"} & v.keys()))
+        ),
     ),
     Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
@@ -115,6 +119,9 @@ Named = tuple[re.Pattern[str], str, str]
 """What a text has that is of a stack, what the file then is, and what to give instead."""
 
 PROGRAMS: tuple[Named, ...] = (
+    (re.compile(r"^\s*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", _INSTEAD),
+    (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", _INSTEAD),
+    (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", _INSTEAD),
     (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", _INSTEAD),
     (
         re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
@@ -141,6 +148,7 @@ PROGRAMS: tuple[Named, ...] = (
 )
 
 LAUNCHERS: tuple[Named, ...] = (
+    (re.compile(r"-m\s+EasyLM\.models\."), "script of EasyLM", _INSTEAD),
     (
         re.compile(r"\bverl\.trainer\.(?!fsdp_sft_trainer\b)\w+|\bopenrlhf\.cli\.train_\w+"),
         "script of verl or OpenRLHF",
@@ -150,16 +158,6 @@ LAUNCHERS: tuple[Named, ...] = (
         re.compile(r"\bllamafactory-cli +train\b"),
         "script of LLaMA-Factory",
         "give the YAML that it trains as --config, and its settings as key=value",
-    ),
-    (
-        re.compile(r"\blitgpt +(?:pretrain|finetune\w*)\b|\blitgpt/\w+\.py\b"),
-        "script of LitGPT",
-        _INSTEAD,
-    ),
-    (
-        re.compile(r"\bmain\.py\s(?:[^;&|]*\s)?recipes=\S+"),
-        "script of SageMaker HyperPod's recipes",
-        _INSTEAD,
     ),
     (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", _INSTEAD),
     (

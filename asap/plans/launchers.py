@@ -15,6 +15,7 @@ from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.deepspeed.lines import lines_to_paste as lines_of_deepspeed
 from asap.plans.degrees import FOLDED
 from asap.plans.fsdp import settings as fsdp
+from asap.plans.fsdp.words import PROGRAMS as FSDP_PROGRAMS
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.maxtext.rematerialisation import as_written
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
@@ -75,8 +76,7 @@ _STACKS: dict[str, Stack] = {
     "axolotl fsdp": "axolotl",
     "accelerate fsdp": "accelerate",
     "accelerate ddp": "accelerate",
-    "verl fsdp": "fsdp",
-    "llm-recipes fsdp": "fsdp",
+    **{f"{name} fsdp".casefold(): "fsdp" for name in FSDP_PROGRAMS},
 }
 
 

@@ -212,12 +212,23 @@ def test_ulysses_of_deepspeed_is_context_parallelism(read):
         ("deepspeed --include localhost:0,1@second:4,5,6,7 train.py", 6),
         ("deepspeed --num_gpus 4 --num_nodes 2 train.py", 8),
         ("deepspeed --hostfile hosts train.py", None),
+        ("torchrun --nnodes 3 --nproc_per_node 2 -m ours.train", 6),
+        ("python -m torch.distributed.run --nproc_per_node 5 -m ours.train", 5),
+        ("deepspeed --num_gpus 7 --module ours.train", 7),
     ],
 )
 def test_processes_that_a_launcher_of_deepspeed_starts(read, tmp_path, command, devices):
     (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
     run = read("run.sh", f"{command} --deepspeed ds.json --per_device_train_batch_size 4\n")
     assert run.hardware.devices == devices
+
+
+def test_a_module_is_told_by_its_name_as_a_file_is(read, tmp_path):
+    (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
+    with pytest.raises(ConfigError, match=r"ours\.train_dpo, which by its name trains by another method"):
+        read("run.sh", "torchrun --nproc_per_node 8 -m ours.train_dpo --deepspeed ds.json\n")
+    with pytest.raises(ConfigError):
+        read("install.sh", "python -m pip install deepspeed transformers\n")
 
 
 @pytest.mark.parametrize(

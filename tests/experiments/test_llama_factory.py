@@ -49,6 +49,14 @@ def test_a_run_that_trains_all_parameters(read, configured):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("more", "devices"), [("", 6), ("resources_per_worker: {GPU: 2}\n", 12), ("resources_per_worker: {CPU: 2}\n", 6)]
+)
+def test_workers_of_ray_are_the_devices(read, configured, more, devices):
+    run = read("sft.yaml", f"{TUNING}ray_num_workers: 6\n{more}")
+    assert (run.hardware.devices, run.workload.global_batch) == (devices, 2 * devices)
+
+
 def test_what_deepspeed_decides_stands_apart_from_the_lines_of_the_yaml(read, configured):
     run = read("full.yaml", TUNING, hardware="h100-8")
     plan = Plan.parse("replica=8 microbatches=1 remat=full offload=optimizer")
@@ -74,6 +82,7 @@ def test_overrides_are_arguments_or_deepspeeds_settings(read, configured):
         ("finetuning_type: full", "finetuning_type: lora", "finetuning_type=lora: training a part"),
         ("finetuning_type: full", "lora_rank: 8", "finetuning_type=lora: training a part"),
         ("stage: sft", "stage: dpo", "stage must be one of pt, sft"),
+        ("stage: sft", "stage: sft\nuse_asft_loss: true", "use_asft_loss is an argument of training on preferences"),
         ("deepspeed: examples", "other: examples", "names no DeepSpeed configuration"),
         ("ds_z3_config", "own_config", "which is not there"),
         ("cutoff_len: 4096", "cutoff_len: long", "cutoff_len must be a whole number"),

@@ -307,6 +307,23 @@ def test_processes_by_directives_of_slurm_with_the_kind_of_gpu(read):
 
 
 @pytest.mark.parametrize(
+    ("directives", "chip"),
+    [
+        ("#SBATCH --gres=gpu:h100:8\n", "h100"),
+        ("#SBATCH --nodes=8 --gpus-per-node a100:8\n", "a100-80gb"),
+        ("#SBATCH --gpus-per-node=8\n", None),
+        ("##SBATCH --gres=gpu:h100:8\n", None),
+        ("#SBATCH --gres=gpu:somegpu:8\n", None),
+        ("#SBATCH --gres=gpu:h100:8\n#SBATCH --gres=gpu:v100:8\n", None),
+    ],
+)
+def test_the_kind_of_gpu_that_a_script_asks_its_scheduler_for(read, directives, chip):
+    run = read("train.sh", directives + MEGATRON)
+    assert (run.hardware.chip, run.hardware.devices) == (chip, 64)
+    assert read("train.sh", directives + MEGATRON, hardware="h200-64").hardware.chip == "h200"
+
+
+@pytest.mark.parametrize(
     ("file", "vocabulary"),
     [("gpt2-vocab.json", 50_688), ("$VOCAB_FILE", 50_688), ("nordic_131072/vocab.json", None)],
 )

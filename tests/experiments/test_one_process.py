@@ -22,6 +22,16 @@ def test_python_alone_starts_one_process(read, start):
     assert any(note.startswith("python starts one process") for note in run.notes)
 
 
+def test_a_process_that_the_script_says_is_one_of_several(read):
+    ranks = "export RANK=$SLURM_PROCID\nexport LOCAL_RANK=$SLURM_LOCALID\n"
+    start = f'{ranks}export WORLD_SIZE=16\npython train.py {ARGUMENTS} --fsdp "full_shard auto_wrap"\n'
+    run = read("run.sh", start)
+    assert (run.hardware.devices, run.plan.degree("data"), run.workload.global_batch) == (16, 16, 128)
+    open_ = read("run.sh", start.replace("=16", "=$(expr $N \\* 4)"))
+    assert (open_.hardware.devices, open_.plan) == (None, None)
+    assert read("run.sh", start.replace("=16", "=1").replace(ranks, "")).hardware.devices == 1
+
+
 def test_one_visible_gpu_is_the_device(read):
     run = read("run.sh", f'WANDB_PROJECT="x" CUDA_VISIBLE_DEVICES="0" python3 train.py {ARGUMENTS}\n')
     assert run.hardware.devices == 1

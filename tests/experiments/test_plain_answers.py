@@ -54,6 +54,18 @@ def test_a_folder_of_a_model_is_known_by_its_name(read, name):
     [
         ("r.yaml", "trainer: {devices: 8}\nuse_smp_model: true\nmodel: {shard_degree: 8}\n", "SageMaker HyperPod"),
         ("run.sh", "python3 $ROOT/main.py recipes=training/llama/hf_llama3_8b base_results_dir=x\n", "HyperPod"),
+        (
+            "r.yaml",
+            "display_name: x\ninstance_types: [p5]\ntraining_config: {training_args: {}}\n",
+            "SageMaker HyperPod",
+        ),
+        (
+            "train.py",
+            "from olmo_core.train import TrainerConfig\ndef build() -> TrainerConfig:\n    ...\n",
+            "OLMo-core",
+        ),
+        ("main.py", "import easydel as ed\ned.Trainer()\n", "EasyDeL"),
+        ("run.sh", "python -m EasyLM.models.llama.llama_train --mesh_dim=-1,64,1\n", "EasyLM"),
         ("run.sh", "srun litgpt pretrain --config ${configs[0]}\n", "LitGPT"),
         ("run.sh", "torchrun src/scripts/train/sft/OLMo-sft.py train --run_name=x\n", "OLMo-core"),
     ],
@@ -61,6 +73,33 @@ def test_a_folder_of_a_model_is_known_by_its_name(read, name):
 def test_stacks_that_are_not_read_are_named(read, name, text, stack):
     with pytest.raises(ConfigError, match=stack):
         read(name, text)
+
+
+@pytest.mark.parametrize(
+    ("program", "part"),
+    [
+        ("train.py --train_type qlora", "--train_type qlora"),
+        ("train.py --lora_r 8", "--lora_r 8"),
+        ("-m tune-lora-7b", "adapters, by its name"),
+        ("train.py --use_lora false", None),
+    ],
+)
+def test_no_command_is_suggested_for_a_run_that_trains_a_part(read, program, part):
+    script = f"torchrun --nproc_per_node 8 {program} --model_name Qwen/Qwen3-8B --seq_len 4096\n"
+    with pytest.raises(ConfigError) as caught:
+        read("run.sh", script)
+    assert (part or "whose settings are not known") in caught.value.message
+    assert (caught.value.hint or "").startswith(
+        "try asap analyze model=Qwen/Qwen3-8B" if part is None else "give a run that"
+    )
+
+
+def test_embeddings_are_told_by_their_arguments(read):
+    start = "torchrun --nproc_per_node 8 -m ours.run --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 4"
+    with pytest.raises(ConfigError, match="train_group_size is an argument of training embeddings"):
+        read("run.sh", f"{start} --train_group_size 8 --temperature 0.02\n")
+    tokens = read("run.sh", f"{start} --train_group_size 8 --mode generative\n")
+    assert tokens.workload.global_batch == 32
 
 
 def test_a_name_that_only_begins_like_distillation_is_none(read):

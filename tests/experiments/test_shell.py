@@ -46,6 +46,19 @@ def echoed(script: str, word: str, **known: str) -> str:
         ("for A in only; do B=$A; done", "$B", "only"),
         ("for A in 1 2; do true; done", "${A:-3}", "${A:-3}"),
         ("while [[ $# -gt 0 ]]; do A=$1; shift; done", "${A:-3}", "3"),
+        (
+            "A=/ckpt/Own-8B.tar.gz",
+            "${A##*/} ${A#*/} ${A%/*} ${A%.*} ${A%%.*}",
+            "Own-8B.tar.gz ckpt/Own-8B.tar.gz /ckpt /ckpt/Own-8B.tar /ckpt/Own-8B",
+        ),
+        ("A=runs/; B=8b; C=b", '${A%/} ${A%x} ${B%$C} ${B%"b"} ${B%?} ${B#[0-9]}', "runs runs/ 8 8 8 b"),
+        ("A=own-8b-sft", "${A^^} ${A^} ${A//-/_} ${A/-/}", "OWN-8B-SFT Own-8b-sft own_8b_sft own8b-sft"),
+        (
+            "A=x.py; B=(x.py y.py)",
+            "${A%$NO} ${NO%.py} ${B[@]%.py} ${A%+(z)}",
+            "${A%$NO} ${NO%.py} ${B[@]%.py} ${A%+(z)}",
+        ),
+        ("A=$HOME/x.sh", "${A%.sh} ${A%%*a*}", "${A%.sh} ${A%%*a*}"),
     ],
 )
 def test_what_a_variable_is_worth(script, word, value):
@@ -154,6 +167,31 @@ def test_options_that_a_test_chooses_are_taken_where_it_holds():
     ]  # fmt: skip
     assert run("echo " + "$( [ " * 12_000) is not None
     assert run("run echo " + "$( [ " * 10_000) is not None
+
+
+@pytest.mark.parametrize(("sets", "value"), [("", "1"), ("HOSTS=6", "6"), ("HOSTS=$(wc -l < hosts)", None)])
+def test_one_of_two_values_by_a_test(sets, value):
+    chosen = '$([ -z "$HOSTS" ] && echo -n 1 || echo -n $HOSTS)'
+    commands = list(read_commands(f"{sets}\nN={chosen}\nlaunch --nodes $N"))
+    assert commands[-1].text == f"launch --nodes {value or '$N'}"
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["> train.log 2>&1", "&> out/$JOB.log", '1>>"$OUT" 2>> "$ERR"', ">$LOG", "2>&1 >> a.log", "< /dev/null"],
+)
+def test_where_output_goes_is_no_argument(end):
+    said = {option.name: option.words for option in options(f"train.py --prompt 'a > b' --lr 1 --bf16 {end}")}
+    assert said == {"prompt": ("a > b",), "lr": ("1",), "bf16": ()}
+    inner = {option.name: option.words for option in options(f"srun bash -c 'train.py --lr 1 --bf16 {end}'")}
+    assert inner == {"lr": ("1",), "bf16": ()}
+
+
+def test_options_of_sections():
+    said = {
+        option.name: option.words for option in options("x --fsdp.wrap=block --train.steps 3 --data.packed --seed.")
+    }
+    assert said == {"fsdp.wrap": ("block",), "train.steps": ("3",), "data.packed": (), "seed": (".",)}
 
 
 def test_what_stands_where_a_variable_has_a_value():

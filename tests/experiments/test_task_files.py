@@ -42,6 +42,21 @@ def test_a_task_has_its_nodes_and_variables(read):
     assert said.hardware.chip == "h100"
 
 
+@pytest.mark.parametrize(
+    ("choice", "chip", "devices"),
+    [
+        ("{H100:8, H200:8}", None, 32),
+        ("['H100:8', 'H200:8']", None, 32),
+        ("{H100:8, A100-80GB:4}", None, None),
+        ("{H200: 8}", "h200", 32),
+        ("SOMETHING:8", None, 32),
+    ],
+)
+def test_a_task_that_leaves_its_accelerators_to_a_choice(read, choice, chip, devices):
+    run = read("task.yaml", TASK.replace("H100:8", choice))
+    assert (run.hardware.chip, run.hardware.devices) == (chip, devices)
+
+
 def test_a_job_of_lines(read, tmp_path):
     (tmp_path / "llama.toml").write_text(TITAN)
     run = read("job.yaml", JOB)
@@ -59,3 +74,5 @@ def test_a_task_of_maxtext(read):
 def test_commands_that_start_nothing_known_are_refused_as_those_of_a_script(read):
     with pytest.raises(ConfigError, match="has no command of MaxText"):
         read("task.yaml", "run: python serve.py\nresources: {accelerators: H100:8}\n")
+    with pytest.raises(ConfigError, match="has no command of MaxText"):
+        read("task.yaml", "num_nodes: 2\nrun: ./start-it\nresources: {accelerators: H100:8}\n")

@@ -48,6 +48,7 @@ def read_trainer_file(
     overrides = list(overrides)
     if _DEEPSPEED in {**values, **overriding(overrides)}:
         return llama_factory.read_training_file(values, path, overrides, experiment, of_yaml=of_yaml)
+    experiment = llama_factory.with_workers(values, experiment)
     own, more, rest = split_overrides(overrides)
     told = llama_factory.in_words_of_trainer({**values, **more, **overriding(rest)}, path)
     told = {OPTION: "", **{key: value for key, value in told.items() if value is not None}}

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import LARGEST_COUNT
 from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
 from asap.experiments.experiment import Experiment
+from asap.experiments.processes import with_devices
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.training_program import check_method
 from asap.plans.deepspeed.settings import SEQUENCE
@@ -22,6 +24,7 @@ _CONFIG = "deepspeed"
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, "gradient_accumulation_steps": 1, "bf16": False, "fp16": False}
 """``TrainingArguments`` of transformers."""
 _OF_FACTORY = {"stage": "sft", OF_FACTORY: "lora", "cutoff_len": 2048, KEEP: False}
+_WORKERS = "ray_num_workers"
 _STAGES, _DEPTHS = ("pt", "sft"), "mixture_of_depths"
 
 
@@ -50,6 +53,14 @@ def in_words_of_trainer(values: Mapping[str, Any], path: Path) -> dict[str, Any]
     return {**told, RECOMPUTE: not arguments.flag(KEEP)}
 
 
+def with_workers(values: Mapping[str, Any], experiment: Experiment) -> Experiment:
+    """``experiment`` with the devices of the workers that LLaMA-Factory has Ray start, where no hardware is said."""
+    each = values.get("resources_per_worker")
+    workers, gpus = values.get(_WORKERS), each.get("GPU", 1) if isinstance(each, dict) else 1
+    devices = workers * gpus if isinstance(workers, int) and isinstance(gpus, int) else 0
+    return with_devices(devices if 0 < devices <= LARGEST_COUNT else None, experiment)
+
+
 def read_training_file(
     values: Mapping[str, Any],
     path: Path,
@@ -65,6 +76,7 @@ def read_training_file(
             is not named, not there or malformed.
         UsageError: an override is not ``key=value``.
     """
+    experiment = with_workers(values, experiment)
     given = overriding(overrides)
     said = {**values, **{key: value for key, value in given.items() if not is_deepspeed_setting(key) or key in values}}
     rest = [f"{key}={value}" for key, value in given.items() if key not in said]

@@ -35,7 +35,8 @@ from asap.plans.deepspeed.settings import SEQUENCE
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
-_PROGRAM = re.compile(r"[\w./-]+\.py\b")
+_OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
+_PROGRAM = re.compile(r"\s(?:-m|--module)\s+(?!torch\.|deepspeed\.)([\w.-]+)|([\w./-]+\.py\b)")
 _CONFIG = ("deepspeed_config", "deepspeed")
 _JSON = (".json", ".conf")
 _OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
@@ -64,12 +65,12 @@ def read_deepspeed_script(
     commands = list(read_commands(with_sources(text, path.parent, brought)))
     starts = [command for command in commands if _is_start(command)]
     start = starts[0]
-    if (program := _PROGRAM.search(start.text)) is not None:
-        check_program(program[0], path, experiment.model is not None)
+    program = _program(start.text)
+    check_program(program, path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
-    defaults = _OF_CHAT if chat else defaults_under(said, program[0] if program else "")
+    defaults = _OF_CHAT if chat else defaults_under(said, program)
     arguments = StackSettings(settled({**defaults, **said}), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
@@ -86,7 +87,14 @@ def _is_start(command: Command) -> bool:
 
 
 def _starts(command: Command) -> bool:
-    return _LAUNCHER.search(f"{command.text} ") is not None and ".py" in command.text
+    text = f"{command.text} "
+    return _LAUNCHER.search(text) is not None and bool(".py" in text or (_OPTION.search(text) and _program(text)))
+
+
+def _program(command: str) -> str:
+    """The file, or module of Python, that a command starts; empty where it says none."""
+    found = _PROGRAM.search(command)
+    return "" if found is None else found[1] or found[2]
 
 
 def _unsaid(said: Mapping[str, Any]) -> frozenset[str]:

@@ -43,15 +43,16 @@ def read_program(
     recorded: dict[str, Any] = {**settings.harmless(), PROGRAM: words.name}
     notes: tuple[str, ...] = ()
     batch = None
+    asked = [words.batch] if words.batch else [words.micro_batch]
     try:
-        batch = None if words.batch in unsettled else fsdp.global_batch_of(recorded)
         plan, notes = _plan(recorded, words, experiment.hardware.devices, unsettled)
+        batch = None if {*asked} & unsettled else fsdp.global_batch_of(recorded, plan)
         sharded = fsdp.shards(recorded)
         notes += (_GATHERED,) if fsdp.keeps_gathered(recorded) else ()
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
-    if batch is None:
-        notes += (no_batch([words.batch]),)
+    if batch is None and (words.batch or plan or {*asked} & unsettled):
+        notes += (no_batch(asked),)
     if experiment.model is None and model and (name := name_at_end(model)):
         found, more = read_named_model(name)
         experiment, notes = experiment.model_copy(update={"model": found}), (*notes, *more)
@@ -79,17 +80,19 @@ def _plan(
 ) -> tuple[Plan | None, tuple[str, ...]]:
     if devices is None:
         return None, ("how many devices there are is not said: add --hardware, such as h100-64",)
-    degrees = {words.context, words.strategy, *words.offload} & unsettled
+    degrees = {words.context, words.tensor, words.replicas, words.strategy, *words.offload} & unsettled
     if degrees:
         return None, (f"the plan is unknown: it hangs on {', '.join(sorted(map(str, degrees)))}; add as key=value",)
     known = {key: value for key, value in recorded.items() if key not in unsettled}
-    open_batch = {words.batch, words.micro_batch} & unsettled
+    open_batch = {key for key in (words.batch, words.micro_batch, words.accumulation) if key} & unsettled
     try:
         plan = fsdp.from_settings({**known, **dict.fromkeys(open_batch, None)}, devices)
     except InexpressiblePlanError as error:
         return None, (f"the plan is unknown: {error.message}",)
-    update: dict[str, Any] = {"microbatches": None} if open_batch else {}
+    asked = {words.batch or words.micro_batch}
+    counts = open_batch - asked if words.accumulation else open_batch
+    update: dict[str, Any] = {"microbatches": None} if counts else {}
     update |= {"remat": None} if words.recompute in unsettled else {}
-    left = sorted((open_batch | ({words.recompute} & unsettled)) - {words.batch})
+    left = sorted((open_batch | ({words.recompute} & unsettled)) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
     return plan.model_copy(update=update), notes

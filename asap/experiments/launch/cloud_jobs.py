@@ -12,7 +12,9 @@ from asap.experiments.launch.containers import containers
 from asap.hardware.instances import find_instance
 
 STARTS = re.compile(
-    r"(?:^|[\s/;&(])(?:torchrun|python3?|accelerate|deepspeed|llamafactory-cli|axolotl|swift|megatron)\s", re.MULTILINE
+    r"(?:^|[\s/;&(])(?:torchrun|python3?|accelerate|deepspeed|llamafactory-cli|axolotl|swift|megatron|composer|litgpt"
+    r"|tune)\s",
+    re.MULTILINE,
 )
 """What a command begins with that starts a training."""
 _BELOW = ("jobSpec", "job_spec", "trialJobSpec", "trial_job_spec")

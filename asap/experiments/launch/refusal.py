@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
-from asap.experiments.launch.suggestion import suggestion
+from asap.experiments.launch.suggestion import suggestion, trained_part
 from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
@@ -21,12 +21,14 @@ _SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _PROGRAM = re.compile(
-    r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.]+)"
+    r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
 )
 _TEST = re.compile(r"^\s*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _MOST_LISTED = 4
-_TRAINS = re.compile(r"train|tune|sft|cpt|recipe|bench|llama|gpt|qwen")
+_TRAINS = re.compile(
+    r"^(?!.*(?:convert|ckpt)).*(?:train|tune|sft|cpt|recipe|bench|llama|gpt|qwen|deepseek|mi[sx]tral|olmo|moe)"
+)
 
 
 def refuse_script(text: str, path: Path) -> ConfigError:
@@ -50,6 +52,9 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided[:_MOST_LISTED])}"
     elif other:
         hint = f"give {plain(other, 60)}, which it names"
+    elif program and start and (part := trained_part(start, program)):
+        reason = f"starts {plain(program, 60)} with {part}: training a part of the parameters is not modelled"
+        hint = "give a run that trains all of them"
     elif program and start:
         reason += f": it starts {plain(program, 60)}, whose settings are not known"
         line = suggestion(start, path)

@@ -1,5 +1,6 @@
 """The command to type instead of a script whose program has arguments of its own: what is plain in them, filled in."""
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,19 @@ _SEQUENCE = (
     "max_length", "model_max_length", "cutoff_len",
 )  # fmt: skip
 _OPEN = "N"
+_PART = re.compile(r"(?:^|[^a-z])(?:q?lora|dora|peft|adapters?)(?:[^a-z]|$)", re.IGNORECASE)
+_WAYS = re.compile(r"(?:^|_)(?:type|method|mode|tuning)$")
+_OFF = ("", "0", "false", "no", "none")
+
+
+def trained_part(command: Command, program: str) -> str | None:
+    """What says that a command trains adapters, an argument or its program's name; ``None`` where nothing does."""
+    for option in options(command.text):
+        value = option.words[0] if option.words else "true"
+        named = _PART.search(option.name) is not None or (_WAYS.search(option.name) and _PART.search(value))
+        if named and value.casefold() not in _OFF:
+            return f"--{plain(option.name, 40)} {plain(value, 20)}"
+    return "adapters, by its name" if _PART.search(program) else None
 
 
 def suggestion(command: Command, path: Path) -> str | None:

@@ -11,38 +11,55 @@ from asap.experiments.launch.cloud_jobs import STARTS
 
 _KEYS = ("run", "command", "commands", "script")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_ACCELERATOR = re.compile(r"(?P<chip>[\w-]+?)(?::(?P<count>\d+))?")
+_ACCELERATOR = re.compile(r"(?P<chip>(?!tpu)[\w-]+?)(?::(?P<count>\d{1,4}))?", re.ASCII | re.IGNORECASE)
+_OF_SKYPILOT = frozenset(("num_nodes", "file_mounts", "setup"))
+"""Beside commands, these make a mapping a task whatever the commands start."""
 _DEEPEST = 6
 
 
 def task_script(values: Mapping[str, Any]) -> str | None:
     """The commands of a task as a script, with the variables that they find; ``None`` where there are none."""
-    commands = next((text for text in _commands(values, _DEEPEST) if STARTS.search(text)), None)
+    texts = [*_commands(values, _DEEPEST)]
+    commands = next((text for text in texts if STARTS.search(text)), None)
+    if commands is None and texts and _OF_SKYPILOT & values.keys():
+        commands = texts[-1]
     if commands is None:
         return None
     envs = values.get("envs")
     said = {key: value for key, value in envs.items() if value is not None} if isinstance(envs, dict) else {}
-    chips, nodes = accelerators(values), digits(str(values.get("num_nodes", 1)))
-    if chips is not None and nodes is not None:
-        said |= {"SKYPILOT_NUM_NODES": nodes, "SKYPILOT_NUM_GPUS_PER_NODE": chips[1]}
+    each, nodes = _each_node(values), _nodes(values)
+    if each is not None and nodes is not None:
+        said |= {"SKYPILOT_NUM_NODES": nodes, "SKYPILOT_NUM_GPUS_PER_NODE": each}
     lines = [f"export {key}={shlex.quote(str(value))}" for key, value in said.items() if _NAME.fullmatch(str(key))]
     return "\n".join([*lines, commands.replace("$$", "$")])
 
 
-def task_hardware(values: Mapping[str, Any]) -> str | None:
-    """What a task asks for on all nodes: ``h100-16``; ``None`` where it does not say it."""
-    chips, nodes = accelerators(values), digits(str(values.get("num_nodes", 1)))
-    return f"{chips[0].casefold()}-{chips[1] * nodes}" if chips and nodes else None
+def task_devices(values: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """The chip that a task asks for and how many of all nodes; ``None`` for what it does not say, or leaves to a
+    choice: ``{H100:8, H200:8}``."""
+    chips, each, nodes = {chip for chip, _ in _accelerators(values)}, _each_node(values), _nodes(values)
+    return (next(iter(chips)).casefold() if len(chips) == 1 else None), each * nodes if each and nodes else None
 
 
-def accelerators(values: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Accelerators of a node: ``H100:8``, or ``{H100: 8}``."""
+def _each_node(values: Mapping[str, Any]) -> int | None:
+    """Accelerators of a node, where all that may be chosen have as many."""
+    counts = {count for _, count in _accelerators(values)}
+    return next(iter(counts)) if len(counts) == 1 else None
+
+
+def _nodes(values: Mapping[str, Any]) -> int | None:
+    return digits(str(values.get("num_nodes", 1)))
+
+
+def _accelerators(values: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Accelerators that a node may have: ``H100:8``, ``{H100: 8}``, or several to choose from. A slice of TPUs,
+    which counts its chips itself, is none."""
     resources = values.get("resources")
     said = resources.get("accelerators") if isinstance(resources, dict) else None
-    if isinstance(said, dict) and len(said) == 1:
-        said = ":".join(map(str, next(iter(said.items()))))
-    found = _ACCELERATOR.fullmatch(said) if isinstance(said, str) else None
-    return (found["chip"], int(found["count"] or 1)) if found else None
+    if isinstance(said, dict):
+        said = [f"{key}:{count}" if count is not None else key for key, count in said.items()]
+    found = [_ACCELERATOR.fullmatch(str(each)) for each in (said if isinstance(said, list) else [said] if said else [])]
+    return [(each["chip"], int(each["count"] or 1)) for each in found if each] if all(found) else []
 
 
 def _commands(node: Any, deeper: int) -> Iterator[str]:

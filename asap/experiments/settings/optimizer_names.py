@@ -3,7 +3,7 @@
 import re
 
 _FAMILY = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
-_NARROW = re.compile(r"adam\w*_([48])bit$")
+_NARROW = re.compile(r"adam\w*?_?([48])bit$")
 _OF_BITS = {"8": "int8", "4": "fp4"}
 
 

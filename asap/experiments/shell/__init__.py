@@ -8,6 +8,7 @@ from asap.experiments.shell.made.written import written_file
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import Command, read_commands, with_sources
+from asap.experiments.shell.slurm import gpu_of_directives
 from asap.experiments.shell.variables import has_substitution
 from asap.experiments.shell.words import words
 
@@ -19,6 +20,7 @@ __all__ = [
     "check_edits",
     "commands_within",
     "edited_files",
+    "gpu_of_directives",
     "has_substitution",
     "is_script",
     "made_files",

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from asap.experiments.files.documents import read_text
+from asap.experiments.shell.fish import from_fish, is_fish
 from asap.experiments.shell.makefile import as_script, is_makefile
 
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
@@ -15,9 +16,13 @@ _LONGEST = 200
 
 
 def script_text(path: Path) -> str:
-    """The text of a script, of a Makefile as one; raises like :func:`asap.experiments.files.documents.read_text`."""
+    """The text of a script, of a Makefile or a script of Fish in the Bourne shell's words; raises like
+    :func:`asap.experiments.files.documents.read_text`.
+    """
     text = read_text(path)
-    return as_script(text) if is_makefile(path) else text
+    if is_makefile(path):
+        return as_script(text)
+    return from_fish(text) if is_fish(text, path.suffix) else text
 
 
 def is_script(path: Path) -> bool:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_OPTION = re.compile(r"(?<![\w-])--([A-Za-z][\w-]*)(?:=|\b)")
+from asap.experiments.shell.redirections import without_redirections
+
+_OPTION = re.compile(r"(?<![\w-])--([A-Za-z](?:[\w.-]*\w)?)(?:=|\b)")
 _WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s\"'()|;&<>\\]+)")
 
 
@@ -19,6 +21,7 @@ class Option:
 
 def options(text: str, line: int = 1) -> Iterator[Option]:
     """Each option with the words up to the next one; ``line`` is that of the text's beginning."""
+    text = without_redirections(text)
     found = list(_OPTION.finditer(text))
     following = (option.start() for option in found[1:])
     passed, newlines = 0, 0

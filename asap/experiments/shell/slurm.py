@@ -1,4 +1,5 @@
-"""Variables that Slurm gives a job, from the directives of its script (``sbatch``, output environment variables)."""
+"""Variables that Slurm gives a job, from the directives of its script (``sbatch``, output environment variables), and
+the kind of GPU that these ask for."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,17 @@ _NAMES = {
 }
 _SHORT = {"-N": "--nodes", "-n": "--ntasks"}
 _OPTION = re.compile(r"--([a-z-]+)[= ](?:gpu:)?(?:[\w.-]+:)?([1-9]\d{0,6})", re.ASCII)
+_KIND = re.compile(
+    r"(?:^\s*#SBATCH\s|\b(?:sbatch|srun|salloc)\s)[^\n]*?"
+    r"(?:--gres[= ](?:\S*,)?gpu:|--gpus(?:-per-(?:node|task))?[= ]|-G\s*)(?P<kind>[A-Za-z][\w.-]*):\d",
+    re.MULTILINE,
+)
+
+
+def gpu_of_directives(text: str) -> str | None:
+    """The kind of GPU that a script asks Slurm for: ``--gres=gpu:a100:4``; ``None`` where it names none, or several."""
+    kinds = {found["kind"].casefold() for found in _KIND.finditer(text)}
+    return next(iter(kinds)) if len(kinds) == 1 else None
 
 
 def slurm_variables(words: Sequence[str], known: Mapping[str, str | None]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from asap.experiments.shell.arrays import element, subscript
+from asap.experiments.shell.edits import edited
 from asap.experiments.shell.lines import LONGEST_LINE
 from asap.experiments.shell.paths import path_of, writes_path
 
@@ -101,12 +102,20 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
         found = element(value, said)
         return end + 1, f"${{{name[0]}[{said}]}}" if found is None else found
     if is_open or (rest and default is None):
-        return end + 1, itself
+        changed = _edited(value, text[name.end() : end], known, depth)
+        return end + 1, itself if changed is None else changed
     if value is not None and (value or default is None or default[0][0] != ":"):
         return end + 1, value
     if default is None or depth >= _DEEPEST:
         return end + 1, itself
     return end + 1, expand(rest[default.end() :].strip("\"'"), known, depth + 1)
+
+
+def _edited(value: str | None, edit: str, known: Values, depth: int) -> str | None:
+    """The value of one variable, not of an array, after an edit; ``None`` where it is not known."""
+    if value is None or value.startswith(" ") or depth >= _DEEPEST:
+        return None
+    return edited(value, expand(edit, known, depth + 1))
 
 
 def _place(place: str, known: Values, depth: int) -> str:

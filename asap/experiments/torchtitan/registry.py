@@ -18,8 +18,10 @@ from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
 from asap.plans.torchtitan.token_batches import GLOBAL_BATCH, LENGTH, LOCAL_BATCH, SEQUENCE, TOKENS
 
 _SIGN = re.compile(r"->\s*\w*Trainer\.?Config\s*:")
+_OWN_SIGN = re.compile(r"->\s*\w*Trainer\.Config\s*:")
+"""Other stacks have a ``TrainerConfig``, too."""
 _RETURNS = re.compile(r"\w*Trainer\.?Config")
-_CHOSEN = "config="
+_CHOSEN, _OWN = "config=", "torchtitan"
 _REGISTRY = "model_registry"
 _TRAINER, _COMPILE, _CONFIGURATION, _STEPS = "Trainer", "CompileConfig", "Config", "steps"
 _MODES = "ActivationCheckpointConfig"
@@ -36,7 +38,7 @@ _CONVERTERS = {"float8": "float8", "mxfp8": "mx", "nvfp4": "nvfp4"}
 
 def is_registry(text: str) -> bool:
     """Whether a program defines configurations of torchtitan."""
-    return _SIGN.search(text) is not None
+    return _SIGN.search(text) is not None and (_OWN in text or _OWN_SIGN.search(text) is not None)
 
 
 def _configurations(tree: ast.Module) -> dict[str, ast.FunctionDef]:

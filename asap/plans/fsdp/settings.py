@@ -22,14 +22,14 @@ def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
         PlanError: the degrees do not divide the devices, or there is no such strategy.
     """
     words, said = words_of(settings), _with_defaults(settings)
-    context = degree(said, words.context) if words.context else 1
-    groups = groups_of(devices, {words.context or "": context})
+    context, tensor = (degree(said, key) if key else 1 for key in (words.context, words.tensor))
+    groups = groups_of(devices, {words.context or "": context, words.tensor or " ": tensor})
     shards = _shards(said, groups)
     return Plan(
-        ici=Mesh(replica=groups // shards, data=shards, seq=context),
+        ici=Mesh(replica=groups // shards, data=shards, seq=context, model=tensor),
         microbatches=_microbatches(said, groups),
-        remat=Remat.FULL if _is_on(said, words.recompute) else Remat.NONE,
-        offload=_OFFLOADED if all(_is_on(said, key) for key in words.offload) else (),
+        remat=Remat.FULL if str(said.get(words.recompute)).casefold() == words.recomputing[0] else Remat.NONE,
+        offload=_OFFLOADED if words.offload and all(_is_on(said, key) for key in words.offload) else (),
     )
 
 
@@ -43,10 +43,14 @@ def keeps_gathered(settings: Mapping[str, object]) -> bool:
     return _strategy(_with_defaults(settings)) in _GATHERED
 
 
-def global_batch_of(settings: Mapping[str, object]) -> int | None:
-    """Sequences in a step; ``None`` where it is not said."""
-    said, key = _with_defaults(settings), words_of(settings).batch
-    return degree(said, key) if said.get(key) is not None else None
+def global_batch_of(settings: Mapping[str, object], plan: Plan | None = None) -> int | None:
+    """Sequences in a step; ``None`` where it is not said, or counted in microbatches of a plan that is not known."""
+    said, words = _with_defaults(settings), words_of(settings)
+    if words.batch is not None:
+        return degree(said, words.batch) if said.get(words.batch) is not None else None
+    if plan is None or plan.microbatches is None or said.get(words.micro_batch) is None:
+        return None
+    return degree(said, words.micro_batch) * plan.microbatches * plan.batch_shards
 
 
 def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None) -> dict[str, str]:
@@ -58,22 +62,31 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
     words, said = words_of(current), _with_defaults(current)
     _check(plan, current)
     wanted: dict[str, str] = dict.fromkeys(words.offload, str(bool(plan.offload)).lower())
-    if words.context:
-        wanted[words.context] = str(plan.degree("seq"))
+    degrees = {words.context: "seq", words.tensor: "model", words.replicas: "replica"}
+    wanted |= {key: str(plan.degree(axis)) for key, axis in degrees.items() if key}  # pyright: ignore[reportArgumentType]
     if words.strategy and plan.degree("data") * plan.degree("replica") > 1:
-        wanted[words.strategy] = _strategy_of(plan, said)
+        strategy = _strategy_of(plan, said)
+        wanted[words.strategy] = strategy.lower() if str(said.get(words.strategy)).islower() else strategy
     if plan.remat is not None:
-        wanted[words.recompute] = str(plan.remat is Remat.FULL).lower()
+        wanted[words.recompute] = words.recomputing[plan.remat is Remat.NONE]
     if plan.microbatches is not None and global_batch is not None:
-        each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
-        wanted |= {words.micro_batch: str(each), words.batch: str(global_batch)}
-    return {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
+        wanted[words.micro_batch] = str(sequences_of_a_microbatch(plan, plan.microbatches, global_batch))
+        wanted |= {words.batch: str(global_batch)} if words.batch else {}
+        wanted |= {words.accumulation: str(plan.microbatches)} if words.accumulation else {}
+        if plan.microbatches > 1 and not words.batch and not words.accumulation:
+            raise PlanError(f"{words.name} has no microbatches")
+    changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
+    if own := sorted(words.fixed & changed.keys()):
+        raise PlanError(f"{words.name} sets {', '.join(own)} itself")
+    return changed
 
 
 def line_to_paste(settings: Mapping[str, str], current: Mapping[str, object]) -> str:
     """The settings on one line, as the program's command takes them; a switch that is off comes last."""
-    if not words_of(current).is_option:
-        return " ".join(f"{key}={value}" for key, value in settings.items())
+    how = words_of(current).written
+    if how != "switches":
+        form = {"options": "--{} {}", "equals": "--{}={}"}.get(how, "{}={}")
+        return " ".join(form.format(key, value) for key, value in settings.items())
     written = {key: f"--{key.replace('_', '-')}" for key in settings}
     off = [written[key] for key, value in settings.items() if value == "false"]
     said = [written[key] if value == "true" else f"{written[key]} {value}" for key, value in settings.items()]
@@ -83,11 +96,15 @@ def line_to_paste(settings: Mapping[str, str], current: Mapping[str, object]) ->
 
 def _check(plan: Plan, current: Mapping[str, object]) -> None:
     words = words_of(current)
-    missing = [axis for axis in ("model", "expert", "stage") if plan.degree(axis) > 1]  # pyright: ignore[reportArgumentType]
-    missing += ["seq"] if plan.degree("seq") > 1 and not words.context else []
-    missing += ["replica"] if plan.degree("replica") > 1 and not words.strategy else []
+    said = {"seq": words.context, "model": words.tensor, "replica": words.strategy or words.replicas}
+    axes = ("model", "expert", "stage", "seq", "replica")
+    missing = [axis for axis in axes if plan.degree(axis) > 1 and not said.get(axis)]  # pyright: ignore[reportArgumentType]
     if missing:
         raise PlanError(f"{words.name} has no degree for {' and '.join(missing)}")
+    if plan.degree("model") > 1 and words.tensor_by and not _is_said(current, words.tensor_by):
+        raise PlanError(f"{words.name} splits matrices by {words.tensor_by}, which is not said")
+    if plan.offload and not words.offload:
+        raise PlanError(f"{words.name} offloads nothing")
     if plan.offload and set(plan.offload) != set(_OFFLOADED):
         raise PlanError(f"{words.name} offloads parameters and optimizer together, and nothing else")
     if plan.remat not in (None, Remat.NONE, Remat.FULL):
@@ -102,18 +119,26 @@ def _is_on(settings: Mapping[str, object], key: str) -> bool:
     return str(settings.get(key)).casefold() == "true"
 
 
+def _is_said(settings: Mapping[str, object], key: str) -> bool:
+    """Whether a setting, or one of its section, is said and not off."""
+    said = (value for name, value in settings.items() if name == key or name.startswith(f"{key}."))
+    return any(str(value).casefold() not in ("", "false", "none") for value in said)
+
+
 def _strategy(settings: Mapping[str, object]) -> str:
     key = words_of(settings).strategy
-    said = str(settings.get(key, _FULL)) if key else _FULL
+    said = str(settings.get(key, _FULL)).upper() if key else _FULL
     if said not in (_FULL, _WHOLE, *_GATHERED, *_HYBRID):
         raise PlanError(f"FSDP has no {key} {plain(said, 40)}")
     return said
 
 
 def _shards(settings: Mapping[str, object], groups: int) -> int:
-    strategy, node = _strategy(settings), words_of(settings).node
+    strategy, node, replicas = _strategy(settings), words_of(settings).node, words_of(settings).replicas
     if strategy == _WHOLE:
         return 1
+    if replicas:
+        return groups_of(groups, {replicas: degree(settings, replicas)})
     if strategy not in _HYBRID:
         return groups
     if node is None or settings.get(node) is None:
@@ -135,7 +160,8 @@ def _strategy_of(plan: Plan, settings: Mapping[str, object]) -> str:
     if data == 1:
         return _WHOLE
     if replica == 1:
-        return present if present not in (_WHOLE, *_HYBRID) else _FULL
+        within = present in _HYBRID and str(settings.get(node or "")) == str(data)
+        return present if within or present not in (_WHOLE, *_HYBRID) else _FULL
     if node is None or str(settings.get(node)) != str(data):
         raise PlanError(f"a hybrid strategy shards over the GPUs of a node, not over {data}")
     return present if present in _HYBRID else _HYBRID[0]
@@ -143,7 +169,11 @@ def _strategy_of(plan: Plan, settings: Mapping[str, object]) -> str:
 
 def _microbatches(settings: Mapping[str, object], groups: int) -> int | None:
     words = words_of(settings)
-    if settings.get(words.micro_batch) is None or settings.get(words.batch) is None:
+    if not words.batch and not words.accumulation:
+        return 1
+    if words.accumulation and not words.batch:
+        return degree(settings, words.accumulation) if settings.get(words.accumulation) is not None else None
+    if not words.batch or settings.get(words.micro_batch) is None or settings.get(words.batch) is None:
         return None
     each, batch = degree(settings, words.micro_batch), degree(settings, words.batch)
     if batch % (each * groups):
