@@ -79,6 +79,19 @@ def test_one_that_changes_another_and_one_of_defaults(read):
 
 
 @pytest.mark.parametrize(
+    ("said", "kernel"),
+    [
+        ('"8B"', "flex"),
+        ('"8B", attn_backend="flex_flash"', "flex (flash attention 4)"),
+        ('"8B", attn_backend="varlen"', "varlen"),
+    ],
+)
+def test_the_backend_says_which_attention_runs(read, said, kernel):
+    run = read("registry.py", REGISTRY.replace('"8B"', said), "config=plain", hardware="b200-8")
+    assert run.workload.attention == kernel
+
+
+@pytest.mark.parametrize(
     ("chosen", "said"),
     [
         ((), r"has 5 configurations .name one with config=NAME: large, in_fp8"),

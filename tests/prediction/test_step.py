@@ -280,6 +280,8 @@ def test_attention_kernels_of_an_earlier_generation_are_slower_on_later_chips(ch
 
     assert attention("flash attention 2") == pytest.approx(slower * attention("cudnn flash"), rel=0.01)
     assert attention(None) == pytest.approx(attention(usual), rel=0.4)
+    assert attention("varlen") == attention("flash attention 2")
+    assert attention("varlen (flash attention 4)") == attention("flash attention 4")
 
 
 def test_a_compiled_model_passes_less_often_over_hbm(decoder, workload, h100):

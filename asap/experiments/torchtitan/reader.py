@@ -21,6 +21,7 @@ from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.torchtitan import settings as titan
+from asap.plans.torchtitan.requirements import attention_backend
 from asap.plans.torchtitan.token_batches import LENGTH, SEQUENCE
 from asap.plans.validity import Degrees
 
@@ -48,6 +49,13 @@ _NAMES = {
 """torchtitan's flavors (``models/*/__init__.py``) under the names of the catalogue."""
 
 _VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
+_KERNELS = {
+    "flex": "flex",
+    "flex_flash": "flex (flash attention 4)",
+    "irope": "flex",
+    "varlen": "varlen",
+}
+"""Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
 _COMPONENTS = "compile.components"
 _NO_DECODERS = ("flux", "vlm")
 _DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
@@ -190,7 +198,7 @@ def _workload(settings: StackSettings, plan: Plan | None, mixture: bool) -> Work
         precision=_precision(settings),
         weight_precision="bf16" if settings.text("training.dtype") == "bfloat16" else "fp32",
         optimizer=(settings.text("optimizer.name", "AdamW") or "").casefold(),
-        attention="flash",
+        attention=_attention(settings),
         framework=FRAMEWORK,
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
@@ -199,6 +207,13 @@ def _workload(settings: StackSettings, plan: Plan | None, mixture: bool) -> Work
         compiled_loss=_compiles(settings, "loss"),
         experts_over=titan.experts_over(settings, mixture),
     )
+
+
+def _attention(settings: StackSettings) -> str:
+    """The kernel that the backend or the flavor names; PyTorch chooses one for the chip where neither does."""
+    variant = _VARIANT.search(settings.text("model.flavor") or "")
+    said = attention_backend(settings) or (variant and variant[1])
+    return _KERNELS.get(str(said), "flash")
 
 
 def _compiles(settings: StackSettings, component: str) -> bool:

@@ -40,7 +40,7 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
         raise PlanError(reason, hint="shard over 2 devices or more")
     if plan.degree("seq") > 1 and current.get(_BACKEND) == "partial_dtensor":
         raise PlanError("torchtitan's context parallelism needs another backend", hint=f'{_BACKEND} = "spmd_types"')
-    if plan.degree("seq") > 1 and _attention(current) == _VARLEN:
+    if plan.degree("seq") > 1 and attention_backend(current) == _VARLEN:
         raise PlanError(f"torchtitan has no context parallelism of {_VARLEN} attention", hint=f"{ATTENTION}=flex")
 
 
@@ -65,8 +65,8 @@ def required(changed: Mapping[str, str], current: Mapping[str, object]) -> dict[
     return {_NO_GRAPHS: "true"} if degree(new, PIPELINE) > 1 or experts else {}
 
 
-def _attention(current: Mapping[str, object]) -> object:
-    """How a configuration of August 2026 computes attention; earlier ones had context parallelism of other kinds."""
+def attention_backend(current: Mapping[str, object]) -> object:
+    """How a configuration of August 2026 computes attention; ``None`` of an earlier one, which had other ways."""
     default = _VARLEN if current.get(_NAME) in _WITH_VARLEN else "flex"
     return current.get(ATTENTION, default) if TOKENS in current else None
 

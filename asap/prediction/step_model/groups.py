@@ -93,7 +93,7 @@ def vendor_of(chip: Chip) -> str:
     return "google" if chip.kind == "tpu" else chip.title.split()[0].casefold()
 
 
-FLASH = r"flash|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b.*fused"
+FLASH = r"flash|varlen|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b.*fused"
 
 
 def attention_class(kernel: str | None) -> str | None:
@@ -134,17 +134,6 @@ def has_kernel_of_the_chip(kernel: str | None, framework: str | None) -> bool:
         r"cudnn|transformer.?engine|\bte\b|(flash.?att(entio)?n|flash|\bfa).?[34]", (kernel or "").casefold()
     )
     return bool(stated) or framework_class(framework) not in ("fsdp", "megatron")
-
-
-def runs_older_attention(kernel: str | None, framework: str | None, chip: str) -> bool:
-    """Whether fused attention was written for the generation of chips before this one.
-
-    On Blackwell PyTorch's own attention calls cuDNN (``check_prefer_cudnn_attention`` in its ``sdp_utils.cpp``), so
-    FlashAttention-2 has to be said.
-    """
-    if generation(chip) in ("b200", "b300"):
-        return re.search(r"(flash.?att(entio)?n|flash|\bfa).?2", (kernel or "").casefold()) is not None
-    return not has_kernel_of_the_chip(kernel, framework)
 
 
 def _first(rules: tuple[tuple[str, str], ...], text: str | None) -> str | None:

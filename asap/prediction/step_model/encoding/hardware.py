@@ -4,13 +4,12 @@ import math
 
 from asap.hardware.slices import Slice
 from asap.models import Workload
-from asap.prediction.step_model.groups import kernel_of, precision_class, runs_older_attention
+from asap.prediction.step_model.encoding.attention_kernel import attention_rate
+from asap.prediction.step_model.groups import precision_class
 from asap.prediction.step_model.inputs import HardwareInputs
 
 SLOWEST_HOST_LINK = 1.6e10
 """Bytes/s to the host in one direction, where a chip's maker publishes none: that of the slowest chip that has one."""
-FIRST_FLASH = 0.5
-"""Rate of FlashAttention over that of FlashAttention-2, "around 2× speedup" (arXiv:2307.08691, abstract)."""
 
 
 def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
@@ -19,8 +18,6 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
     said, kind = (workload.precision or "").casefold(), precision_class(workload.precision)
     peak = chip.peak_flops.get(said) or chip.peak_flops.get(kind, half)
-    ported = runs_older_attention(workload.attention, workload.framework, chip.name)
-    kernel = FIRST_FLASH if kernel_of(workload, chip.kind) == "flash-1" else 1.0
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
     sides = (*map(float, hardware.topology or ()), 1.0, 1.0, 1.0)[:3]
     links = (*(2.0 if wraps else 1.0 for wraps in hardware.wraps), 1.0, 1.0, 1.0)[:3]
@@ -34,7 +31,7 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         tpu=float(chip.kind == "tpu"),
         peak_matmul=peak / share,
         peak_bf16=half / share,
-        peak_attention=half / share * kernel * (chip.ported_attention if ported else 1.0),
+        peak_attention=half / share * attention_rate(workload, chip),
         hbm_bytes=chip.device_capacity,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
