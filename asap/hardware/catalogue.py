@@ -99,4 +99,4 @@ def _by_key(chips: list[Chip]) -> dict[str, Identified]:
 
 
 def _key(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]", "", _MAKERS.sub(" ", name.casefold()))
+    return re.sub(r"[^a-z0-9.]", "", _MAKERS.sub(" ", name.casefold().replace("_", " ")))

@@ -74,6 +74,20 @@ def test_a_command_over_its_yaml(read, tmp_path):
         read("run.sh", "composer train.py gone.yaml\n")
 
 
+def test_experts_of_olmo_are_no_dense_model(read):
+    sparse = OLMO.replace("model: {", "model: {block_type: moe, moe_num_experts: 16, moe_top_k: 2, ", 1)
+    run = read("olmo.yaml", sparse, hardware="h100-64")
+    assert (run.model.experts, run.model.experts_per_token, run.model.expert_d_ff) == (16, 2, run.model.d_ff)
+    with pytest.raises(ConfigError, match="moe_interleave is not read"):
+        read("olmo.yaml", sparse.replace("moe_top_k: 2", "moe_interleave: true"))
+
+
+def test_a_configuration_of_olmo_that_is_not_there_is_named(read):
+    start = "torchrun --nproc_per_node=8 scripts/train.py configs/mine.yaml --fsdp.sharding_strategy=FULL_SHARD\n"
+    with pytest.raises(ConfigError, match=r"starts OLMo with configs/mine\.yaml, which is not there"):
+        read("run.sh", start)
+
+
 def test_a_configuration_of_olmo(read, tmp_path):
     run = read("olmo.yaml", OLMO, hardware="h100-64")
     assert str(run.plan) == "data=64 microbatches=8 remat=none"

@@ -61,6 +61,8 @@ def test_a_model_by_its_shapes(read):
     run = read("own.yaml", PRETRAIN.replace("model_config:", f"model_config: {SHAPES}"), hardware="h100-8")
     assert (run.model.kv_heads, run.model.head_dim, run.model.vocab) == (4, 64, 32256)
     assert (run.model.gated_mlp, run.model.parallel_block) == (True, False)
+    some = read("own.yaml", PRETRAIN.replace("model_config:", "model_config: {name: Llama-3.2-1B, n_layer: 3}"))
+    assert (some.model.layers, some.model.d_model, some.model.heads) == (3, 4096, 32)
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,7 @@ def test_processes_by_directives_of_slurm_with_the_kind_of_gpu(read):
     [
         ("#SBATCH --gres=gpu:h100:8\n", "h100"),
         ("#SBATCH --nodes=8 --gpus-per-node a100:8\n", "a100-80gb"),
+        ("#SBATCH --gres=gpu:nvidia_a100-sxm4-40gb:8\n", "a100-40gb"),
         ("#SBATCH --gpus-per-node=8\n", None),
         ("##SBATCH --gres=gpu:h100:8\n", None),
         ("#SBATCH --gres=gpu:somegpu:8\n", None),

@@ -71,6 +71,14 @@ def test_a_command_over_its_yaml(read, tmp_path):
     [
         (START.replace("full_finetune", "lora_finetune"), "lora_finetune_distributed, which does not train all"),
         (START.replace("full.yaml", "llama3_1/8B_full"), "tune cp llama3_1/8B_full"),
+        (
+            START.replace("full_finetune_distributed", "ours/fit.py"),
+            "starts ours/fit.py by tune run, which is no recipe",
+        ),
+        (
+            START.replace("full_finetune", "-m ours.lora_finetune"),
+            "lora_finetune_distributed, which does not train all",
+        ),
         (f"{START} model._component_=torchtune.models.llama3_1.lora_llama3_1_8b", "training a part of the parameters"),
         (f"{START} loss._component_=torchtune.rlhf.loss.DPOLoss", "preferences, rewards or a teacher"),
         (f"{START} tensor_parallel_dim=3", "not a multiple of tensor_parallel_dim=3"),

@@ -51,6 +51,11 @@ def is_olmo_file(values: Mapping[str, Any]) -> bool:
     )
 
 
+def has_olmo_options(names: Iterable[str]) -> bool:
+    """Whether options of a command are settings of OLMo's."""
+    return any(name in _BATCH or name.startswith("fsdp.") for name in names)
+
+
 def values_have(values: Mapping[str, Any], *sections: str) -> bool:
     """Whether a mapping has sections of these names."""
     return all(isinstance(values.get(section), dict) for section in sections)

@@ -49,10 +49,20 @@ def foundry_model(said: StackSettings) -> tuple[Architecture | None, tuple[str, 
 
 
 def olmo_model(said: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
-    """The architecture; the width of an MLP counts both of its inner matrices where it is gated."""
+    """The architecture; the width of an MLP counts both of its inner matrices where it is gated.
+
+    Raises:
+        ConfigError: experts of a kind that is not read.
+    """
+    for key in ("model.moe_shared_expert", "model.moe_interleave"):
+        if said.flag(key):
+            raise ConfigError(f"{key} is not read", where=said.where(), hint="give the model's config.json as --config")
+    block = said.text("model.block_type", "sequential")
+    experts = block == "moe"
     width, heads = said.count("model.d_model") or 1, said.count("model.n_heads") or 1
     gated = said.text("model.activation_type", "swiglu") == "swiglu"
     whole = said.count("model.mlp_hidden_size") or (said.count("model.mlp_ratio", 4) or 4) * width
+    inner = whole // 2 if gated else whole
     one = 1 if said.flag("model.multi_query_attention") else heads
     placed = said.flag("model.rope") or said.flag("model.alibi")
     return Architecture(
@@ -61,9 +71,13 @@ def olmo_model(said: StackSettings) -> tuple[Architecture, tuple[str, ...]]:
         heads=heads,
         kv_heads=said.count("model.n_kv_heads", one),
         head_dim=width // heads,
-        d_ff=whole // 2 if gated else whole,
+        d_ff=inner,
         vocab=said.count("model.embedding_size", said.count("model.vocab_size")),
         gated_mlp=gated,
         tied_embeddings=said.flag("model.weight_tying", True),
         learned_positions=0 if placed else said.whole("model.max_sequence_length") or 0,
+        parallel_block=block == "parallel",
+        experts=(said.count("model.moe_num_experts", 8) or 0) if experts else 0,
+        experts_per_token=(said.count("model.moe_top_k", 2) or 0) if experts else 0,
+        expert_d_ff=inner if experts else None,
     ), ()

@@ -8,7 +8,8 @@ from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Architecture
 
 _NAMED = ("model_config.name", "model_name", "checkpoint_dir", "initial_checkpoint_dir")
-_SHAPES = ("n_layer", "n_embd", "n_head")
+_SHAPES = {"n_layer": 16, "n_embd": 4096, "n_head": 32}
+"""With what each is where another one is said."""
 _GATED = ("LLaMAMLP", "GemmaMLP", "LLaMAMoE")
 _TIES = "train.tie_embeddings"
 
@@ -18,8 +19,8 @@ def litgpt_model(settings: StackSettings, shapes: Any) -> tuple[Architecture | N
     tied = settings.flag(_TIES)
     if isinstance(shapes, Mapping):
         shapes = shapes.get("init_args", shapes)
-        if all(key in shapes for key in _SHAPES):
-            return _of_shapes(StackSettings(shapes, settings.where()), tied), ()
+        if not _SHAPES.keys().isdisjoint(shapes):
+            return _of_shapes(StackSettings(_SHAPES | dict(shapes), settings.where()), tied), ()
     named = next((str(settings[key]) for key in _NAMED if settings.get(key)), None)
     name = name_at_end(named.rstrip("/")) if named else None
     if name is None:

@@ -24,8 +24,10 @@ from asap.plans.fsdp.words import TORCHTUNE as WORDS
 
 _START = re.compile(r"(?:^|[\s/])tune\s+run\s(?P<rest>.*)", re.DOTALL)
 _BY_FILE = re.compile(r"[\s/](?P<rest>\w+_(?:distributed|single_device)(?:\.py)?\s.*--config[\s=].*)", re.DOTALL)
-_RECIPE = re.compile(r"(?:^|[\s/])(?P<recipe>[a-z]\w*_(?:distributed|single_device))(?:\.py)?(?=\s|$)")
+_RECIPE = re.compile(r"(?:^|[\s/.])(?P<recipe>[a-z]\w*_(?:distributed|single_device))(?:\.py)?(?=\s|$)")
+_OWN = re.compile(r"\s-m\s+([\w.-]+)|([\w./-]+\.py)\b")
 _WHOLE = re.compile(r"full_finetune_(?:distributed|single_device)")
+_BY_HAND = "give the model, --hardware, --batch, --sequence and --plan"
 _SHIPPED = "recipes/configs/{}.yaml"
 _LENGTH, _PACKED = "tokenizer.max_seq_len", "dataset.packed"
 _TRAINS = ("optimizer", "loss", "batch_size")
@@ -75,6 +77,9 @@ def read_torchtune_script(
     start = starts[0]
     rest = _rest_of(start)
     recipe = _RECIPE.search(rest)
+    if recipe is None and (own := _OWN.search(f" {rest}")) is not None:
+        reason = f"starts {plain(own[1] or own[2], 60)} by tune run, which is no recipe of torchtune's"
+        raise ConfigError(reason, where=f"{path}:{start.line}", hint=_BY_HAND)
     if recipe is None or not _WHOLE.fullmatch(recipe["recipe"]):
         shown = plain(recipe["recipe"] if recipe else rest, 40)
         reason = f"starts torchtune's {shown}, which does not train all parameters on tokens"
