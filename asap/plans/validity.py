@@ -104,13 +104,8 @@ class Degrees:
 
     @classmethod
     def of(cls, plan: Plan, experts_over: tuple[str, ...] = (), split: LayerSplit = EVEN) -> "Degrees":
-        """The degrees of one plan over both networks.
-
-        Args:
-            plan: it.
-            experts_over: axes beside its own over which experts lie.
-            split: how its stages may share the layers.
-        """
+        """The degrees of one plan over both networks; ``experts_over``: axes beside its own over which experts lie,
+        ``split``: how its stages may share the layers."""
         totals = {axis: plan.degree(axis) for axis in AXES}
         return cls(
             **totals,

@@ -3,6 +3,10 @@
 import pytest
 
 from asap.chat.evidence.claims import Claim
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Workload, find_architecture
+from asap.plans import Plan
+from asap.proposals.selection.candidate import fits
 from tests.chat.conversations import ask
 
 TENSOR = "llama-8b-tensor-16"
@@ -414,3 +418,17 @@ def test_versions_are_not_judged(torchtitan, say, text):
 
 def test_steps_of_accumulation_in_short(large, say):
     assert "microbatches=4" in say("gas=4?", large).text
+
+
+def test_what_does_not_fit_is_behind_whatever_it_gains(start, say):
+    workload = Workload(global_batch=64, sequence_length=4096, framework="Megatron-Core", precision="bf16")
+    hardware, plan = HardwareReference(name="h100-16"), Plan.parse("model=8 stage=2 microbatches=64 remat=full")
+    model = find_architecture("llama2-70b")
+    record = Experiment(id="staged", model=model, workload=workload, hardware=hardware, plan=plan)
+    ExperimentStore().add(record, replace=True)
+    staged = start("staged")
+    ranked = staged.conversation.revised.ranked.candidates
+    other = next(candidate.plan for candidate in ranked if not fits(candidate.prediction))
+    said = say(f"why not {other}?", staged).text
+    assert "It does not fit, and comes after every plan that does" in said
+    assert "risk-adjusted" not in said

@@ -189,9 +189,15 @@ def _place(conversation: Conversation, answer: ReplyBuilder, rank: int, candidat
     if place is not None:
         answer.add(f"It is proposal {place}.")
     if current and current[0].plan != candidate.plan:
-        gap = current[0].score - candidate.score
-        answer.add(f"It is behind {current[0].plan} by {format_percent(gap)} of risk-adjusted gain.")
+        answer.add(_behind(current[0], candidate))
     answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, candidate.plan)))
+
+
+def _behind(first: Candidate, other: Candidate) -> str:
+    """By how much a candidate is behind the first proposal; what does not fit is behind whatever it gains."""
+    if fits(first.prediction) and not fits(other.prediction):
+        return f"It does not fit, and comes after every plan that does: {first.plan} first."
+    return f"It is behind {first.plan} by {format_percent(first.score - other.score)} of risk-adjusted gain."
 
 
 def _unranked(conversation: Conversation, plan: Plan) -> str:
