@@ -40,7 +40,7 @@ def test_the_more_of_a_layer_is_captured_the_fewer_launches_are_left(evaluated):
 def test_a_host_that_counts_tokens_launches_nothing_ahead(evaluated):
     plan = "replica=8 expert=8 microbatches=1 remat=none"
     counting, fixed = evaluated(plan), evaluated(plan, capacity_factor=1.0)
-    assert seconds(counting.launches) == seconds(fixed.launches)
+    assert seconds(counting.launches) == pytest.approx(seconds(fixed.launches))
     assert seconds(counting.compute) == seconds(fixed.compute)
     assert seconds(counting.overhead) > seconds(fixed.overhead) + 0.5 * seconds(counting.launches)
 
