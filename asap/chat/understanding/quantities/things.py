@@ -113,6 +113,8 @@ _LACKED = re.compile(
 )
 """Words before a technique that is not to be used."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$|\w/\s*$", re.I)
+_PLACE = re.compile(r"\b(?:across|between|inside|within|cross|inter|off)\s+(?:(?:the|our|all|any|a|one)\s+)*$", re.I)
+"""Before nodes in which something lies, and no number of them: "ep8 across nodes"."""
 _ONE = re.compile(r"\b(?:our|the|a|an|this|one|my)\s+$", re.I)
 """Before a chip of which something is said, and no number of them: "our chip has 16"."""
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
@@ -212,8 +214,9 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
         for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
             taken = any(start < match.end() and match.start() < end for _, start, end in found)
             noun = thing == "chips" and not match.group().lower().endswith((" to", " on"))
+            place = noun and _PLACE.search(text[: match.start()])
             one = noun and _ONE.search(text[: match.start()]) and not match.group().endswith("s")
-            if not taken and not one and not _PER.search(text[: match.start()]):
+            if not taken and not one and not place and not _PER.search(text[: match.start()]):
                 found.append((thing, match.start(), match.end()))
     return found
 

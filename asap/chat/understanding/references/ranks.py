@@ -85,6 +85,11 @@ _CHOSEN = (
         r" (?:to|with|for|of|in|on) (?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
         re.I,
     ),
+    re.compile(
+        r"\b(?:beats?|beaten by|outperforms?|outruns?|vs\.?|versus|against|compared (?:to|with)"
+        r"|(?:better|worse|faster|slower|cheaper|safer|tighter) than)\s+#?(?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
+        re.I,
+    ),
     re.compile(r"\b(?:do|run|take|use|try|launch)\s+(?P<chosen>[1-3])\s+(?:with|without|but|at)\s+[a-z]", re.I),
     re.compile(
         r"\b(?:how (?:many|much|large|big|long)|what(?:'s| is| are)|which)\b(?!\s+if\b)"

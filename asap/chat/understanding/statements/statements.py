@@ -29,12 +29,20 @@ from asap.plans import Plan
 
 Item = TypeVar("Item")
 
+_AGREES = (
+    r"(?:(?:does|do|is|are)\s+(?:that|it|this)\s+)?(?:match\w*|agrees?|adds? up|fits? (?:yours|that)|sane|legit"
+    r"|believable|credible|realistic|possible|sensible|consistent|in line|comparable|makes? sense|(?:way )?off"
+    r"|too (?:high|low|good))"
+)
+"""Asks if a figure can be: "sane?", "does that add up"."""
 _REPORTED = re.compile(
-    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had)|(?:our|the) [\w ]{1,30}(?:is"
-    r"|are))\b[^?]*?\d[^?,]*|[^?,]*\d[\d.]*\s?(?:tps|tokens/s|m?s|GiB|GB|%)(?!\w)[^?,]*),\s*"
+    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had|log(?:ged)?|hit|reach(?:ed)?"
+    r"|are at|sit at)|(?:we're|i'm) at|(?:our|the) [\w ]{1,30}(?:is|are|logs?|shows?|says|reports?))\b[^?]*?\d[^?,]*"
+    r"|[^?,]*\d[\d.]*\s?k?\s?(?:tps|tokens/s|m?s|GiB|GB|%|[tp]-?flop[s/]*)(?!\w)[^?,]*),\s*"
     r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where|any (?:idea|clue|thought|hint"
-    r"|suggestion)s?)\b[^?]*\??|(?P<judged>good|bad|ok(?:ay)?|normal|fine|slow|fast|expected|reasonable|plausible|right)"
-    r"\s*\?)",
+    r"|suggestion)s?)\b[^?]*\??|(?:(?:and|so) )?(?:mfu|tps|throughput|tok(?:en)?s?/s\S*|hbm|memory|fits|verdict)\s*\?"
+    r"|(?P<judged>good|bad|ok(?:ay)?|normal|fine|slow|fast|expected|reasonable|plausible|right)\s*\?"
+    rf"|{_AGREES}\s*\?)",
     re.I,
 )
 _ASKED_AFTER = re.compile(
@@ -173,6 +181,8 @@ def _report_and_question(part: str) -> tuple[str, ...]:
     found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
     if found is None or is_question(found["report"]) or JUDGED.search(found["report"]):
         return (part,)
+    if re.fullmatch(rf"{_AGREES}\s*\??", found["question"], re.I):
+        return found["report"], "is that plausible?"
     judged = found.groupdict().get("judged")
     return found["report"], f"is that {judged}?" if judged else found["question"]
 

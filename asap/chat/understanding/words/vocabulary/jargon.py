@@ -44,7 +44,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bno\.\s*(?=[1-9]\b)", "number "),
     (r"\bprop\.?\s*(?=[1-9]\b)", "proposal "),
     (
-        r"\b(compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|logs?|monitor\w*)"
+        r"\b(compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|grafana|mlflow|logs?|monitor\w*)"
         r" (?:says?|said|tells us|claims?)\b",
         r"\1 reports",
     ),
@@ -65,6 +65,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bndr(?:[- ]?400)?\b", "400Gb InfiniBand"),
     (r"\bxdr(?:[- ]?800)?\b", "800Gb InfiniBand"),
     (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
+    (r"\b(memory|hbm|step(?: time)?|mfu|throughput) (?:ok|okay|fine|good)(?=\s*\?)", r"\1"),
     (r"\bmem\b", "memory"),
     (r"\bthru-?put\b", "throughput"),
     (r"\bwps\b", "tps"),
@@ -88,6 +89,9 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
     (r"(?<![\w-])bs\b(?!\s*/|\s*per\b)", "batch size"),
+    (r"\b([gml]bs|bs)(?=\d)", r"\1 "),
+    (r"^(\W*(?:(?:and|so|ok|the|then|hm+)\W+)*)step(?=(?:\s+(?:then|now|there))*\W*$)", r"\1step time"),
+    (r"(?<![\w=-])([tpec]p)1(?![\w.,]*\d|\s*[x%])\b", r"\1=1"),
     (r"\bnvm\b", "never mind"),
     (r"\bsr+y\b", "sorry"),
     (r"\bdoes ?nt\b", "doesn't"),
@@ -105,6 +109,7 @@ _OF_BYTES = re.compile(
     re.I,
 )
 _GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
+_G = re.compile(r"(?<=\d)\s*(?:gigs?|g)\b", re.I)
 """Bits of a network, bytes of anything else."""
 
 
@@ -116,4 +121,4 @@ def spelled_out(text: str) -> str:
         text = _LINKS_BARE.sub(r"\1Gb", text)
     if not _OF_BYTES.search(text):
         text = _MICROBATCHES.sub(r"\1 microbatches", text)
-    return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)
+    return _G.sub("Gb", text) if speaks_of_network(text) else _GIG.sub(" GiB", text)
