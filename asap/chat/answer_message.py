@@ -94,6 +94,9 @@ def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, 
     elif message.retracted is not None:
         if message.retracted or not message.questions:
             retract(conversation, answer, message.retracted)
+        if statements.evidence:
+            _take(conversation, answer, message, interactive)
+            return
         for question in message.questions:
             answer_question(conversation, answer, question)
     elif statements.evidence or statements.complaints:

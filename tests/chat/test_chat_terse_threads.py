@@ -178,3 +178,46 @@ def test_what_there_is_is_a_reason_and_not_the_question(torchtitan):
 
 def test_all_of_the_peak_is_a_step(dense):
     assert "At the peak of the chips the model's FLOPs" in ask(dense, "whats the 100% mfu number").text
+
+
+def test_a_limit_is_put_right_in_the_line_that_takes_it_back(dense):
+    ask(dense, "tp stays at 4")
+    answer = ask(dense, "forget that, tp may go to 2 but not below")
+    assert [str(fact) for fact in answer.retracted] == ["constraint: model=4 stays"]
+    assert [str(fact) for fact in answer.evidence] == ["constraint: model is at least 2"]
+
+
+@pytest.mark.parametrize("asked", ["you say?", "and yours?", "your take?"])
+def test_the_own_figure_is_asked_for_beside_one_that_was_measured(asked, megatron):
+    answer = ask(megatron, f"throughput is 355 TFLOP/s/gpu in mlflow. {asked}")
+    assert [fact.claim for fact in answer.evidence] == [Claim.MFU]
+    assert "what is expected of" in answer.text
+    assert "I did not say" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "text", ["8.9k tok/s/gpu is what nvidia reports for this, why are we behind", "the paper has 9k tok/s/gpu"]
+)
+def test_a_published_rate_is_not_ours(text, megatron):
+    assert not ask(megatron, text).evidence
+
+
+@pytest.mark.parametrize("lines", [("seq 16k?", "cp2 for that?"), ("seq 16k?", "and cp2?")])
+def test_a_degree_for_that_is_of_the_run_that_was_supposed(lines, dense):
+    assert ask(dense, *lines).text.startswith("With a sequence length of 16384")
+
+
+@pytest.mark.parametrize("back", ["back to 4k. fits?", "ok back to normal, fits?"])
+def test_back_to_what_runs_is_said_before_a_question(back, dense):
+    ask(dense, "what if seq 32k")
+    assert ask(dense, back).text.startswith(f"what runs now ({dense.conversation.study.plan}) fits")
+
+
+@pytest.mark.parametrize(("times", "batch"), [("x2", 512), ("batch x4 with that", 1024)])
+def test_a_factor_may_stand_before_its_number(times, batch, dense):
+    ask(dense, "what if batch 300")
+    assert f"a global batch of {batch} instead of 256" in ask(dense, "what if batch x2", times).text
+
+
+def test_what_a_proposal_costs_in_time_is_said_against_now(three):
+    assert ask(three, "2 costs me how many ms").text.startswith("Against what runs now")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from asap.chat.evidence.claims import MEASURED_CLAIMS
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in, sides_in
+from asap.chat.understanding.back_then import back_then
 from asap.chat.understanding.ellipsis import with_axis_of_before, with_unit_of_before
 from asap.chat.understanding.quantities.hardware.machines import with_chips_of_slices
 from asap.chat.understanding.question import Question
@@ -48,6 +49,18 @@ LONGEST_MESSAGE = 4000
 _SENTENCE = re.compile(r"(?<=[.!;])\s+")
 _BARE_FIGURE = re.compile(r"^\W*\d[\d.,]*\s*[a-z%]{0,4}\W*\?\W*$", re.I)
 """A figure that is doubted beside the one that was measured: "39 ms? we get 44"."""
+_TAKES_BACK = re.compile(
+    r"^\W*(?:(?:no|nah|ok|oh|wait|sorry|actually|hm+)\W+)*(?:scratch|scrap|forget|undo|strike|drop|ignore)\s+(?:that|it|this)"
+    r"\s*(?:[,;.:]|--?|but)\s*(?=\w)",
+    re.I,
+)
+"""Takes back what was just said, before what holds instead: "scratch that, tp may go to 8"."""
+_YOURS = re.compile(
+    r"^\W*(?:and |so |but |what do )?(?:yours|you|you (?:say|think|predict|expect|have|get|reckon)"
+    r"|your (?:number|figure|take|prediction|forecast|model|estimate)s?(?: says?)?)\W*$",
+    re.I,
+)
+"""Asks for the engine's own figure beside one that was measured: "you say?"."""
 _YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
 
 
@@ -114,6 +127,7 @@ def read_message(line: str, scene: Scene) -> Message:
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:
+        text, scene = back_then(text, scene)
         message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
@@ -155,7 +169,9 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     whole = question if not asked else read_question(first, scene)
     retracted = retracted_by(whole, scene)
     if retracted is not None:
-        return Message(said, text, agrees=agrees, retracted=retracted, questions=asked)
+        instead = _TAKES_BACK.match(text)
+        stated = read_statements(text[instead.end() :], scene) if instead is not None else NOTHING_STATED
+        return Message(said, text, agrees=agrees, retracted=retracted, statements=stated, questions=asked)
     statements = completed_in(text, scene) or read_statements(text, scene)
     of_network = question.change.network is not None
     if not statements.evidence and (of_network or not statements.complaints):
@@ -165,7 +181,8 @@ def _read(said: str, text: str, scene: Scene) -> Message:
         questions = questions or (question,)
         return Message(said, text, agrees=agrees, statements=statements, questions=questions)
     asked = [one for one in statements.unread if is_question(one) and not _BARE_FIGURE.match(one)]
-    scene = _after(statements, scene)
+    scene, measured = _after(statements, scene), any(fact.claim in MEASURED_CLAIMS for fact in statements.evidence)
+    asked = ["is that plausible?" if measured and _YOURS.match(one) else one for one in asked]
     questions = tuple(read_question(one, scene) for one in asked)
     return Message(said, text, agrees=agrees, statements=statements, questions=questions)
 

@@ -8,7 +8,9 @@ from asap.study.study import Study
 _CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
 _PERSON = (
     r"(?:colleague|co-?worker|team-?mate|buddy|friend|he|she|someone|somebody"
-    r"|(?:another|other|some|neighbou?r\w*) (?:guys?|team|group|lab))"
+    r"|(?:another|other|some|neighbou?r\w*|an?) (?:guys?|team|group|lab|person|dude)"
+    r"|meta|nvidia|google|microsoft|deepseek|databricks"
+    r"|(?:the |their |his |her )?(?:papers?|blogs?|docs|readme|benchmarks?|report card|model card))"
 )
 _OF_SOMEBODY = re.compile(
     rf"\b{_PERSON}\b(?:'s)?\s+(?:\w+\s+){{0,3}}?"

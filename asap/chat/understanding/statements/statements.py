@@ -54,7 +54,8 @@ _ASKED_AFTER = re.compile(
 _LEAST_LINES = 3
 """So many figures of one plan are lines of a log, and no corrections of each other."""
 _CLAUSE = re.compile(
-    r"(?<=[.!?;])(?<!\bno\.)(?<!\bnr\.)(?<!\bvs\.)\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+(?!\d)",
+    r"(?<=[.!?;])(?<!\bno\.)(?<!\bnr\.)(?<!\bvs\.)\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+"
+    r"(?!\d|(?:not?|never) (?:lower|less|more|higher|fewer|smaller|larger|bigger|below|above|beyond|further)\b)",
     re.I,
 )
 
