@@ -13,6 +13,7 @@ PAPER = "paper-v6e-16"
     ("text", "claim"),
     [
         ("we hit 340 TFLOP/s/gpu, sane?", Claim.MFU),
+        ("mlflow has 340 TFLOPs per gpu, in line with your model?", Claim.MFU),
         ("dashboard shows 38% mfu, does that add up?", Claim.MFU),
         ("we're at 9.1k tok/s/gpu, legit?", Claim.THROUGHPUT),
         ("step 9.4 s, mfu?", Claim.STEP_TIME),
@@ -221,3 +222,70 @@ def test_a_factor_may_stand_before_its_number(times, batch, dense):
 
 def test_what_a_proposal_costs_in_time_is_said_against_now(three):
     assert ask(three, "2 costs me how many ms").text.startswith("Against what runs now")
+
+
+def test_results_of_two_are_told_apart_in_their_order(start):
+    chat = start(PAPER)
+    first, second = chat.conversation.order[:2]
+    answer = ask(chat, "2 beats 1: 2.31 vs 2.4 s")
+    assert {(fact.plan, fact.value) for fact in answer.evidence} == {(second, 2.31), (first, 2.4)}
+
+
+def test_results_without_a_unit_are_asked_about_and_then_taken(start):
+    chat = start(PAPER)
+    first, second = chat.conversation.order[:2]
+    assert "What is 2.31: seconds a step" in ask(chat, "2.31 on 1, 2.4 on 2").text
+    answer = ask(chat, "seconds")
+    assert {(fact.plan, fact.value) for fact in answer.evidence} == {(first, 2.31), (second, 2.4)}
+
+
+def test_a_result_is_taken_back_by_its_proposal(start):
+    chat = start(PAPER)
+    ask(chat, "1 took 2.3 s", "3 took 2.35 s", "which one first?")
+    assert [fact.value for fact in ask(chat, "1 was the debug build, toss it").retracted] == [2.3]
+
+
+def test_the_engines_own_figure_is_not_denied(megatron):
+    shown = ask(megatron, "step time?").text
+    seconds = shown.partition("step time ")[2].split(" ")[0]
+    assert "I did not say" not in ask(megatron, f"you say {seconds}, really?").text
+    answer = ask(megatron, f"9.4 s/it on mlflow, you say {seconds} - close enough?")
+    assert [fact.value for fact in answer.evidence] == [9.4]
+    assert "what is expected of" in answer.text
+
+
+@pytest.mark.parametrize("text", ["tp must never leave nvlink, cp neither", "tp inside the node only, same for cp"])
+def test_a_limit_may_hold_for_another_axis_too(text, megatron):
+    said = [str(fact) for fact in ask(megatron, text).evidence]
+    assert said == ["constraint: model stays inside a node", "constraint: seq stays inside a node"]
+
+
+def test_a_proposal_without_a_technique_is_no_count_of_it(three):
+    answer = ask(three, "2 minus the recompute")
+    assert str(three.conversation.order[1]).partition(" remat=")[0] in answer.text
+    assert "remat=none" in answer.text
+
+
+def test_the_most_that_may_be_held_needs_no_unit_beside_tight(dense):
+    answer = ask(dense, "too tight, max 12")
+    assert [str(fact) for fact in answer.evidence] == ["constraint: HBM is at most 12.0 GiB a chip"]
+
+
+def test_what_is_left_with_a_degree_keeps_it(three):
+    assert "kept, the best of" in ask(three, "whats left w/ tp4").text
+
+
+def test_a_target_is_remembered(dense):
+    wanted = ask(dense, "need 2.4k tok/s/chip").text
+    assert ask(dense, "what would close the gap").text == wanted
+
+
+@pytest.mark.parametrize("text", ["someone on reddit claims 9k tok/s/gpu, bs?", "a blog says 9k tok/s/gpu, true?"])
+def test_a_claim_of_somebody_is_judged(text, megatron):
+    answer = ask(megatron, text)
+    assert not answer.evidence
+    assert "what is expected of" in answer.text
+
+
+def test_how_much_a_proposal_brings_is_said_against_now(three):
+    assert ask(three, "then how much would 2 bring in s").text.startswith("Against what runs now")

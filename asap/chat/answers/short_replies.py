@@ -44,7 +44,13 @@ _RESOLVED = re.compile(
 _LONGEST = 9
 """Words of a decision; more say something else beside it."""
 _WHY_NOT = re.compile(r"^\W*(?:(?:and|but|ok|so|hm+|oh|well)\W+)*why not(?: (?:that|it|this)(?: one)?)?\W*$", re.I)
-_COSTS_TIME = re.compile(r"\bcosts?(?: me| us)? how many (?:ms|s|secs?|(?:milli)?seconds)\b", re.I)
+_COSTS_TIME = re.compile(
+    r"\bcosts?(?: me| us)? how many (?:ms|s|secs?|(?:milli)?seconds)\b"
+    r"|\bhow (?:much|many \w+) (?:time )?(?:would|does|do|will|did) (?:proposal )?#?[1-3] (?:bring|save|gain|give"
+    r"|buy|cut|shave|win)\b"
+    r"(?![^?]*[$€])",
+    re.I,
+)
 _AGAINST_NOW = re.compile(
     r"\b(?:faster|slower|quicker|better|worse|longer|shorter)\b[^.?!]*\b(?:than (?:what|now|ours|us|today|before|the"
     r" current|the baseline|we)|by how much|how much)\b"

@@ -29,7 +29,12 @@ from asap.proposals.selection.candidate import Candidate
 
 _ROUNDED = 0.02
 """Share by which a figure that is repeated may be rounded."""
-_YOUR = re.compile(r"\b(?:your|ur|that|those)\s+(?:predicted\s+|modelled\s+)?~?\W*$", re.I)
+_YOUR = re.compile(
+    r"\b(?:(?:your|ur|that|those)\s+(?:predicted\s+|modelled\s+)?|you (?:say|said|had|predict\w*|claim\w*"
+    r"|told (?:me|us)|expect\w*)\s+)"
+    r"~?\W*$",
+    re.I,
+)
 _LEAST_BARE = 4
 """What is smaller and has no unit may be a number of proposals or a degree."""
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")

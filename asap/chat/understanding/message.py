@@ -57,7 +57,9 @@ _TAKES_BACK = re.compile(
 """Takes back what was just said, before what holds instead: "scratch that, tp may go to 8"."""
 _YOURS = re.compile(
     r"^\W*(?:and |so |but |what do )?(?:yours|you|you (?:say|think|predict|expect|have|get|reckon)"
-    r"|your (?:number|figure|take|prediction|forecast|model|estimate)s?(?: says?)?)\W*$",
+    r"|your (?:number|figure|take|prediction|forecast|model|estimate)s?(?: says?)?)\W*$"
+    r"|^\W*(?:and |so |but )?(?:you|your \w+) (?:say|said|predict\w*|ha[dv]e?|claim\w*|expect\w*|told"
+    r"|thought)\b[^?]*\d[^?]*\?\W*$",
     re.I,
 )
 """Asks for the engine's own figure beside one that was measured: "you say?"."""

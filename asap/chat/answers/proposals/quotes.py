@@ -3,6 +3,7 @@
 import re
 
 from asap.chat.answers.proposals.order import ranking
+from asap.chat.answers.shown_figures import figure_shown
 from asap.chat.answers.single_plans.memory.memory_basis import asks_memory_basis, memory_basis
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -14,7 +15,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 def quoted(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What the engine is said to have said: where its figures come from if they are its own, else that it did not."""
-    if not _said(conversation, question):
+    if not _said(conversation, question) and figure_shown(conversation, question) is None:
         ranking.false_claim(conversation, answer, question.plans)
         return
     answer.topic = Topic.BASIS

@@ -35,7 +35,8 @@ _RATED = re.compile(
 )
 """Asks whether a rate that it names is a good one: "is 531 tok/s/gpu bad for 70b"."""
 _DOUBTED = re.compile(
-    r"\b(?:plausible|believable|credible|realistic|sane|legit|possible|mak(?:e|es) sense"
+    r"\b(?:plausible|believable|credible|realistic|sane|legit|possible|bs|bullshit|bogus|fake|for real|true"
+    r"|mak(?:e|es) sense"
     r"|(?:does|do) (?:that|it) (?:match|add up))\W*\?\W*$",
     re.I,
 )

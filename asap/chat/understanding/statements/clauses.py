@@ -14,6 +14,7 @@ from asap.chat.understanding.references.references import References, references
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.conditions import has_figure, plan_under_conditions
 from asap.chat.understanding.statements.foreign import is_foreign
+from asap.chat.understanding.statements.limits.alike import alike
 from asap.chat.understanding.statements.limits.constraints import UNWILLING, constraints_in
 from asap.chat.understanding.statements.limits.micro_batch_limit import micro_batch_limit_in
 from asap.chat.understanding.statements.limits.placement_limit import placement_limit_in
@@ -146,6 +147,7 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     whole = _constraints(clause, scene, sought=sought) or _goes_on_ruling_out(clause, scene)
     if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
+    each = alike([part.text for part in parts], each)
     of_parts = [constraints for constraints in each if constraints]
     if not whole and not any(each) and len(parts) > 1 and _BARE.fullmatch(parts[-1].text):
         return _spared(parts[-1], now)

@@ -38,6 +38,9 @@ def discarded_at_once(question: Question, latest: tuple[StatedFact, ...]) -> boo
 
 def discarded_by(question: Question, known: list[StatedFact]) -> tuple[StatedFact, ...]:
     """The facts whose figure a line repeats to take it back, and names no other figure in its place."""
+    plans = set(question.refs.ranked) | set(question.refs.written)
+    if plans and _AT_THE_END.search(question.text) and not any(amount.unit for amount in question.amounts):
+        return tuple(fact for fact in known if fact.plan in plans)
     if not _DROPS.search(question.text):
         return ()
     said = [amount.value for amount in question.amounts if not amount.before]

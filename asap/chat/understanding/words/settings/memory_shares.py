@@ -32,6 +32,14 @@ _SEEN = re.compile(
 )
 """Says that it was read off a run, where a proposal's figure may be quoted as well."""
 _NAMED = re.compile(r"\b(?:hbm|v?ram|mem(?:ory)?|steps?|layers?|nodes?|[gt]pus?|chips?|hosts?)\b", re.I)
+_TIGHT = re.compile(r"\b(?:tight|headroom|hbm|memory|vram|too full|oom)\b", re.I)
+_BARE_LIMIT = re.compile(
+    r"\b(?:max(?:imum)?|at most|limit(?: is)?|cap(?: is| at)?|(?:stay|keep it|keep) (?:under|below)"
+    r"|no more than)\s+(?P<most>\d{2,3})"
+    r"(?![.,]?\d|\s*(?:%|x\b|gi?b?\b|[a-z]*(?:batch|sequence|chip|gpu|node|step|layer)))",
+    re.I,
+)
+"""The most that may be held, without its unit: "too tight, max 60"."""
 _NEAR = 0.03
 
 
@@ -53,5 +61,9 @@ def with_memory_in_bytes(text: str, study: Study) -> str:
         text = _HELD.sub(lambda found: _with_name(found, whole), text)
     if is_question(text):
         return text
+    if _TIGHT.search(text):
+        text = _BARE_LIMIT.sub(
+            lambda found: f"{found.group()} GiB hbm" if int(found["most"]) <= whole else found[0], text
+        )
     text = _MOST.sub(lambda found: f"{found['limit']} {whole * int(found['share']) / 100:.1f} GiB hbm", text)
     return _FREE.sub(lambda found: f"no more than {whole * (100 - int(found['share'])) / 100:.1f} GiB hbm", text)

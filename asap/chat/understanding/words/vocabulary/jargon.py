@@ -25,8 +25,8 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(?:the )?tl;?dr\b", "summary in one sentence"),
     (r"\bsm?th\b", "something"),
     (
-        r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|remat\w*|offload\w*|tensor|pipelin\w*|expert"
-        r"|context)\b)",
+        r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|v-?pp|remat\w*|recomput\w*"
+        r"|offload\w*|accum\w*|interleav\w*|tensor|pipelin\w*|expert|context)\b)",
         "without",
     ),
     (r"\bwdym\b", "what do you mean"),
@@ -90,6 +90,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bmicro ?bs\b", "micro batch size"),
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
+    (r"(,|\bis (?:that|this|it)|\b(?:that|this|it)(?:'?s| is)|\btotal|\bpure)\s+bs(?=\W*$)", r"\1 bogus"),
     (r"(?<![\w-])bs\b(?!\s*/|\s*per\b)", "batch size"),
     (r"\b([gml]bs|bs)(?=\d)", r"\1 "),
     (r"^(\W*(?:(?:and|so|ok|the|then|hm+)\W+)*)step(?=(?:\s+(?:then|now|there))*\W*$)", r"\1step time"),
