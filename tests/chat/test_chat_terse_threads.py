@@ -289,3 +289,28 @@ def test_a_claim_of_somebody_is_judged(text, megatron):
 
 def test_how_much_a_proposal_brings_is_said_against_now(three):
     assert ask(three, "then how much would 2 bring in s").text.startswith("Against what runs now")
+
+
+@pytest.mark.parametrize("text", ["seq 8k gbs 64, fits?", "8k seq 64 gbs, fits?", "gbs 64 seq 8k, fits?"])
+def test_counts_side_by_side_are_each_of_their_name(text, dense):
+    said = ask(dense, text).text
+    assert said.startswith("With a global batch of 64 instead of 256 and a sequence length of 8192 instead of 4096")
+
+
+def test_what_is_to_be_reached_is_no_sequence(dense):
+    assert "a sequence length of" not in ask(dense, "would tp2 reach 2k?").text
+
+
+def test_a_proposal_that_a_friend_ran_is_one_of_this_run(three):
+    second = three.conversation.order[1]
+    assert [(fact.plan, fact.value) for fact in ask(three, "my buddy ran 2: 9.1 s").evidence] == [(second, 9.1)]
+
+
+def test_a_peak_is_of_the_chip_whoever_says_we(megatron):
+    answer = ask(megatron, "we get 989 TFLOP/s peak on these, you use that?")
+    assert "989 TFLOP/s is that figure" in answer.text
+    assert not answer.evidence
+
+
+def test_the_verdict_on_a_share_is_not_lost(dense):
+    assert "of what runs now" in ask(dense, "is 33% mfu good?").text

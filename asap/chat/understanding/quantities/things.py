@@ -133,6 +133,10 @@ _KEPT_AFTER = re.compile(
 _SEPARATOR = re.compile(r"[,;:.]|\band\b|\bwhile\b|\bbut\b", re.I)
 _APART = 15
 """Characters that a separator counts for."""
+_REACHES = re.compile(r"\b(?:reach\w*|hit|beat|exceed|surpass|get (?:us )?(?:to|past|over))\s+(?:the\s+)?$", re.I)
+_AGAINST_ORDER = 0.5
+"""What the other order of thing and amount counts for, so that of two that are as near the one behind the name is its:
+"seq 16k gbs 64"."""
 _FAR = 40
 """Characters between a thing and an amount from which they have nothing to do with each other."""
 
@@ -146,8 +150,9 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
         sized: the number of chips is said otherwise: it belongs to a slice that is named.
     """
     things = [one for one in _things(text) if not (sized and one[0] == "chips")]
+    names_first = bool(things) and bool(amounts) and min(start for _, start, _ in things) < amounts[0].start
     pairs = sorted(
-        (_distance(text, start, end, amount), order, index)
+        (_distance(text, start, end, amount) + _AGAINST_ORDER * ((amount.start < start) == names_first), order, index)
         for order, (thing, start, end) in enumerate(things)
         for index, amount in enumerate(amounts)
         if _may_be(thing, amount)
@@ -165,7 +170,7 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
             counts[thing] = new_value(thing, amount)
             used.append(index)
     for index, amount in enumerate(amounts):
-        if index not in used and "sequence" not in counts and _looks_like_a_sequence(amount):
+        if index not in used and "sequence" not in counts and _looks_like_a_sequence(amount, text[: amount.start]):
             counts["sequence"] = new_value("sequence", amount)
             used.append(index)
     kept = things_kept(text)
@@ -221,9 +226,11 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
     return found
 
 
-def _looks_like_a_sequence(amount: Amount) -> bool:
-    """``8k`` or ``128k`` of nothing that is named."""
-    return not amount.unit and re.fullmatch(r"\d{1,4} ?k", amount.text, re.I) is not None
+def _looks_like_a_sequence(amount: Amount, before: str) -> bool:
+    """``8k`` or ``128k`` of nothing that is named, unless it is what something is to reach."""
+    return (
+        not amount.unit and not _REACHES.search(before) and re.fullmatch(r"\d{1,4} ?k", amount.text, re.I) is not None
+    )
 
 
 def _distance(text: str, start: int, end: int, amount: Amount) -> int:

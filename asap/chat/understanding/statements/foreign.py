@@ -17,7 +17,11 @@ _OF_SOMEBODY = re.compile(
     r"(?:runs?|ran|gets?|got|has|had|sees?|saw|reports?|reach\w*|hits?|trains?|config\w*|setup|numbers?)\b",
     re.I,
 )
-_OF_A_PROPOSAL = re.compile(r"(?:\b(?:proposal|option|plan|number)\s*#?|#)\d|\b(?:baseline|our run)\b", re.I)
+_OF_A_PROPOSAL = re.compile(
+    r"(?:\b(?:proposal|option|plan|number)\s*#?|#)\d|\b(?:ran|tried|tested|with|on)\s+[1-3](?![.,]?\d|\w)"
+    r"|\b(?:baseline|our run)\b",
+    re.I,
+)
 """Whoever ran it: it is of this run."""
 
 

@@ -67,7 +67,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bndr(?:[- ]?400)?\b", "400Gb InfiniBand"),
     (r"\bxdr(?:[- ]?800)?\b", "800Gb InfiniBand"),
     (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
-    (r"\b(memory|hbm|step(?: time)?|mfu|throughput) (?:ok|okay|fine|good)(?=\s*\?)", r"\1"),
+    (r"^(\W*(?:(?:and|so)\W+)*(?:mem(?:ory)?|hbm)) (?:ok|okay|fine)(?=\s*\?)", r"\1"),
     (r"\bmem\b", "memory"),
     (r"\bthru-?put\b", "throughput"),
     (r"\bwps\b", "tps"),
