@@ -3,7 +3,6 @@
 import re
 
 from asap.chat.answers.proposals.order import ranking
-from asap.chat.answers.shown_figures import figure_shown
 from asap.chat.answers.single_plans.memory.memory_basis import asks_memory_basis, memory_basis
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
@@ -15,9 +14,14 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 def quoted(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What the engine is said to have said: where its figures come from if they are its own, else that it did not."""
-    if not _said(conversation, question) and figure_shown(conversation, question) is None:
+    if not _said(conversation, question):
         ranking.false_claim(conversation, answer, question.plans)
         return
+    own_figure(conversation, answer, question)
+
+
+def own_figure(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Where a figure of the engine that is quoted comes from."""
     answer.topic = Topic.BASIS
     answer.add("That figure stands in my answers. Where it comes from:")
     basis(conversation, answer, question)
