@@ -3,6 +3,8 @@
 from contextlib import suppress
 
 from asap.chat.answers.phrasing import insufficient_evidence
+from asap.chat.answers.proposals.order.passed_over import asks_others, still_listed
+from asap.chat.answers.proposals.testing.done import asks_what_is_left
 from asap.chat.answers.talk.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
@@ -92,6 +94,9 @@ def _answer(conversation: Conversation, answer: ReplyBuilder, message: Message, 
     elif message.retracted is not None:
         if message.retracted or not message.questions:
             retract(conversation, answer, message.retracted)
+        if statements.evidence:
+            _take(conversation, answer, message, interactive)
+            return
         for question in message.questions:
             answer_question(conversation, answer, question)
     elif statements.evidence or statements.complaints:
@@ -120,14 +125,17 @@ def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, in
     """Record what was stated, ask about what cannot be, and answer what was asked beside it."""
     statements = message.statements
     sound, uncertain = doubts(conversation, statements.evidence, message.text)
+    before = conversation.order
     answer.add(*statements.complaints)
     record(conversation, answer, sound, statements.corrected)
+    answer.add(*still_listed(conversation, before, message.text))
     conversation.refused = (*statements.impossible, *statements.incomplete, *(fact for fact, _ in uncertain))
     for fact, doubt in uncertain:
         answer.add(f"Not recorded: {fact}. {doubt}")
         if interactive:
             answer.add("Record it all the same? y/n")
     for question in message.questions:
-        answer_question(conversation, answer, question)
+        if not (asks_others(question) or asks_what_is_left(question)):  # the list stands there already
+            answer_question(conversation, answer, question)
     answer.context = (answer.context or conversation.context).model_copy(update={"figure": statements.figure})
     answer.topic = Topic.EVIDENCE

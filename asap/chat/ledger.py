@@ -124,7 +124,8 @@ def _effect(conversation: Conversation, answer: ReplyBuilder, before: list[Plan]
     elif answer.lines:
         answer.add("Nothing has changed. The order:")
     plans = [fact.plan for fact in new if fact.plan is not None]
-    answer.focus = plans[-1] if plans else None
+    ruled_out = conversation.focus in before and conversation.focus not in after
+    answer.focus = plans[-1] if plans else after[0] if ruled_out and after else None
     try:
         list_proposals(conversation, answer)
     except InsufficientEvidenceError as error:

@@ -5,7 +5,7 @@ from asap.chat.answers.by_form import form_of
 from asap.chat.answers.by_topic import ANSWERS
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.proposals.order import ranking as ranking_answers
-from asap.chat.answers.shown_figures import answer_shown, figure_shown
+from asap.chat.answers.shown_figures import answer_shown, calls_it_yours, figure_shown
 from asap.chat.answers.suggestions import suggestions
 from asap.chat.answers.talk.beyond import learning_left_out
 from asap.chat.answers.unused_words import unused_words
@@ -42,7 +42,8 @@ def answer_question(
         _dispatch(conversation, answer, question, supposed)
     finally:
         _remember(conversation, answer, question)
-        own, answer.lines = answer.lines, [*before, *answer.lines]
+        own = answer.lines
+        answer.lines = [*before, *([] if set(own) <= set(before) else own)]
     if dropped := _dropped(answer, question):
         answer.add(dropped)
     if (left := learning_left_out(question)) and answer.topic is Topic.WHAT_IF:
@@ -75,7 +76,8 @@ def _dispatch(
 
 def _is_loose(question: Question) -> bool:
     """Whether it names neither a plan nor a change, and is of no topic of its own."""
-    return question.topic in _LOOSE and question.change.empty and not question.refs.written
+    loose = question.topic in _LOOSE or (question.topic is Topic.OPINION and calls_it_yours(question))
+    return loose and question.change.empty and not question.refs.written
 
 
 def _dropped(answer: ReplyBuilder, question: Question) -> str | None:

@@ -3,6 +3,7 @@
 import pytest
 
 from asap.chat.evidence.claims import Claim
+from asap.plans import Plan
 from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow
@@ -31,6 +32,13 @@ pytestmark = pytest.mark.slow
         ("we can't offload the optimizer, host ram is small", "nothing is kept in host memory"),
         ("no offloading, the host is too slow", "nothing is kept in host memory"),
         ("no cp since our kernel has no ring", "no seq axis"),
+        ("pp is out as well", "no stage axis"),
+        ("cp nope, the kernel lacks it", "no seq axis"),
+        ("hsdp no thanks", "no replica axis"),
+        ("tp4 stays too", "model=4 stays"),
+        ("tp16 is a non-starter", "model=16 cannot be used"),
+        ("no quant allowed on this one", "the precision stays as it is"),
+        ("no plain data parallelism please", "no replica axis"),
     ],
 )
 def test_a_limit_is_recorded_as_it_is_meant(text, constraint, dense):
@@ -40,6 +48,36 @@ def test_a_limit_is_recorded_as_it_is_meant(text, constraint, dense):
 @pytest.mark.parametrize("text", ["tp has to stay inside a host", "tensor parallelism must fit in one node"])
 def test_a_limit_of_a_node_is_of_its_gpus(text, megatron):
     assert [str(fact) for fact in ask(megatron, text).evidence] == ["constraint: model is at most 8"]
+
+
+@pytest.mark.parametrize(
+    "text", ["no tp over the ib", "tp off nvlink is a nogo", "keep tp inside the node", "tp must never cross nodes"]
+)
+def test_an_axis_stays_inside_a_node(text, megatron):
+    assert [str(fact) for fact in ask(megatron, text).evidence] == ["constraint: model stays inside a node"]
+    assert all(plan.degree("model") <= 8 for plan in megatron.conversation.order)
+
+
+def test_what_takes_more_than_a_node_with_the_axes_inside_of_it_is_ruled_out(megatron):
+    said = ask(megatron, "no cp across hosts").evidence[0]
+    assert not said.forbids(Plan.parse("replica=2 model=4 seq=2")), "four by two are a node"
+    assert said.forbids(Plan.parse("model=4 seq=4"))
+
+
+def test_trust_in_a_figure_is_no_limit(dense):
+    assert not ask(dense, "i dont trust your tp numbers").evidence
+
+
+def test_a_proposal_that_is_dropped_beside_a_limit_is_not_forgotten(three):
+    dropped = three.conversation.order[1]
+    answer = ask(three, "drop 2, and tp stays at 4")
+    assert [str(fact) for fact in answer.evidence] == ["constraint: model=4 stays"]
+    assert f"{dropped}, proposal 2 before," in answer.text
+
+
+def test_a_list_that_a_limit_leads_to_is_not_said_twice(three):
+    answer = ask(three, "no cp please, it breaks. what else")
+    assert answer.text.count("\n1. ") == 1, answer.text
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ from asap.chat.answers.proposals.fitting import fitting
 from asap.chat.answers.proposals.order import ranking as ranking_answers
 from asap.chat.answers.proposals.order import verdicts
 from asap.chat.answers.proposals.order.criteria import rank_by
-from asap.chat.answers.proposals.quotes import basis, quoted
+from asap.chat.answers.proposals.quotes import basis, own_figure, quoted
 from asap.chat.answers.proposals.search_space import search_space
 from asap.chat.answers.proposals.single_changes import single_changes
 from asap.chat.answers.proposals.target import target
 from asap.chat.answers.proposals.testing import next_test
 from asap.chat.answers.proposals.testing.test_cost import test_cost
 from asap.chat.answers.proposals.testing.verification import verification
+from asap.chat.answers.shown_figures import figure_shown
 from asap.chat.answers.single_plans.memory.memory import memory
 from asap.chat.answers.single_plans.numerics import changes_numerics, numerics
 from asap.chat.answers.single_plans.plausible import plausible
@@ -71,6 +72,12 @@ def _fitting(conversation: Conversation, answer: ReplyBuilder, question: Questio
         fitting(conversation, answer)
 
 
+def _quoted(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """A figure that the engine is said to have named: one that the analysis shows is its own."""
+    shown = figure_shown(conversation, question) is not None
+    (own_figure if shown else quoted)(conversation, answer, question)
+
+
 def _learning(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What is learnt: of a change of precision what it does to the numerics, else that it is not known."""
     if changes_numerics(question):
@@ -115,7 +122,7 @@ ANSWERS: dict[Topic, Kind] = {
     Topic.CHANGE_OF_MIND: Kind(_short(ranking_answers.change_of_mind), "what would change your mind?"),
     Topic.CAPTURE: Kind(_short(capture), "what should I capture next?"),
     Topic.OPINION: Kind(hearsay.seen_differently),
-    Topic.FALSE_CLAIM: Kind(quoted),
+    Topic.FALSE_CLAIM: Kind(_quoted),
     Topic.SURE: Kind(named_plans.sure, "how sure are you of proposal 1?"),
     Topic.BASIS: Kind(basis, "why is the interval so wide?"),
     Topic.WORTH_IT: Kind(lambda c, a, q: verdicts.worth_it(c, a, q.plans), "is proposal 1 worth a test?"),

@@ -17,7 +17,9 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 
 _KEPT = re.compile(
-    r"\b(?:keep\w*|kept|stays?|stay\w*|leav\w+|unchanged|fixed|stick\w*|hold\w*|without (?:touching|changing))\b", re.I
+    r"\b(?:keep\w*|kept|stays?|stay\w*|leav\w+|unchanged|fixed|stick\w*|hold\w*|without (?:touching|changing)"
+    r"|(?:what(?:'s| is)?|anything|something|best(?: one| plan)?) (?:left |possible |else )?with)\b",
+    re.I,
 )
 _BESIDE = re.compile(
     r"\b(?:compar\w*|vs\.?|versus|against|than|next to|beside|side by side|differ\w*"

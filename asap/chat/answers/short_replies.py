@@ -44,9 +44,17 @@ _RESOLVED = re.compile(
 _LONGEST = 9
 """Words of a decision; more say something else beside it."""
 _WHY_NOT = re.compile(r"^\W*(?:(?:and|but|ok|so|hm+|oh|well)\W+)*why not(?: (?:that|it|this)(?: one)?)?\W*$", re.I)
+_COSTS_TIME = re.compile(
+    r"\bcosts?(?: me| us)? how many (?:ms|s|secs?|(?:milli)?seconds)\b"
+    r"|\bhow (?:much|many \w+) (?:time )?(?:would|does|do|will|did) (?:proposal )?#?[1-3] (?:bring|save|gain|give"
+    r"|buy|cut|shave|win)\b"
+    r"(?![^?]*[$€])",
+    re.I,
+)
 _AGAINST_NOW = re.compile(
     r"\b(?:faster|slower|quicker|better|worse|longer|shorter)\b[^.?!]*\b(?:than (?:what|now|ours|us|today|before|the"
     r" current|the baseline|we)|by how much|how much)\b"
+    rf"|{_COSTS_TIME.pattern}"
     r"|\b(?:by )?how much\b[^.?!]*\b(?:faster|slower|quicker|better|worse|longer|shorter)\b",
     re.I,
 )
@@ -117,6 +125,8 @@ def _other_than_now(conversation: Conversation, question: Question) -> Plan | No
     """The plan that is compared with what runs now: the one that is named, else the one that was spoken of."""
     now = conversation.study.plan
     named = [plan for plan in question.plans if plan != now]
+    if len(named) == 1 and _COSTS_TIME.search(question.text):
+        return named[0]
     if named or not question.change.empty or question.refs.wish is not None or now is None:
         return None
     return conversation.focus if conversation.focus != now else None

@@ -29,6 +29,14 @@ from asap.proposals.selection.candidate import Candidate
 
 _ROUNDED = 0.02
 """Share by which a figure that is repeated may be rounded."""
+_YOUR = re.compile(
+    r"\b(?:(?:your|ur|that|those)\s+(?:predicted\s+|modelled\s+)?|you (?:say|said|had|predict\w*|claim\w*"
+    r"|told (?:me|us)|expect\w*)\s+)"
+    r"~?\W*$",
+    re.I,
+)
+_LEAST_BARE = 4
+"""What is smaller and has no unit may be a number of proposals or a degree."""
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) %")
 _Answer = Callable[[Conversation, ReplyBuilder, Question], None]
 
@@ -66,6 +74,7 @@ _QUANTITIES = re.compile(
 def figure_shown(conversation: Conversation, question: Question) -> ShownFigure | None:
     """The figure of the analysis that a message repeats; ``None`` where it repeats none, or names another quantity."""
     said = [amount for amount in question.amounts if amount.unit in {"s", "%", "GiB", "GB"}]
+    said = said or [amount for amount in question.amounts if not amount.unit and _is_yours(amount, question.text)]
     if len(said) != 1:
         return None
     try:
@@ -81,6 +90,16 @@ def figure_shown(conversation: Conversation, question: Question) -> ShownFigure 
     return min(near, key=lambda figure: abs(figure.value - said[0].value), default=None)
 
 
+def _is_yours(amount: Amount, text: str) -> bool:
+    """Whether a figure without a unit is called the engine's own: "your 41 is nonsense"."""
+    return amount.value >= _LEAST_BARE and _YOUR.search(text[: amount.start]) is not None
+
+
+def calls_it_yours(question: Question) -> bool:
+    """Whether it calls a figure without a unit the engine's own."""
+    return any(not amount.unit and _is_yours(amount, question.text) for amount in question.amounts)
+
+
 def answer_shown(conversation: Conversation, answer: ReplyBuilder, question: Question, figure: ShownFigure) -> None:
     """What the figure means; it is no measurement that was reported."""
     answer.topic = figure.topic
@@ -88,7 +107,7 @@ def answer_shown(conversation: Conversation, answer: ReplyBuilder, question: Que
 
 
 def _repeats(amount: Amount, figure: ShownFigure) -> bool:
-    unit = "GiB" if amount.unit == "GB" else amount.unit
+    unit = {"GB": "GiB", "": figure.unit}.get(amount.unit, amount.unit)
     if unit != figure.unit:
         return False
     cut = amount.value == int(amount.value) == int(figure.value)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.chat.evidence.claims import MEASURED_CLAIMS, RUN_CLAIMS, Claim
+from asap.chat.evidence.node_span import leaves_node
 from asap.core.units import counted, format_bytes, format_percent
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
@@ -43,8 +44,10 @@ class StatedFact(BaseModel):
     stated: float | None = Field(default=None, description="the number as it was said, where value is worked out of it")
     unit: str | None = Field(default=None, description="of the number as it was said: % slower, % faster, x faster, %")
     about: str | None = Field(default=None, description="what a constraint is about: an axis, batch, sequence, …")
-    bound: Literal["least", "most"] | None = Field(
-        default=None, description="a constraint's value is the least or the most that the degree may be"
+    bound: Literal["least", "most", "inside"] | None = Field(
+        default=None,
+        description="a constraint's value is the least or the most that the degree may be, or the devices of a node"
+        " inside which the axis stays; none where it stays inside a slice",
     )
     keeps: Plan | None = Field(default=None, description="the plan whose setting a constraint keeps")
     words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
@@ -100,6 +103,8 @@ class StatedFact(BaseModel):
             )
         if self.about not in AXES:
             return f"constraint: the {self.about} stays as it is"
+        if self.bound == "inside":
+            return f"constraint: {self.about} stays inside a {'node' if self.value else 'slice'}"
         if self.bound is not None:
             return f"constraint: {self.about} is at {self.bound} {self.value:g}"
         return (
@@ -135,6 +140,8 @@ class StatedFact(BaseModel):
         axis = next((axis for axis in get_args(Axis) if axis == self.about), None)
         if axis is None:
             return False
+        if self.bound == "inside":
+            return leaves_node(plan, axis, int(self.value) if self.value else None)
         if self.bound is not None and self.value is not None:
             below = plan.degree(axis) < self.value
             return below if self.bound == "least" else plan.degree(axis) > self.value

@@ -42,7 +42,7 @@ LARGEST_PART = re.compile(
 """Asks for the largest part of what is spoken of."""
 _STAYS = re.compile(
     r"\b(?:tho|though|obviously|of course|please|pls|keep\w*|hold\w*|same|fixed|constant|unchanged|untouched|stays?"
-    r"|staying|must|should|has|have|be|still|global|local|batch(?:es)?|sizes?|seqs?|sequences?|lengths?|context|chips?|devices?"
+    r"|staying|must|should|has|have|be|still|global|local|batch(?:es)?|[gml]bs|bs|sizes?|seqs?|sequences?|lengths?|context|chips?|devices?"
     r"|gpus?|tpus?|layers?|microbatch\w*|without|not|never|chang\w+|touch\w+|them)\b",
     re.I,
 )
@@ -61,6 +61,7 @@ _COUNT = re.compile(
 _NAMES = {"stage": "pp", "seq": "cp"}
 _RATE = re.compile(r"\s*(?:/|\bper\b|\ba\b)\s*(?:s|secs?|seconds?|steps?|chip|device|gpu|tpu)\b", re.I)
 """What a figure is a rate of: "tokens/s"."""
+_STEP_TIME = re.compile(r"\bstep[- ]?times?\b", re.I)
 _PER_CHIP = re.compile(r"\bper (?:chip|device|core|gpu|tpu)\b|/\s?(?:chip|device|core)\b", re.I)
 
 
@@ -118,5 +119,6 @@ def is_of_what_stays(text: str) -> bool:
 
 def is_short(text: str) -> bool:
     """Whether a question has one word beside filler, so that it leaves out of what: "mem?", "does it fit?"."""
-    words = re.findall(r"[a-z]+", _RATE.sub("", without_interjections(text)).lower())
+    rest = _STEP_TIME.sub("step", _RATE.sub("", without_interjections(text)))
+    words = re.findall(r"[a-z]+", rest.lower())
     return sum(not (_FILLER.fullmatch(word) or _AUXILIARY.fullmatch(word)) for word in words) <= 1

@@ -26,7 +26,8 @@ _AND = re.compile(
 _FRAGMENT = re.compile(r"^\W*(?:(?:ok(?:ay)?|so|h+m+|now)\W+)*(?:with(?:out)?|using|at)\s+\S+(?:\s+\S+){0,4}\W*$", re.I)
 """No sentence of its own: "with cp2?"."""
 _ON_TOP = re.compile(
-    r"\b(?:there(?=\W*$)|in that case|on top|as well|too(?=\W*(?:$|[,.?!;]))|also|in addition|additionally"
+    r"\b(?:(?:there|for (?:that|it|this)|with (?:that|it|this))(?=\W*$)|in that case|on top|as well"
+    r"|too(?=\W*(?:$|[,.?!;]))|also|in addition|additionally"
     r"|besides|at the same time"
     r"|together with (?:it|that))\b",
     re.I,

@@ -4,14 +4,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from asap.chat.evidence.claims import MEASURED_CLAIMS
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in, sides_in
+from asap.chat.understanding.back_then import back_then
 from asap.chat.understanding.ellipsis import with_axis_of_before, with_unit_of_before
 from asap.chat.understanding.quantities.hardware.machines import with_chips_of_slices
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.several import numbered_in, several_in
+from asap.chat.understanding.several import numbered_in, several_in, short_ones_in
 from asap.chat.understanding.statements.bare_figures import with_unit_of_figure
 from asap.chat.understanding.statements.completions import completed_in
 from asap.chat.understanding.statements.pasted_log import PastedLog, pasted_log
@@ -19,11 +21,14 @@ from asap.chat.understanding.statements.retractions import retracted_by
 from asap.chat.understanding.statements.statements import NOTHING_STATED, Statements, read_statements
 from asap.chat.understanding.statements.step_lists import with_median_step
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.value_before import without_value_before
+from asap.chat.understanding.words.axis_for_it import with_axis_for_it
 from asap.chat.understanding.words.denials import as_meant, as_question
 from asap.chat.understanding.words.line_before.count_of_before import with_count_of_before
 from asap.chat.understanding.words.line_before.picked import picked_in
 from asap.chat.understanding.words.line_before.said_instead import said_instead
 from asap.chat.understanding.words.line_before.term_of_before import with_term_of_before
+from asap.chat.understanding.words.origins import without_origin
 from asap.chat.understanding.words.other_times import of_another_time
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.settings.degrees import with_degrees_written
@@ -44,6 +49,20 @@ LONGEST_MESSAGE = 4000
 _SENTENCE = re.compile(r"(?<=[.!;])\s+")
 _BARE_FIGURE = re.compile(r"^\W*\d[\d.,]*\s*[a-z%]{0,4}\W*\?\W*$", re.I)
 """A figure that is doubted beside the one that was measured: "39 ms? we get 44"."""
+_TAKES_BACK = re.compile(
+    r"^\W*(?:(?:no|nah|ok|oh|wait|sorry|actually|hm+)\W+)*(?:scratch|scrap|forget|undo|strike|drop|ignore)\s+(?:that|it|this)"
+    r"\s*(?:[,;.:]|--?|but)\s*(?=\w)",
+    re.I,
+)
+"""Takes back what was just said, before what holds instead: "scratch that, tp may go to 8"."""
+_YOURS = re.compile(
+    r"^\W*(?:and |so |but |what do )?(?:yours|you|you (?:say|think|predict|expect|have|get|reckon)"
+    r"|your (?:number|figure|take|prediction|forecast|model|estimate)s?(?: says?)?)\W*$"
+    r"|^\W*(?:and |so |but )?(?:you|your \w+) (?:say|said|predict\w*|ha[dv]e?|claim\w*|expect\w*|told"
+    r"|thought)\b[^?]*\d[^?]*\?\W*$",
+    re.I,
+)
+"""Asks for the engine's own figure beside one that was measured: "you say?"."""
 _YES = re.compile(r"^\W*(?:y|yes|yep|yeah|sure|correct|right|ja|oui|sí|si)\W*$", re.I)
 
 
@@ -95,6 +114,7 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
+    text = with_axis_for_it(without_origin(text))
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)
     instead = said_instead(text, scene.line)
@@ -109,6 +129,7 @@ def read_message(line: str, scene: Scene) -> Message:
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:
+        text, scene = back_then(text, scene)
         message = _read(said, text, scene) if log is None else _of_log(said, text, log, scene)
     except PlanError as error:
         message = Message(said, text, unreadable=error)
@@ -150,15 +171,30 @@ def _read(said: str, text: str, scene: Scene) -> Message:
     whole = question if not asked else read_question(first, scene)
     retracted = retracted_by(whole, scene)
     if retracted is not None:
-        return Message(said, text, agrees=agrees, retracted=retracted, questions=asked)
+        instead = _TAKES_BACK.match(text)
+        stated = read_statements(text[instead.end() :], scene) if instead is not None else NOTHING_STATED
+        return Message(said, text, agrees=agrees, retracted=retracted, statements=stated, questions=asked)
     statements = completed_in(text, scene) or read_statements(text, scene)
     of_network = question.change.network is not None
     if not statements.evidence and (of_network or not statements.complaints):
-        questions = _alternatives(question, scene) or several_in(text, scene) or (question,)
+        if (asked := without_value_before(text)) != text:
+            text, question = asked, read_question(asked, scene)
+        questions = _alternatives(question, scene) or several_in(text, scene) or short_ones_in(text, scene)
+        questions = questions or (question,)
         return Message(said, text, agrees=agrees, statements=statements, questions=questions)
     asked = [one for one in statements.unread if is_question(one) and not _BARE_FIGURE.match(one)]
+    scene, measured = _after(statements, scene), any(fact.claim in MEASURED_CLAIMS for fact in statements.evidence)
+    asked = ["is that plausible?" if measured and _YOURS.match(one) else one for one in asked]
     questions = tuple(read_question(one, scene) for one in asked)
     return Message(said, text, agrees=agrees, statements=statements, questions=questions)
+
+
+def _after(statements: Statements, scene: Scene) -> Scene:
+    """What is asked beside a measurement of what runs now is read against: nothing that was supposed before."""
+    plan = scene.study.plan
+    if not any(fact.claim in MEASURED_CLAIMS and fact.plan == plan for fact in statements.evidence):
+        return scene
+    return replace(scene, focus=plan, context=scene.context.model_copy(update={"change": None, "plans": ()}))
 
 
 def _alternatives(question: Question, scene: Scene) -> tuple[Question, ...]:

@@ -68,7 +68,7 @@ _COST = re.compile(
     r"|runtime|duration|throughput|speed|mfu)\b",
     re.I,
 )
-_ITS = re.compile(r"\b(?:its|it|that|this)\b", re.I)
+_ITS = re.compile(r"\b(?:its|it|that|this|then)\b", re.I)
 _WORTH = re.compile(r"\bworth\s+$", re.I)
 _FIGURES = {Topic.MEMORY, Topic.THROUGHPUT}
 _OF_A_PLAN = {
@@ -146,7 +146,15 @@ def read_question(text: str, scene: Scene) -> Question:
     if topic in _OF_SETTINGS and len(plans) == 1 and is_of_settings(change):
         plans, change = (plan_settings(change, plans[0], study.experiment.workload.global_batch),), Change()
     of_before = ellipsis and topic in _FIGURES
-    if topic in _FIGURES and context.topic in _OF_A_PLAN and change.empty and not refs.mentions and is_short(text):
+    limited = _limited(scene)
+    if (
+        topic in _FIGURES
+        and not limited
+        and context.topic in _OF_A_PLAN
+        and change.empty
+        and not refs.mentions
+        and is_short(text)
+    ):
         ellipsis = of_before = True
         spoken_of = (scene.focus,) if scene.focus is not None else context.plans
         context = context.model_copy(update={"plans": context.plans or spoken_of})
@@ -154,7 +162,7 @@ def read_question(text: str, scene: Scene) -> Question:
         plans = context.plans
     if not named and not plans and (ellipsis or (topic in _ABOUT_OPERATIONS and _IT.search(rest))):
         named = context.operations
-    if topic in _FIGURES and not plans and change.empty and _ITS.search(text) and _limited(scene):
+    if topic in _FIGURES and not plans and change.empty and limited and (_ITS.search(text) or is_short(text)):
         plans = scene.order[:1]
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
     unused = tuple(a for a in counts if a not in used and a.start not in ranks and not a.before)

@@ -14,6 +14,18 @@ _BREAK = re.compile(
     rf"(?<=[?!;])\s+|\s*[,;]?\s+(?:and|&|plus)\s+(?:also\s+)?(?={_ASKS})|\s*,\s+(?=(?:what|how|which|why|where|when)\b)",
     re.I,
 )
+_REASON = re.compile(
+    r"^\W*(?:(?:we|i)\W+)?(?:(?:have|'ve)\s+)?(?:got|have)\s+(?:(?:about|only|all|still)\s+)*\d[\d.]*\s*\S+\W*$",
+    re.I,
+)
+"""What there is, as the reason for a question: "got 80 GiB"."""
+_BETWEEN = re.compile(r"\s*(?:[?,;&+]|\band\b|\bplus\b)[\s?,;]*", re.I)
+_FIGURE = re.compile(
+    r"\s*(?:(?:and|ok|so|the|our|its|how much|what(?: is|'s)?)\s+)*"
+    r"(?:memory|hbm|vram|step(?: time)?|mfu"
+    r"|throughput|tps|tokens/s(?:/\w+)?|fits?|speed|how fast)(?:\s+(?:ok|okay|fine|then|now|there))*\s*",
+    re.I,
+)
 _NUMBERED = re.compile(r"(?:^|\s)[(]?[1-9a-e][).:]\s+(?=\w)")
 """What begins each of several questions: "1) … 2) …"."""
 _LEAST_WORDS = 3
@@ -33,10 +45,22 @@ def several_in(text: str, scene: Scene) -> tuple[Question, ...]:
         read = tuple(read_question(part, scene) for part in parts)
     except PlanError:
         return ()
+    questions = [question for question in read if not _REASON.match(question.text)]
+    if len(questions) == 1 and is_question(questions[0].text):
+        return tuple(questions)
     if len(asked := [question for question in read if _stands_alone(question)]) == 1:
         return tuple(asked) if all(_is_remark(question) for question in read if question not in asked) else ()
-    alone = all(_stands_alone(question) for question in read)
+    alone = all(_stands_alone(question, first=question is read[0]) for question in read)
     return read if alone and len({question.topic for question in read}) > 1 else ()
+
+
+def short_ones_in(text: str, scene: Scene) -> tuple[Question, ...]:
+    """A question on each figure that a line names and no more, "fits? step, mfu?", one for each topic; else empty."""
+    parts = [part for part in _BETWEEN.split(text) if part.strip(" .")]
+    if len(parts) < 2 or "?" not in text or not all(_FIGURE.fullmatch(part) for part in parts):
+        return ()
+    read = {question.topic: question for question in reversed([read_question(f"{part}?", scene) for part in parts])}
+    return tuple(reversed(read.values())) if Topic.UNKNOWN not in read else ()
 
 
 def numbered_in(text: str, scene: Scene) -> tuple[Question, ...]:
@@ -58,7 +82,8 @@ def _is_remark(question: Question) -> bool:
     return question.topic is Topic.UNKNOWN and not (named or counted or is_question(question.text))
 
 
-def _stands_alone(question: Question) -> bool:
-    open_ = question.ellipsis or question.unused or not question.change.empty or question.refs.written
+def _stands_alone(question: Question, *, first: bool = False) -> bool:
+    """Whether it needs no other part of the line; the first may go on with the line before."""
+    open_ = (question.ellipsis and not first) or question.unused or not question.change.empty or question.refs.written
     known = question.topic is not Topic.UNKNOWN or (bool(question.refs.ranked) and asks_why(question.text))
     return known and not open_

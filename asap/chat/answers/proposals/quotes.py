@@ -17,6 +17,11 @@ def quoted(conversation: Conversation, answer: ReplyBuilder, question: Question)
     if not _said(conversation, question):
         ranking.false_claim(conversation, answer, question.plans)
         return
+    own_figure(conversation, answer, question)
+
+
+def own_figure(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Where a figure of the engine that is quoted comes from."""
     answer.topic = Topic.BASIS
     answer.add("That figure stands in my answers. Where it comes from:")
     basis(conversation, answer, question)

@@ -9,7 +9,9 @@ from asap.chat.conversation import Conversation
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, SAYS_MFU
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.prediction.prediction import Prediction
@@ -53,13 +55,17 @@ def target(conversation: Conversation, answer: ReplyBuilder, question: Question)
 
 def _wanted(conversation: Conversation, question: Question) -> float | None:
     """The step that is wanted over that of now; ``None`` where no number says it."""
-    for amount in question.amounts:
+    said, text = question.amounts, question.text
+    if not said and question.context.topic is Topic.TARGET and conversation.line is not None:
+        text = conversation.line
+        said = tuple(amounts(text))
+    for amount in said:
         share = amount.value / 100
-        if amount.unit == "%" and SAYS_MFU.search(question.text):
+        if amount.unit == "%" and SAYS_MFU.search(text):
             now = _now(conversation).mfu
             return now.value / share if now is not None and share else None
         if amount.unit == "%":
-            return 1 - share if _SHORTER.search(question.text) else 1 / (1 + share)
+            return 1 - share if _SHORTER.search(text) else 1 / (1 + share)
         if amount.unit == "x" and amount.value:
             return 1 / amount.value if amount.value > 1 else amount.value
         if amount.unit == "s":

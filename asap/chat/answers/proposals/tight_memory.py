@@ -3,23 +3,23 @@
 import re
 
 from asap.chat.answers.phrasing import line
+from asap.chat.answers.single_plans.figures import prediction_of
+from asap.chat.answers.single_plans.memory.quoted_memory import OF_ALL
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import GIB, format_bytes
+from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 
 _TIGHT = re.compile(
-    r"\b(?:too|very|pretty|really|awfully|uncomfortably|a bit|quite|so) (?:tight|close|full|snug|risky)\b"
+    r"\b(?:(?:too|very|pretty|really|awfully|uncomfortably|a bit|quite|so) (?:close|full|snug|risky)|tight)\b"
     r"|\bcutting it (?:too )?(?:close|fine)\b"
     r"|\b(?:no|little|not (?:much|enough)) (?:headroom|margin|slack)\b",
     re.I,
 )
 _OF_MEMORY = re.compile(r"\b(?:hbm|memory|vram|gi?b|headroom)\b", re.I)
-_OF = re.compile(
-    r"(?<![\w.=])(\d{1,3}(?:\.\d+)?)\s*(?:gi?b?)?\s*(?:of|/|out of)\s*(?:the\s+)?(\d{2,3}(?:\.\d+)?)(?![\w.%])", re.I
-)
 _NEAR = 1.0
 """GiB by which a figure that is quoted may be rounded."""
 
@@ -27,7 +27,7 @@ _NEAR = 1.0
 def finds_tight(question: Question) -> bool:
     """Whether it says that a plan leaves too little HBM."""
     tight = _TIGHT.search(question.text) is not None
-    return tight and (_OF_MEMORY.search(question.text) is not None or _OF.search(question.text) is not None)
+    return tight and (_OF_MEMORY.search(question.text) is not None or OF_ALL.search(question.text) is not None)
 
 
 def tight_memory(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -42,6 +42,7 @@ def tight_memory(conversation: Conversation, answer: ReplyBuilder, question: Que
     if meant is None or held is None:
         raise InsufficientEvidenceError("HBM is not predicted without the architecture", where=conversation.id)
     answer.focus, answer.complete = meant.plan, True
+    answer.add(*_unmatched(conversation, question))
     answer.add(line(conversation, meant))
     less = [(rank, one) for rank, one in enumerate(current, 1) if (_held(one) or held) < held - GIB]
     answer.add("These proposals take less:" if less else "No proposal takes less.")
@@ -55,7 +56,7 @@ def tight_memory(conversation: Conversation, answer: ReplyBuilder, question: Que
 def _meant(conversation: Conversation, question: Question) -> Candidate | None:
     """The plan that is named, or whose HBM is quoted, else the one spoken of, else the first."""
     current = conversation.proposals
-    quoted = [float(found[1]) for found in _OF.finditer(question.text)]
+    quoted = [float(found[1]) for found in OF_ALL.finditer(question.text)]
     for candidate in current:
         held = _held(candidate)
         if candidate.plan in question.refs.ranked:
@@ -64,6 +65,24 @@ def _meant(conversation: Conversation, question: Question) -> Candidate | None:
             return candidate
     spoken_of = conversation.candidate(conversation.focus) if conversation.focus is not None else None
     return spoken_of[1] if spoken_of else next(iter(current), None)
+
+
+def _unmatched(conversation: Conversation, question: Question) -> list[str]:
+    """Says that a figure is of nothing that is predicted."""
+    quoted = [float(found[1]) for found in OF_ALL.finditer(question.text)]
+    held = [prediction.memory.total.value / GIB for prediction in _predictions(conversation) if prediction.memory]
+    if not quoted or any(abs(one - value) < _NEAR for one in held for value in quoted):
+        return []
+    return [
+        f"{quoted[0]:g} GiB is predicted of no proposal, nor of what runs now. If it was measured, say"
+        f' "we measured {quoted[0]:g} GiB of HBM", with its plan.'
+    ]
+
+
+def _predictions(conversation: Conversation) -> list[Prediction]:
+    now = conversation.study.plan
+    plans = [*([now] if now is not None else []), *conversation.order]
+    return [prediction_of(conversation, plan) for plan in plans]
 
 
 def _held(candidate: Candidate) -> float | None:

@@ -1,5 +1,7 @@
 """Plans that are looked for within limits: "anything without offload?", "is there a plan that keeps tp>=4?"."""
 
+import re
+
 from asap.chat.answers.phrasing import line, list_proposals
 from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import StatedFact
@@ -7,8 +9,10 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.follow_up import goes_on
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.clauses import constraints_of_parts, read_clause
+from asap.chat.understanding.words.dislikes import dislikes
 from asap.chat.understanding.words.questions import seeks_plans
 
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _SHORT = 5
 """Words of a further limit: "and no pp"."""
 
@@ -16,12 +20,13 @@ _SHORT = 5
 def limits_of(conversation: Conversation, question: Question) -> tuple[StatedFact, ...]:
     """The limits within which a question looks for plans, with those of the question that it goes on with."""
     text, before = question.text, question.context.limits
-    sought = seeks_plans(text)
+    sought = seeks_plans(text) or dislikes(text)
     further = bool(before) and (goes_on(text) or (len(text.split()) <= _SHORT and not sought))
     if not (further or sought):
         return ()
     scene = conversation.scene
-    found = constraints_of_parts(read_clause(text, scene), scene, sought=True)
+    clauses = [read_clause(part, scene) for part in _SENTENCE.split(text)]
+    found = [limit for clause in clauses for limit in constraints_of_parts(clause, scene, sought=True)]
     return tuple(dict.fromkeys([*(before if further else ()), *found])) if found else ()
 
 

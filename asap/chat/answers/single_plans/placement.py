@@ -1,10 +1,10 @@
 """Which axes of a plan stay inside a node of GPUs, or inside a slice of TPUs."""
 
-import math
 import re
 
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
+from asap.chat.evidence.node_span import INNERMOST, leaves_node, reach
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
@@ -12,8 +12,6 @@ from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
 
-INNERMOST: tuple[Axis, ...] = ("model", "seq", "expert", "data", "replica", "stage")
-"""Axes from neighbouring devices outwards, as launchers number the ranks and as predictions take them."""
 _PLACE = re.compile(
     r"\b(?:inside|within|with-?in|in|to|on|across|cross\w*|leav\w+|span\w*|over|between|fits?)\s+(?:just\s+|only\s+)?"
     r"(?:(?:one|a|an|the|each|its|single|same|several|two|more)\s+){0,2}"
@@ -65,10 +63,7 @@ def placement(conversation: Conversation, answer: ReplyBuilder, question: Questi
 
 def crosses_nodes(plan: Plan, axis: Axis, chip: Chip) -> bool:
     """Whether an axis of a plan goes over the network between nodes or slices."""
-    if chip.scaleup is None:
-        return getattr(plan.dcn, axis) > 1
-    inner = math.prod(plan.degree(one) for one in INNERMOST[: INNERMOST.index(axis)])
-    return plan.degree(axis) > 1 and _reach(inner, inner * plan.degree(axis), chip.scaleup.domain) != "inside a node"
+    return leaves_node(plan, axis, chip.scaleup.domain if chip.scaleup is not None else None)
 
 
 def _places(plan: Plan, chip: Chip) -> str:
@@ -76,16 +71,8 @@ def _places(plan: Plan, chip: Chip) -> str:
     if chip.scaleup is None:
         between = [f"{axis}={degree}" for axis in INNERMOST if (degree := getattr(plan.dcn, axis)) > 1]
         return f"{' and '.join(between)} between slices" if between else "every axis inside a slice"
-    found, inner = [], 1
+    found = []
     for axis in INNERMOST:
-        degree = plan.degree(axis)
-        if degree > 1:
-            found.append(f"{axis}={degree} ({MEANINGS[axis]}) {_reach(inner, inner * degree, chip.scaleup.domain)}")
-        inner *= degree
+        if (degree := plan.degree(axis)) > 1:
+            found.append(f"{axis}={degree} ({MEANINGS[axis]}) {reach(plan, axis, chip.scaleup.domain)}")
     return ", ".join(found) or "one device"
-
-
-def _reach(inner: int, outer: int, domain: int) -> str:
-    if outer <= domain and domain % outer == 0:
-        return "inside a node"
-    return "between nodes" if inner >= domain else "inside nodes and between them"

@@ -2,14 +2,16 @@
 
 import re
 
+from asap.chat.answers.single_plans.directions import wished_plans
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
+from asap.chat.evidence.anchor import implied_step, modelled_now
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_rate, mfu_of_step
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.changes import is_of_settings, plan_settings
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
@@ -32,6 +34,13 @@ _RATED = re.compile(
     re.I,
 )
 """Asks whether a rate that it names is a good one: "is 531 tok/s/gpu bad for 70b"."""
+_DOUBTED = re.compile(
+    r"\b(?:plausible|believable|credible|realistic|sane|legit|possible|bs|bullshit|bogus|fake|for real|true"
+    r"|mak(?:e|es) sense"
+    r"|(?:does|do) (?:that|it) (?:match|add up))\W*\?\W*$",
+    re.I,
+)
+"""The same at the end of what somebody else reports: "my buddy gets 9k tok/s/gpu with tp=1. plausible?"."""
 
 
 def judges(question: Question) -> bool:
@@ -43,18 +52,23 @@ def judges(question: Question) -> bool:
 def judges_rate(question: Question) -> bool:
     """Whether it asks if a rate that it names is a good one."""
     rated = _RATED.search(question.text) is not None and question.change.empty and not question.refs.written
-    return rated and any(amount.unit in _RATES for amount in question.amounts)
+    doubted = _DOUBTED.search(question.text) is not None and (question.change.empty or is_of_settings(question.change))
+    return (rated or doubted) and any(amount.unit in _RATES for amount in question.amounts)
 
 
 def plausible(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """A step time of a plan, or of what runs now; nothing is recorded."""
     study = conversation.study
     seconds = next((amount.value for amount in question.amounts if amount.unit == "s" and amount.value > 0), None)
-    named = next(iter(question.plans), study.plan)
+    meant = _plan_meant(conversation, question)
+    named = meant or study.plan
     said = [a.value / 100 if a.unit == "%" else a.value for a in question.amounts if a.unit in {"%", ""}]
     share = next((value for value in said if 0 < value < 1), None) if SAYS_MFU.search(question.text) else None
     rate = next((amount for amount in question.amounts if amount.unit == "FLOP/s"), None)
     share = mfu_of_rate(study, rate.value) if rate is not None else share
+    if seconds is None and share is None:
+        seconds = _of_rate(conversation, question)
+        share = _stated_mfu(conversation) if seconds is None and not question.amounts else None
     if seconds is None and share:
         answer.add(_of_mfu(share))
         measured = current_step_time(study, conversation.evidence)
@@ -64,14 +78,13 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
             )
         now = modelled_now(study)
         if now is not None and now.mfu is not None:
-            answer.add(f"The model alone expects {format_percent(now.mfu.value)} of it ({now.mfu.provenance.value}).")
+            expected_mfu = f"{format_percent(now.mfu.value)} ({now.mfu.provenance.value})"
+            answer.add(f"The model alone expects {expected_mfu} of what runs now.")
         return
-    if seconds is None:
-        seconds = _of_rate(conversation, question)
     if seconds is None and (judged := _judged(conversation, question)):
         answer.add(*judged)
         return
-    plan = next(iter(question.plans), conversation.focus or study.plan)
+    plan = meant or conversation.focus or study.plan
     if seconds is None and plan is not None and SAYS_MFU.search(question.text):
         answer.add(*_beside_best(conversation, whole(conversation, plan)))
         return
@@ -95,6 +108,21 @@ def plausible(conversation: Conversation, answer: ReplyBuilder, question: Questi
         answer.add(*_beside_best(conversation, plan))
     if not answer.lines:
         answer.add("I cannot tell: that follows from the architecture, batch and sequence, not all on record.")
+
+
+def _plan_meant(conversation: Conversation, question: Question) -> Plan | None:
+    """The plan that is named, with the settings that are: "tp=1 with remat=none"."""
+    of_settings = is_of_settings(question.change)
+    plans = list(question.plans)
+    if not plans and question.refs.wish is not None:
+        plans = wished_plans(conversation, question.refs.wish)[:1]
+    if not plans and of_settings and conversation.study.plan is not None:
+        plans = [conversation.study.plan]
+    if not plans:
+        return None
+    plan = whole(conversation, plans[0])
+    batch = conversation.study.experiment.workload.global_batch
+    return plan_settings(question.change, plan, batch) if of_settings else plan
 
 
 def _judged(conversation: Conversation, question: Question) -> list[str]:
@@ -130,7 +158,15 @@ def _of_rate(conversation: Conversation, question: Question) -> float | None:
             return fact.value
         if fact.plan == study.plan and fact.value and fact.claim is Claim.THROUGHPUT and tokens:
             return tokens / fact.value
+        if fact.plan == study.plan and (implied := implied_step(study, fact)) is not None:
+            return implied.value
     return None
+
+
+def _stated_mfu(conversation: Conversation) -> float | None:
+    """The MFU that was stated last of what runs now, where no step time was."""
+    now = [fact for fact in conversation.evidence if fact.plan == conversation.study.plan and fact.value]
+    return now[-1].value if now and now[-1].claim is Claim.MFU else None
 
 
 def _of_mfu(mfu: float) -> str:

@@ -171,9 +171,10 @@ def least_step(conversation: Conversation) -> list[str]:
         return []
     least = format_seconds(found.mfu.value * found.step_time.value)
     return [
-        f"At that peak the model's FLOPs of a step take {least}: no step with this model, batch and precision is"
-        f" shorter. Now it takes {format_seconds(found.step_time.value)} ({format_percent(found.mfu.value)} MFU,"
-        f" {found.mfu.provenance.value}); the best published runs reach {format_percent(HIGHEST_PUBLISHED_MFU, 0)}."
+        f"At the peak of the chips the model's FLOPs of a step take {least}: no step with this model, batch and"
+        f" precision is shorter. Now it takes {format_seconds(found.step_time.value)}"
+        f" ({format_percent(found.mfu.value)} MFU, {found.mfu.provenance.value}); the best published runs reach"
+        f" {format_percent(HIGHEST_PUBLISHED_MFU, 0)}."
     ]
 
 

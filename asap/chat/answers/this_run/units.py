@@ -24,6 +24,12 @@ _ASKS = re.compile(r"\b(?:what|which|in what) units?\b|\bunits?\s*\?", re.I)
 _OF_A_PART = re.compile(
     rf"^\W*(?:(?:and|so|but)\W+)*(?:(?:is|are) (?:that|it|this|those)|that(?: is|'s))\s+(?:{_UNIT.pattern})\W*$", re.I
 )
+_OF_WHAT = re.compile(r"(?:%|\bpercent|\bpct|\bshare|\bfraction)\s+of what\b\W*$", re.I)
+_SHARES = (
+    "A share of the roofline, or of the peak, is of the highest rate that the chip allows an operation: its HBM"
+    " bandwidth where it is bound by HBM, its FLOP/s where it is bound by compute. A share beside an operation or a"
+    " category is of the time of the step, unless it says of the listed time."
+)
 _SMALL = {"these", "those", "numbers", "number", "figures", "figure", "actual", "real"}
 _MEMORY = "HBM figures are GiB (2^30 bytes, 1.074 GB) on one chip: the fullest one, at its peak."
 _SPEED = (
@@ -36,6 +42,8 @@ _CHANGE = "A change in % is of the step time against what runs now: -50 % takes 
 def asks_unit(question: Question) -> bool:
     """Whether it asks of nothing but units: two of them to choose from, or which they are."""
     text = question.text
+    if _OF_WHAT.search(text):
+        return True
     if _ASKS.search(text) or _OF_A_PART.match(text):
         return not question.amounts
     rest = re.findall(r"[a-z]+", _UNIT.sub(" ", text).lower())
@@ -49,6 +57,9 @@ def asks_unit(question: Question) -> bool:
 def units(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """The units of the figures, those that were given last first."""
     answer.complete = True
+    if _OF_WHAT.search(question.text):
+        answer.add(_SHARES, *([_CHANGE] if conversation.proposals else []))
+        return
     given = [_MEMORY, _SPEED, _CHANGE]
     first = {Topic.MEMORY: _MEMORY, Topic.THROUGHPUT: _SPEED}.get(question.context.topic or Topic.UNKNOWN)
     answer.add(*([first] if first else given))

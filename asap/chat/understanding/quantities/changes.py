@@ -92,6 +92,11 @@ _REMAT = re.compile(
     re.I,
 )
 _POLICY = re.compile(rf"\b({'|'.join(sorted((p.value for p in Remat), key=len, reverse=True))})\b", re.I)
+_SELECTIVE_ALONE = re.compile(
+    r"\bselective(?=\W*$|\s*[,;.?!+&/]|\s+(?:at|and|with|on|for|in|vs|or|then|now|too|instead|[tpec]p\d*|mbs|gbs)\b)",
+    re.I,
+)
+"""Rematerialisation without its name: "tp1 + selective"."""
 _NO_REMAT = re.compile(
     r"\b(?:no|without|turn\w* off|switch\w* off|disabl\w+|drop\w*|avoid\w*)\s+(?:\w+\s+)?(?:remat|checkpoint|recomput)"
     r"(?!\w*\s+chang)|\b(?:remat|recomput|checkpoint)\w*\s+(?:is\s+|was\s+|were\s+)?(?:off|nothing|disabled)\b"
@@ -272,6 +277,7 @@ def _remat(text: str, earlier: Change | None) -> "Policy | Literal['any'] | None
         return Remat.NONE
     text = _INSTEAD_OF_POLICY.sub(" ", text)
     policy, named = _POLICY.search(text), _REMAT.search(text)
+    named = named or _SELECTIVE_ALONE.search(text)
     spoken = named or (earlier is not None and earlier.remat is not None)
     if named and (moved := _TO_POLICY.search(text)):
         return Remat(moved[1].lower())

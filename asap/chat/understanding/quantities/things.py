@@ -113,6 +113,8 @@ _LACKED = re.compile(
 )
 """Words before a technique that is not to be used."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$|\w/\s*$", re.I)
+_PLACE = re.compile(r"\b(?:across|between|inside|within|cross|inter|off)\s+(?:(?:the|our|all|any|a|one)\s+)*$", re.I)
+"""Before nodes in which something lies, and no number of them: "ep8 across nodes"."""
 _ONE = re.compile(r"\b(?:our|the|a|an|this|one|my)\s+$", re.I)
 """Before a chip of which something is said, and no number of them: "our chip has 16"."""
 _ANOTHER_SLICE = re.compile(r"\b(?:second|another|additional|extra|third) (?:slice|pod)\b", re.I)
@@ -131,6 +133,10 @@ _KEPT_AFTER = re.compile(
 _SEPARATOR = re.compile(r"[,;:.]|\band\b|\bwhile\b|\bbut\b", re.I)
 _APART = 15
 """Characters that a separator counts for."""
+_REACHES = re.compile(r"\b(?:reach\w*|hit|beat|exceed|surpass|get (?:us )?(?:to|past|over))\s+(?:the\s+)?$", re.I)
+_AGAINST_ORDER = 0.5
+"""What the other order of thing and amount counts for, so that of two that are as near the one behind the name is its:
+"seq 16k gbs 64"."""
 _FAR = 40
 """Characters between a thing and an amount from which they have nothing to do with each other."""
 
@@ -144,8 +150,9 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
         sized: the number of chips is said otherwise: it belongs to a slice that is named.
     """
     things = [one for one in _things(text) if not (sized and one[0] == "chips")]
+    names_first = bool(things) and bool(amounts) and min(start for _, start, _ in things) < amounts[0].start
     pairs = sorted(
-        (_distance(text, start, end, amount), order, index)
+        (_distance(text, start, end, amount) + _AGAINST_ORDER * ((amount.start < start) == names_first), order, index)
         for order, (thing, start, end) in enumerate(things)
         for index, amount in enumerate(amounts)
         if _may_be(thing, amount)
@@ -163,7 +170,7 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
             counts[thing] = new_value(thing, amount)
             used.append(index)
     for index, amount in enumerate(amounts):
-        if index not in used and "sequence" not in counts and _looks_like_a_sequence(amount):
+        if index not in used and "sequence" not in counts and _looks_like_a_sequence(amount, text[: amount.start]):
             counts["sequence"] = new_value("sequence", amount)
             used.append(index)
     kept = things_kept(text)
@@ -212,15 +219,18 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
         for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
             taken = any(start < match.end() and match.start() < end for _, start, end in found)
             noun = thing == "chips" and not match.group().lower().endswith((" to", " on"))
+            place = noun and _PLACE.search(text[: match.start()])
             one = noun and _ONE.search(text[: match.start()]) and not match.group().endswith("s")
-            if not taken and not one and not _PER.search(text[: match.start()]):
+            if not taken and not one and not place and not _PER.search(text[: match.start()]):
                 found.append((thing, match.start(), match.end()))
     return found
 
 
-def _looks_like_a_sequence(amount: Amount) -> bool:
-    """``8k`` or ``128k`` of nothing that is named."""
-    return not amount.unit and re.fullmatch(r"\d{1,4} ?k", amount.text, re.I) is not None
+def _looks_like_a_sequence(amount: Amount, before: str) -> bool:
+    """``8k`` or ``128k`` of nothing that is named, unless it is what something is to reach."""
+    return (
+        not amount.unit and not _REACHES.search(before) and re.fullmatch(r"\d{1,4} ?k", amount.text, re.I) is not None
+    )
 
 
 def _distance(text: str, start: int, end: int, amount: Amount) -> int:

@@ -75,7 +75,7 @@ _CHOSEN = (
     re.compile(
         r"\b(?:can|could|will|would|do|does|did|has|must|should|may|doesn't|don't|didn't|won't|can't)\s+(?P<chosen>[1-3])\s+(?:(?:also|still|even|really)\s+)?"
         r"(?:go|run|work|fit|scale|be|do|use|need|take|hold|survive|help|change|require|keep|get|reach|beat|stay|rely"
-        r"|have|include|involve|contain|recompute|offload)\b",
+        r"|have|include|involve|contain|recompute|offload|bring|save|gain|give|buy|cut|shave|win|cost)\b",
         re.I,
     ),
     re.compile(r"\b(?:is|was|isn't|wasn't)\s+(?:it\s+)?(?P<chosen>[1-3])\s+(?:not\s+)?the\s+(?:one|plan)\b", re.I),
@@ -83,6 +83,16 @@ _CHOSEN = (
     re.compile(
         r"\b(?:risks?|downsides?|drawbacks?|catch|trade-?offs?|cons|command|line|flags|interval)"
         r" (?:to|with|for|of|in|on) (?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
+        re.I,
+    ),
+    re.compile(
+        r"\b(?:beats?|beaten by|outperforms?|outruns?|vs\.?|versus|against|compared (?:to|with)"
+        r"|(?:better|worse|faster|slower|cheaper|safer|tighter) than)\s+#?(?P<chosen>[1-3])(?=\W*$|\s*[,.;?!](?!\d))",
+        re.I,
+    ),
+    re.compile(
+        r"^\W*(?:(?:ok(?:ay)?|so|and|but|then|what about)\W+)*(?P<chosen>[1-3])\s+(?:without|with no|but no"
+        r"|minus)\s+[a-z]",
         re.I,
     ),
     re.compile(r"\b(?:do|run|take|use|try|launch)\s+(?P<chosen>[1-3])\s+(?:with|without|but|at)\s+[a-z]", re.I),

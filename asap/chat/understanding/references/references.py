@@ -59,7 +59,9 @@ _AGAINST_NOW = re.compile(
     r"|\b(?:now|today)\s+(?:vs\.?|versus|against|compared (?:to|with))(?!\w)",
     re.I,
 )
-_AGAINST = re.compile(r"\b(?:it|that|this)\b[^.?!]*\b(?:than|versus|vs|compared (?:to|with)|against)\b", re.I)
+_AGAINST = re.compile(
+    r"\b(?:it|that|this)\b[^.?!]*\b(?:beats?|outperforms?|than|versus|vs|compared (?:to|with)|against)\b", re.I
+)
 _BARE_COMPARATIVE = re.compile(
     r"^\W*(?:(?:so|and|but|ok|is|would|be)\W+)*(?:any |much )?(?:faster|slower|better|worse|cheaper|smaller"
     r"|bigger|more|less|longer"

@@ -22,6 +22,13 @@ _FIGURE = re.compile(
     re.I,
 )
 """A line that reports a figure and does not say of what."""
+_RESULTS = re.compile(
+    r"\W*(?P<figure>\d+\.\d+)\s+(?:on|for|with)\s+#?[1-3](?:\W+(?:and\W+)?\d+\.\d+\s+(?:on|for"
+    r"|with)\s+#?[1-3])+\W*",
+    re.I,
+)
+"""The same of several proposals: "2.3 on 1, 2.4 on 2"."""
+_RESULT = re.compile(r"\d+\.\d+(?=\s+(?:on|for|with)\b)", re.I)
 _ORDER = re.compile(r"\W*(?:show|give)\b", re.I)
 """Asks for something, and reports nothing: "show 2"."""
 _NAMES = (
@@ -34,6 +41,8 @@ _NAMES = (
 
 def bare_figure(text: str) -> str | None:
     """The figure of a line that reports one, of which neither the unit nor the kind is said; ``None`` without it."""
+    if (several := _RESULTS.fullmatch(text)) is not None:
+        return several["figure"]
     found = None if _ORDER.match(text) else _FIGURE.fullmatch(_WHOSE.sub(" ", without_plans(text)))
     return found["figure"] if found else None
 
@@ -59,4 +68,6 @@ def with_unit_of_figure(text: str, reported: str | None) -> str:
     named = amounts(f"{figure} {rest.strip()}")
     if not named or named[0].unit in {"", "other", "x"} or named[0].start:
         return text
+    if _RESULTS.fullmatch(reported):
+        return _RESULT.sub(lambda one: f"{one[0]} {rest.strip()}", reported)
     return f"{reported[:start]} {rest.strip()}"

@@ -13,8 +13,11 @@ from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.references.references import References, references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.conditions import has_figure, plan_under_conditions
+from asap.chat.understanding.statements.foreign import is_foreign
+from asap.chat.understanding.statements.limits.alike import alike
 from asap.chat.understanding.statements.limits.constraints import UNWILLING, constraints_in
 from asap.chat.understanding.statements.limits.micro_batch_limit import micro_batch_limit_in
+from asap.chat.understanding.statements.limits.placement_limit import placement_limit_in
 from asap.chat.understanding.statements.measurements import figures_in
 from asap.chat.understanding.statements.of_another_run import of_another_run, under_unnamed_degrees
 from asap.chat.understanding.statements.outcomes import against_another, happened, outcome_in
@@ -31,7 +34,8 @@ from asap.plans.validity import violations
 from asap.study.study import Study, study_of
 
 _PART = re.compile(r",\s*(?:and\s+)?|\s+and\s+", re.I)
-_CHIP = re.compile(r"\b(?:tpu ?)?(v[2-7][a-z]?|[abh]\d{2,3}|mi\d{3}\w?)(?:-\d+)?\b", re.I)
+_BARE_RESULT = re.compile(r"^\W*(?:and\s+)?\d+(?:\.\d+)?(?=\s+(?:on|for|with|under)\b)", re.I)
+"""A result whose unit is that of the one before: "150 ms on 1, 140 on 2"."""
 _OURS = re.compile(
     r"\b(?:we|our|ours|my|i|today|currently|now|dashboard|logs?|profiler|wandb|tensorboard|console|trace|mfu|hbm|throughput)\b",
     re.I,
@@ -52,7 +56,7 @@ _ADDS = re.compile(r"^\W*(?:(?:and|also|plus|or|oh|same)\W+)+(?:no|without|nor)(
 """Adds something to what was ruled out: "and no cp either"."""
 _BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
 """What a reason before it makes a constraint: "the host is weak, so no offloading"."""
-_NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b", re.I)
+_NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b|\bmay (?:not|go)\b", re.I)
 """Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
 
@@ -99,7 +103,7 @@ def clause_facts(
     if not imagined and (plan := plan_under_conditions(text, clause.amounts, clause.refs, study)) is not None:
         return [] if _is_no_report(text, study) else _measured(clause, scene, before, [plan])
     if not imagined:
-        if (constraints := constraints_of_parts(clause, scene)) and not _is_foreign(text, study):
+        if (constraints := constraints_of_parts(clause, scene)) and not is_foreign(text, study):
             if has("strong", UNWILLING.sub(" ", _NEEDED.sub(" ", text))):
                 return []
             words = plain(text, LONGEST_WORDS)
@@ -109,7 +113,7 @@ def clause_facts(
         wished = wishes_figure(text) and any(amount.unit for amount in clause.amounts)
         if wished or has("strong", text) or (has("weak", text) and not measured) or is_order(text):
             return []
-        if _is_foreign(text, study):
+        if is_foreign(text, study):
             return []
         if (refusal := of_another_run(text, clause.amounts, study)) is not None:
             return [refusal]
@@ -143,6 +147,7 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     whole = _constraints(clause, scene, sought=sought) or _goes_on_ruling_out(clause, scene)
     if whole or any(each):
         each = [found or _spared(part, now) for found, part in zip(each, parts, strict=True)]
+    each = alike([part.text for part in parts], each)
     of_parts = [constraints for constraints in each if constraints]
     if not whole and not any(each) and len(parts) > 1 and _BARE.fullmatch(parts[-1].text):
         return _spared(parts[-1], now)
@@ -171,6 +176,8 @@ def _goes_on_ruling_out(clause: Clause, scene: Scene) -> list[StatedFact]:
 def _constraints(part: Clause, scene: Scene, *, sought: bool) -> list[StatedFact]:
     if (limit := micro_batch_limit_in(part.text, scene.study)) is not None:
         return [limit]
+    if (limit := placement_limit_in(part.text, part.refs, scene.study)) is not None:
+        return [limit]
     return constraints_in(part.text, part.refs, scene.study.plan, sought=sought)
 
 
@@ -181,7 +188,7 @@ def _spared(part: Clause, now: Plan | None) -> list[StatedFact]:
 
 def _is_no_report(text: str, study: Study) -> bool:
     """Whether it is a doubt, an order, or of another run."""
-    return has("strong", text) or is_order(text) or _is_foreign(text, study)
+    return has("strong", text) or is_order(text) or is_foreign(text, study)
 
 
 def _measured(
@@ -235,8 +242,11 @@ def _figure(
 def _parts(clause: str, scene: Scene) -> list[StatedFact | str]:
     """The facts of a clause in which several plans were measured: those of each part of it."""
     found: list[StatedFact | str] = []
-    for text in _PART.split(clause):
+    unit = ""
+    for piece in _PART.split(clause):
+        text = _BARE_RESULT.sub(lambda result, unit=unit: f"{result[0]} {unit}", piece, count=1) if unit else piece
         part = read_clause(text, replace(scene, focus=None))
+        unit = next((amount.text.lstrip("0123456789., ") for amount in part.amounts if amount.unit), unit)
         figures = figures_in(text, part.amounts, scene.study)
         if not figures and not part.refs.plans:
             continue
@@ -280,12 +290,6 @@ def checked(item: StatedFact, study: Study) -> StatedFact | str:
     if plan == study.plan and item.claim not in {*_OF_THE_RUN, Claim.STEP_TIME} and not unseen:
         return f"{plan} is the plan that the profile shows running; I have not recorded that it {item.claim.value}."
     return item.model_copy(update={"plan": plan})
-
-
-def _is_foreign(clause: str, study: Study) -> bool:
-    """Whether another run or another chip is spoken of."""
-    own = study.slice.chip.name.lower() if study.slice else ""
-    return has("elsewhere", clause) or any(not own.startswith(chip.lower()) for chip in _CHIP.findall(clause))
 
 
 def _against_baseline(clause: str, figures: Sequence[StatedFact]) -> bool:

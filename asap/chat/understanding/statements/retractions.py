@@ -9,7 +9,7 @@ from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.scene import Scene
-from asap.chat.understanding.statements.discarded import discarded_by
+from asap.chat.understanding.statements.discarded import discarded_at_once, discarded_by
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.line_before.going_back import undoes
 from asap.chat.understanding.words.questions import is_question
@@ -80,6 +80,8 @@ def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | N
     known = [fact for fact in reversed(scene.known) if not fact.compiled]
     if undoes(text):
         return scene.latest or None
+    if discarded_at_once(question, scene.latest):
+        return scene.latest
     if discarded := discarded_by(question, known):
         return discarded
     if scene.latest and plan_meant(text, scene.opening, scene.study.plan) is not None:

@@ -19,6 +19,7 @@ from asap.chat.understanding.statements.clauses import clause_facts, read_clause
 from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
 from asap.chat.understanding.statements.now_and_then import now_and_then
+from asap.chat.understanding.statements.paired_results import with_results_apart
 from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
 from asap.chat.understanding.statements.sporadic import sporadic_in
 from asap.chat.understanding.words.causes import host_memory, machine_failed
@@ -29,12 +30,21 @@ from asap.plans import Plan
 
 Item = TypeVar("Item")
 
+_AGREES = (
+    r"(?:(?:does|do|is|are)\s+(?:that|it|this)\s+)?(?:match\w*|agrees?|adds? up|fits? (?:yours|that)|sane|legit"
+    r"|believable|credible|realistic|possible|sensible|consistent|in line|comparable|makes? sense"
+    r"|close(?: enough)?|(?:way )?off"
+    r"|too (?:high|low|good))(?:\s+(?:with|to|for|from)\s+(?:you|yours|your \w+|the (?:model|prediction)))?"
+)
+"""Asks if a figure can be: "sane?", "does that add up"."""
 _REPORTED = re.compile(
-    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had)|(?:our|the) [\w ]{1,30}(?:is"
-    r"|are))\b[^?]*?\d[^?,]*|[^?,]*\d[\d.]*\s?(?:tps|tokens/s|m?s|GiB|GB|%)(?!\w)[^?,]*),\s*"
+    r"(?P<report>[^?,]*\b(?:measured|took|clocked|(?:we|i) (?:get|got|see|saw|had|log(?:ged)?|hit|reach(?:ed)?"
+    r"|are at|sit at)|(?:we're|i'm) at|(?:our|the) [\w ]{1,30}(?:is|are|logs?|shows?|says|reports?))\b[^?]*?\d[^?,]*"
+    r"|[^?,]*\d[\d.]*\s?k?\s?(?:tps|tokens/s|m?s|GiB|GB|%|[tp]-?flop[s/]*)(?!\w)[^?,]*),\s*"
     r"(?P<question>(?:(?:so|and|but) )*(?:what|is|does|do|how|why|which|should|can|where|any (?:idea|clue|thought|hint"
-    r"|suggestion)s?)\b[^?]*\??|(?P<judged>good|bad|ok(?:ay)?|normal|fine|slow|fast|expected|reasonable|plausible|right)"
-    r"\s*\?)",
+    r"|suggestion)s?)\b[^?]*\??|(?:(?:and|so) )?(?:mfu|tps|throughput|tok(?:en)?s?/s\S*|hbm|memory|fits|verdict)\s*\?"
+    r"|(?P<judged>good|bad|ok(?:ay)?|normal|fine|slow|fast|expected|reasonable|plausible|right)\s*\?"
+    rf"|{_AGREES}\s*\?)",
     re.I,
 )
 _ASKED_AFTER = re.compile(
@@ -46,7 +56,8 @@ _ASKED_AFTER = re.compile(
 _LEAST_LINES = 3
 """So many figures of one plan are lines of a log, and no corrections of each other."""
 _CLAUSE = re.compile(
-    r"(?<=[.!?;])(?<!\bno\.)(?<!\bnr\.)(?<!\bvs\.)\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+(?!\d)",
+    r"(?<=[.!?;])(?<!\bno\.)(?<!\bnr\.)(?<!\bvs\.)\s+|\n+|,?\s+(?:but|however|although|yet|whereas|while)\s+"
+    r"(?!\d|(?:not?|never) (?:lower|less|more|higher|fewer|smaller|larger|bigger|below|above|beyond|further)\b)",
     re.I,
 )
 
@@ -123,7 +134,7 @@ def read_statements(text: str, scene: Scene) -> Statements:
     found = _Found()
     if scene.focus is None and _OF_THE_ADVICE.search(text):
         scene = replace(scene, focus=next(iter(scene.order), None))
-    text = with_units(_EXPECTED.sub("", text))
+    text = with_results_apart(with_units(_EXPECTED.sub("", text)))
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
     parts = [each for part in parts for each in said_and_measured(part)]
     parts = [each for part in parts for each in now_and_then(part)]
@@ -173,6 +184,8 @@ def _report_and_question(part: str) -> tuple[str, ...]:
     found = _REPORTED.fullmatch(part) or _ASKED_AFTER.fullmatch(part)
     if found is None or is_question(found["report"]) or JUDGED.search(found["report"]):
         return (part,)
+    if re.fullmatch(rf"{_AGREES}\s*\??", found["question"], re.I):
+        return found["report"], "is that plausible?"
     judged = found.groupdict().get("judged")
     return found["report"], f"is that {judged}?" if judged else found["question"]
 

@@ -4,7 +4,8 @@ import re
 
 _QUESTION = re.compile(
     r"^\W*(?:the )?(?:cheapest|fastest|best|easiest|smallest|simplest|quickest|safest) (?:way|option|change|setup"
-    r"|fix)\b|\?\s*$|\b(?:why|how come)\W*$|\bany (?:ideas?|clues?|thoughts?|suggestions?|hints?|tips)\b"
+    r"|fix)\b|\?\s*$|\b(?:why|how come|how (?:much|many|long|fast|big)(?: \w+){0,2})\W*$"
+    r"|\bany (?:ideas?|clues?|thoughts?|suggestions?|hints?|tips)\b"
     r"|^\W*(?:(?:and|so|but|ok|then|well|now) )*(?:did|do(?! not\b)|does|is|are|was|were|has|have|will|would|could"
     r"|should|shouldn'?t|can(?!'?t\b)|can'?t(?=\s+(?:we|i|it|you|they|this|that|the|one)\b)|what(?:'?s)?|why|how|which|who|when|where|isn'?t|aren'?t|wasn'?t|won'?t|didn'?t|doesn'?t"
     r"|don'?t you)\b"

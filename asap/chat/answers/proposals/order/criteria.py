@@ -103,7 +103,11 @@ def rank_by(conversation: Conversation, answer: ReplyBuilder, question: Question
         prediction, own = of[place].prediction, _title(conversation, of[place])
         figure = f"{said}; " if (said := write(amount)) else ""
         plan = f", {prediction.plan}" if own != str(prediction.plan) else ""
+        if prediction.plan == conversation.study.plan:
+            prediction = prediction.model_copy(update={"relative_step_time": None})
         answer.add(f"- {own}{plan}: {figure}{expectation(prediction)}{fit(prediction)}")
+    if (price := question.dollars_named) and write is _for_tokens:
+        answer.add(f"At ${price:g} a chip-hour, the first takes ${significant(least * price)} for a billion tokens.")
     answer.add(f"The ranking itself stays: {', '.join(str(plan) for plan in conversation.order)}.")
 
 
@@ -125,11 +129,15 @@ def _compared(conversation: Conversation, question: Question) -> Sequence[Candid
     spoken_of = question.context.plans if _THOSE.search(question.text) else ()
     named = next((plans for plans in (question.plans, spoken_of) if len(plans) > 1), ())
     full = [whole(conversation, plan) for plan in named]
+    if not full and len(conversation.proposals) == 1 and conversation.study.plan is not None:
+        full = [conversation.study.plan, conversation.proposals[0].plan]
     return [Candidate(prediction_of(conversation, plan), 0.0) for plan in full] or conversation.proposals
 
 
 def _title(conversation: Conversation, candidate: Candidate) -> str:
     order = conversation.order
+    if candidate.plan == conversation.study.plan:
+        return "what runs now"
     return f"proposal {order.index(candidate.plan) + 1}" if candidate.plan in order else str(candidate.plan)
 
 

@@ -1,6 +1,7 @@
 """The other proposals, where one is not wanted and no reason is given: "skip 1", or where others are: "others?"."""
 
 import re
+from collections.abc import Sequence
 
 from asap.chat.answers.phrasing import line
 from asap.chat.conversation import Conversation
@@ -14,6 +15,12 @@ _PASSES = re.compile(
     r"(?:the\s+)?(?:proposal|option|number|plan)?\s*(?:#?\d|first|second|third)(?:\s+one)?(?:\W+(?:please|then))*\W*$",
     re.I,
 )
+_DROPPED = re.compile(
+    r"\b(?:skip|drop|exclude|scrap|ditch|scratch|forget(?: about)?|leave out|lose|kill)\s+"
+    r"(?:proposal|option|number|plan)?\s*#?(?P<rank>[1-3])(?=\W*$|\s*[,;]|\.\s|\s+(?:and|then|please|because|since|as)\b)",
+    re.I,
+)
+"""Names a proposal that is not wanted beside what else is said: "drop 3, and no cp"."""
 _OTHERS = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|and|so|well|hm+|any|got|the|what about|no)\W+)*(?:others?|alternatives?|what else"
     r"|anything else|the rest|other (?:ones?|options?|ideas?))\W*$",
@@ -30,6 +37,17 @@ def passed_over(question: Question) -> Plan | None:
     """The one proposal that is not wanted: "skip 1"."""
     named = question.refs.ranked
     return named[0] if len(named) == 1 and _PASSES.match(question.text) else None
+
+
+def still_listed(conversation: Conversation, before: Sequence[Plan], text: str) -> list[str]:
+    """What became of a proposal that a line drops beside what it states; ``before`` is the order until then."""
+    ranks = {int(found["rank"]) for found in _DROPPED.finditer(text)}
+    unwanted = [(rank, plan) for rank, plan in enumerate(before, 1) if rank in ranks]
+    stays = "stays on the list: nothing that was stated rules it out, and a wish is no fact"
+    return [
+        f"{plan}, proposal {rank} before, {stays if plan in conversation.order else 'is off the list'}."
+        for rank, plan in unwanted
+    ]
 
 
 def others_than(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

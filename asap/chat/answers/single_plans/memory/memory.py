@@ -11,6 +11,7 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.ellipsis import LARGEST_PART
 from asap.chat.understanding.question import Question
 from asap.core.units import format_bytes, format_percent
+from asap.plans import Plan
 from asap.prediction.prediction import MemoryPrediction
 
 _PARTS = {
@@ -35,8 +36,9 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
         answer.add(*_part_first(question, name, held))
         free = held.capacity_bytes - held.total.value
         room = f"{format_bytes(free)} free" if free >= 0 else f"{format_bytes(-free)} too much"
+        verdict = _verdict(conversation, prediction.plan, held)
         answer.add(
-            f"{name} {held.verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM at its"
+            f"{name} {verdict}: {format_bytes(held.total.value)} of {format_bytes(held.capacity_bytes)} HBM at its"
             f" peak on the fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
             f" {held.total.provenance.value}{_odds(held)}{_reserved(conversation, held.capacity_bytes)})"
         )
@@ -51,6 +53,14 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
     for fact in conversation.evidence:
         if fact.claim in {Claim.HBM_SHARE, Claim.HBM_BYTES}:
             answer.add(f"stated: {fact}")
+
+
+def _verdict(conversation: Conversation, plan: Plan, held: MemoryPrediction) -> str:
+    """Whether a plan fits; what was seen to run did, whatever is predicted."""
+    seen = [fact.value for fact in conversation.evidence if fact.claim is Claim.HBM_BYTES and fact.plan == plan]
+    if held.fits or not seen or seen[-1] is None:
+        return held.verdict
+    return f"ran with {format_bytes(seen[-1])}, as you stated, though the model says that it {held.verdict}"
 
 
 def _part_first(question: Question, name: str, held: MemoryPrediction) -> list[str]:

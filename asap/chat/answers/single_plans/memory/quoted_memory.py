@@ -17,6 +17,10 @@ _FILLS = re.compile(
     re.I,
 )
 _VERDICT = re.compile(r"\b(?P<may>may|might|could) not fit\b|\b(?:does|do|will|would) ?(?:not|n't) fit\b", re.I)
+OF_ALL = re.compile(
+    r"(?<![\w.=])(\d{1,3}(?:\.\d+)?)\s*(?:gi?b?)?\s*(?:of|/|out of)\s*(?:the\s+)?(\d{2,3}(?:\.\d+)?)(?![\w.%])", re.I
+)
+"""So much of all that there is: "91 of 95"."""
 _NEAR = 0.03
 
 
@@ -42,6 +46,8 @@ def with_verdict(conversation: Conversation, text: str) -> list[Plan]:
 
 def _quoted(conversation: Conversation, question: Question) -> tuple[Plan, ...]:
     said = [amount.value for amount in question.amounts if amount.unit in {"", "GiB", "GB"} and amount.value > 1]
+    if (of := OF_ALL.search(question.text)) is not None:
+        said = [float(of[1])]
     if len(said) != 1:
         return ()
     held = [(plan, prediction_of(conversation, plan).memory) for plan in _plans(conversation)]

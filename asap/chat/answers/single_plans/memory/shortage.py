@@ -18,7 +18,8 @@ _BY_HOW_MUCH = re.compile(
     re.I,
 )
 _OF_OTHERS = re.compile(
-    r"\b(?:faster|slower|quicker|better|worse|cheaper|predict\w*|estimate\w*|target|goal|peak|roofline|mfu|baseline|behind"
+    r"\b(?:your (?:model|number|figure|guess)\w*|faster|slower|quicker|better|worse|cheaper|predict\w*"
+    r"|estimate\w*|target|goal|peak|roofline|mfu|baseline|behind"
     r"|proposals? [1-3] and|steps?|seconds?|throughput|tokens?)\b",
     re.I,
 )

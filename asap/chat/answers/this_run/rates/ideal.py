@@ -11,6 +11,8 @@ from asap.core.units import format_percent, format_seconds
 
 _IDEAL = re.compile(
     r"\b(?:perfect|ideal(?:ly)?|theoretical(?:ly)?|speed of light|upper bound|upper limit|ceiling|hard limit"
+    r"|100 ?% (?:of )?(?:the )?(?:mfu|peak|utili[sz]ation)|(?:full|peak|max(?:imum)?) mfu"
+    r"|mfu (?:of|=|at) (?:100 ?%|1(?:\.0)?\b)"
     r"|physical(?:ly)? (?:limit|possible)|best (?:possible|achievable|conceivable|case at all))\b",
     re.I,
 )

@@ -32,12 +32,20 @@ _ASKS = re.compile(
 )
 _ASSUMED = re.compile(r"\b(?:assum\w*|count\w* on|(?:you|did you|do you) (?:use|take))\b", re.I)
 _OF_A_NODE = re.compile(r"\b(?:per|a|each|of the) (?:node|host|server)\b|/ ?node\b", re.I)
+_REACHED = re.compile(
+    r"\b(?:we|our|us|i|my|logs?|dashboard|grafana|mlflow|wandb|tensorboard|console|monitor\w*|measured?|reach\w*|get(?:s|ting)?|got)\b",
+    re.I,
+)
+"""Words of a rate that a run reaches, which is none of the hardware."""
+_RATED = re.compile(r"\b(?:peak|rated|nominal|specs?|spec sheet|data ?sheets?|theoretical)\b", re.I)
 _SUPPOSES = re.compile(r"\b(?:what if|if|suppose|imagine|were|would|upgrade\w*|instead)\b", re.I)
 
 
 def hardware_figure_asked(conversation: Conversation, question: Question) -> HardwarePart | None:
     """The part of the hardware whose figure is asked for, or doubted by another one; ``None`` without either."""
     hardware, text = conversation.study.slice, question.text
+    if _FLOPS.search(text) and _REACHED.search(text) and not (_ASKS.search(text) or _RATED.search(text)):
+        return None
     if hardware is None or _SUPPOSES.search(text) or question.refs.ranked or _says_of_what(question):
         return None
     part = next((part for part in PARTS if part.words.search(text)), None)

@@ -43,7 +43,7 @@ _AXIS = re.compile(
 )
 _DEGREE = re.compile(
     r"(?<![\w.])(?:[a-z]+\s*=\s*|(?:tp|pp|ep|cp|dp|fsdp))?(?P<degree>\d{1,5})(?=[- ]?way\b|\W*$|[,;:!)]|\.\s"
-    r"|\s+(?:or|and|at|for|here|please|on|in|because|since|due|ranks?|stages?|max\w*|min\w*|tops|tensor|pipeline|tp|pp|ep|cp"
+    r"|\s+(?:or|and|but|not|at|for|here|please|on|in|because|since|due|ranks?|stages?|max\w*|min\w*|tops|tensor|pipeline|tp|pp|ep|cp"
     r"|dp|fsdp)\b)",
     re.I,
 )

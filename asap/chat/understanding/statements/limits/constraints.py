@@ -6,8 +6,9 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import HBM, MESH, NO_GRAPHS, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
-from asap.chat.understanding.statements.limits.bounds import bound_in
+from asap.chat.understanding.statements.limits.bounds import bound_in, sense_of
 from asap.chat.understanding.statements.limits.memory_limit import memory_limit_in
+from asap.chat.understanding.words.dislikes import NAMED, dislikes
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
@@ -43,7 +44,8 @@ _FIXED = re.compile(
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
     r"|\b(?:need|want)\w*\b[^?]*\bstay\b"
     r"|\b(?:must|ha(?:ve|s) to|need(?:s)? to) keep\b|\b(?:stuck|locked) (?:with|at|on|into)\b|\bbound to\b"
-    r"|\bstays (?:(?:at|on) )?\d|\bstays(?: put| the same| unchanged| as (?:it )?is)?\W*$"
+    r"|\bstays (?:(?:at|on) )?\d|\bstays(?: put| the same| unchanged| as (?:it )?is)?"
+    r"(?:\W+(?:too|as well|also|then|please|tho(?:ugh)?))*\W*$"
     r"|^\W*(?:(?:and|but|with|please)\W+)*(?:(?:the|our|my)\s+)?[a-z]+(?:[- ][a-z]+)?\s+"
     r"(?:fixed|pinned|unchanged|untouched|constant|the same|as[- ]is)(?:\W+(?:please|pls|plz|thanks|thx))?\W*$",
     re.I,
@@ -67,8 +69,9 @@ _RULED_OUT = re.compile(
     r"|(?:is |are )?not (?:going to happen|happening)|(?:isn't|aren't|is not|are not) something (?:we|i|that)"
     rf"|{_WE}(?:do not|don't) (?:ever )?do"
     rf"|{_WE}(?:would |want to |have to |need to |prefer to |rather )+avoid"
-    rf"|(?:can ?not|can't) (?:\w+ )?(?:use|do|run|have|{_AS_VERBS})|cannot be used|no go|must not "
-    r"use|not permitted|won't work for us|is excluded)\b",
+    rf"|(?:can ?not|can't) (?:\w+ )?(?:use|do|run|have|{_AS_VERBS})|cannot be used|(?:is |are )?(?:a )?"
+    r"(?:no[- ]?go|non-?starter)|banned|taboo|must not use|not permitted|won't work for us|is excluded"
+    r"|no (?:[\w-]+ ){1,2}(?:allowed|permitted))\b",
     re.I,
 )
 _REFUSED = re.compile(
@@ -76,10 +79,13 @@ _REFUSED = re.compile(
     r"|^\W*(?:(?:and|but|ok|well|oh|please)\W+)*no\b[^?]*\b(?:please|for us|here|thanks)\b|\bplease no\b"
     r"|^\W*(?:no|nope|nah)\W+(?:(?:and|but|please|just)\W+)*no\b"
     rf"|^\W*(?:(?:and|but|ok)\W+)*no (?:\w+ )?(?:{_AS_VERBS}|\w+[ -]parallel\w*|remat\w*|recomput\w*|[tpecd]p|fsdp)"
-    r"(?:\s*[,;:]|\s+(?:because|since|cause|as)\b)[^?]*$",
+    r"(?:\s*[,;:]|\s+(?:because|since|cause|as)\b)[^?]*$"
+    rf"|^\W*(?:(?:and|but|ok|so|also|then|the)\W+)*{NAMED}\s+(?:(?:is|are)\s+)?"
+    r"(?:no thank\w*|nope|nah|no way|out(?! of\b)(?:\W+(?:too|as well|also))*(?=\W*$|\s*[,;:]))",
     re.I,
 )
-"""A wish to be spared something: "no host offload please", or one with its reason: "no cp, our kernel lacks it"."""
+"""A wish to be spared something: "no host offload please", "cp nope", or one with its reason: "no cp, our kernel
+lacks it"."""
 _LACKS = re.compile(
     r"\b(?:any|every|some)thing (?:but|except(?: for)?|besides|other than|apart from)\b|\b(?:way|ways) around\b"
     r"|\b(?:without|no(?! (?:\w+ )?ways?\b)|avoid\w*|skip\w*|free of|(?:do|does)(?: not|n't) (?:use|need|have|require"
@@ -114,7 +120,7 @@ _TECHNIQUES: tuple[tuple[str, str], ...] = (
 is of a policy."""
 _RECOMPUTATION = re.compile(r"\bremat\w*\b(?!\s*=)|\brecomput\w*|\bcheckpointing\b", re.I)
 _POLICY = re.compile(r"\b(?:full|selective|minimal|policy)\b", re.I)
-_HSDP = re.compile(r"\bhsdp\b", re.I)
+_HSDP = re.compile(r"\bhsdp\b|\b(?:plain|pure|replicated) (?:data[- ]?parallel\w*|d?dp)\b", re.I)
 """Plain data parallelism beside FSDP, whatever the run has."""
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
 _JOINED = re.compile(
@@ -125,7 +131,7 @@ _THINGS = {
     "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b|\b\d+ (?:sequences|seqs)\b",
     "sequence": r"(?<!\d )\bseq(?:uences?)?\b|\bcontext\b",
     "hardware": r"\bhardware|\bchips?\b|\bslices?\b", "optimizer": r"\boptimi[sz]er|\badam\w*",
-    "precision": r"\bprecision|\bbf16|\bfp8|\bint8|\bquanti", "model": r"\blayers\b|\barchitecture",
+    "precision": r"\bprecision|\bbf16|\bfp8|\bint8|\bquant(?:s|i\w*)?\b", "model": r"\blayers\b|\barchitecture",
     "remat": r"\bremat\w*|\brecomput\w*|\bcheckpointing",
     "microbatches": r"\bmicro-?batch(?:es|ing)?\b|\baccumulat\w+",
     MESH: r"\bmesh|\blayout|\bsharding\b|\bparallelism\b",
@@ -141,10 +147,12 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
         now: what runs, whose settings a constraint may keep.
         sought: it asks for plans that keep within the constraints: "anything without offload?".
     """
-    excludes = _RULED_OUT.search(clause) or _REFUSED.search(clause) or (sought and _LACKS.search(clause))
+    excludes = (
+        _RULED_OUT.search(clause) or _REFUSED.search(clause) or (sought and (_LACKS.search(clause) or dislikes(clause)))
+    )
     fixed = _FIXED.search(clause) or (sought and _KEEPS.search(clause))
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
-    if excludes and (named := _degree(clause)) is not None:
+    if excludes and (named := _degree(clause, refs)) is not None:
         return [stated.model_copy(update={"about": named[0], "value": float(named[1])})]
     if fixed and not sought and _HOST_MEMORY.search(clause):
         return [stated.model_copy(update={"about": NO_OFFLOAD})]
@@ -171,7 +179,7 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
 
 def _technique(clause: str) -> str | None:
     """The technique that a clause rules out."""
-    if _REFUSED.search(clause) and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
+    if (_REFUSED.search(clause) or dislikes(clause)) and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
         return "no recomputation"
     return next((about for about, words in _TECHNIQUES if re.search(words, clause, re.I)), None)
 
@@ -226,8 +234,15 @@ def _own_kind(axis: Axis, now: Plan | None) -> Axis:
     return "data" if axis == "replica" and own else axis
 
 
-def _degree(clause: str) -> tuple[Axis, int] | None:
-    """The one axis that is named with a degree: ``model=1``."""
+def _degree(clause: str, refs: References) -> tuple[Axis, int] | None:
+    """The one axis that is named with a degree: ``model=1``, "ep8"."""
     named = [(axis_of(key), int(degree)) for key, degree in _TERM.findall(clause)]
+    if (
+        not named
+        and sense_of(clause) is None
+        and len(refs.written) == 1
+        and len(own := named_axes(refs.written[0])) == 1
+    ):
+        return own[0], refs.written[0].degree(own[0])
     axes: list[tuple[Axis, int]] = [(place[1], degree) for place, degree in named if place is not None]
     return axes[0] if len(axes) == 1 else None

@@ -20,6 +20,7 @@ _KINDS = tuple(
         r"|(?:tensor|pipeline|context|expert|data|model) (?:parallel\w*|stages?|axis)",
         r"twice|double|triple|quadruple|half|halve",
         r"\d{2,}(?:[.,]\d+)?\s?[kmb]?",
+        r"\d+[.,]\d+",
         r"v\d[a-z]?(?:-\d+)?|[abh]\d{2,3}s?(?:-\d+)?|mi\d{3}x",
         r"(?:global |local |micro[- ]?)?batch(?: size)?|sequence(?: length)?|context(?: length)?|layers|experts|chips"
         r"|nodes|slices|microbatches",

@@ -18,15 +18,15 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\b(does|is|can|wo|do|did|would|could|should|was|are|has|have)nt\b", r"\1n't"),
     (r"\bcant\b", "can't"),
     (r"\b(i|we|they)d(?=\s+(?:rather|prefer|like|love|hate|say|want|need|go)\b)", r"\1'd"),
-    (r"\br u\b", "are you"),
+    (r"\br (u|we)\b", r"are \1"),
     (r"\bu\b(?!\.)", "you"),
     (r"\bzero[ _-]?(?:stage[ _-]?)?([123])\b", r"zero-\1"),
     (r"\bgimme\b", "give me"),
     (r"\b(?:the )?tl;?dr\b", "summary in one sentence"),
     (r"\bsm?th\b", "something"),
     (
-        r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|remat\w*|offload\w*|tensor|pipelin\w*|expert"
-        r"|context)\b)",
+        r"\b(?:minus|sans)(?= (?:the |all )?(?:tp|pp|ep|cp|fsdp|hsdp|dp|v-?pp|remat\w*|recomput\w*"
+        r"|offload\w*|accum\w*|interleav\w*|tensor|pipelin\w*|expert|context)\b)",
         "without",
     ),
     (r"\bwdym\b", "what do you mean"),
@@ -44,7 +44,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bno\.\s*(?=[1-9]\b)", "number "),
     (r"\bprop\.?\s*(?=[1-9]\b)", "proposal "),
     (
-        r"\b(compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|logs?|monitor\w*)"
+        r"\b(compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|grafana|mlflow|logs?|monitor\w*)"
         r" (?:says?|said|tells us|claims?)\b",
         r"\1 reports",
     ),
@@ -55,7 +55,9 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bseq(?= length\b)", "sequence"),
     (r"\bcomms?\b", "communication"),
     (r"\b1f1b\b", "schedule"),
-    (r"\b(?:a2a|all[- ]?2[- ]?all)\b", "all-to-all"),
+    (r"\b(?:a2a|all[- ]?(?:2|to)[- ]?all)\b", "all-to-all"),
+    (r"\btb(?= (?:shows?|says?|has|reports?|gives?|is at|reads?)\b)", "tensorboard"),
+    (r"(?<![\w.])(?<!\d )x\s?(\d{1,3}(?:\.\d+)?)\b(?!\s?(?:[x×]|g\b|gb))", r"\1x"),
     (r"(?<=\d)\s*(?:gigabits?|gbits?|gbps)(?:/s(?:ec)?| per second)?\b", "Gb"),
     (r"(?<=\d)\s*gbe\b", "Gb ethernet"),
     (r"\bfdr(?:[- ]?56)?\b", "56Gb InfiniBand"),
@@ -65,6 +67,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bndr(?:[- ]?400)?\b", "400Gb InfiniBand"),
     (r"\bxdr(?:[- ]?800)?\b", "800Gb InfiniBand"),
     (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
+    (r"^(\W*(?:(?:and|so)\W+)*(?:mem(?:ory)?|hbm)) (?:ok|okay|fine)(?=\s*\?)", r"\1"),
     (r"\bmem\b", "memory"),
     (r"\bthru-?put\b", "throughput"),
     (r"\bwps\b", "tps"),
@@ -87,7 +90,11 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bmicro ?bs\b", "micro batch size"),
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
+    (r"(,|\bis (?:that|this|it)|\b(?:that|this|it)(?:'?s| is)|\btotal|\bpure)\s+bs(?=\W*$)", r"\1 bogus"),
     (r"(?<![\w-])bs\b(?!\s*/|\s*per\b)", "batch size"),
+    (r"\b([gml]bs|bs)(?=\d)", r"\1 "),
+    (r"^(\W*(?:(?:and|so|ok|the|then|hm+)\W+)*)step(?=(?:\s+(?:then|now|there))*\W*$)", r"\1step time"),
+    (r"(?<![\w=-])([tpec]p)1(?![\w.,]*\d|\s*[x%])\b", r"\1=1"),
     (r"\bnvm\b", "never mind"),
     (r"\bsr+y\b", "sorry"),
     (r"\bdoes ?nt\b", "doesn't"),
@@ -105,6 +112,7 @@ _OF_BYTES = re.compile(
     re.I,
 )
 _GIG = re.compile(r"(?<=\d)\s*gigs?\b", re.I)
+_G = re.compile(r"(?<=\d)\s*(?:gigs?|g)\b", re.I)
 """Bits of a network, bytes of anything else."""
 
 
@@ -116,4 +124,4 @@ def spelled_out(text: str) -> str:
         text = _LINKS_BARE.sub(r"\1Gb", text)
     if not _OF_BYTES.search(text):
         text = _MICROBATCHES.sub(r"\1 microbatches", text)
-    return _GIG.sub("Gb" if speaks_of_network(text) else " GiB", text)
+    return _G.sub("Gb", text) if speaks_of_network(text) else _GIG.sub(" GiB", text)
