@@ -87,7 +87,7 @@ def test_a_list_that_a_limit_leads_to_is_not_said_twice(three):
         ("tp is fixed, and fsdp must be at least 8", {"model=4 stays", "data is at least 8"}),
         (
             "we cant touch the batch and grad accum has to stay",
-            {"the batch stays as it is", "the microbatches stays as it is"},
+            {"the batch stays as it is", "the microbatches stay as they are"},
         ),
         ("cp and tp are locked in", {"seq=1 stays", "model=4 stays"}),
     ],

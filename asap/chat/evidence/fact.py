@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MESH, NO_OFFLOAD, HBM, MICRO_BATCH = "mesh", "no offload", "HBM", "sequences in a microbatch"
 NO_GRAPHS = "no CUDA graphs"
 """Constraints that are of no single axis."""
+_PLURAL = ("microbatches",)
 ABSENT: dict[str, tuple[str, Callable[[Plan], bool]]] = {
     NO_OFFLOAD: ("nothing is kept in host memory", lambda plan: bool(plan.offload) or plan.moves_activations),
     "no accumulation": (
@@ -102,7 +103,8 @@ class StatedFact(BaseModel):
                 f"constraint: a microbatch has {bound}{counted(round(self.stated or 0), 'sequence')} of each data rank"
             )
         if self.about not in AXES:
-            return f"constraint: the {self.about} stays as it is"
+            kept = "stay as they are" if self.about in _PLURAL else "stays as it is"
+            return f"constraint: the {self.about} {kept}"
         if self.bound == "inside":
             return f"constraint: {self.about} stays inside a {'node' if self.value else 'slice'}"
         if self.bound is not None:

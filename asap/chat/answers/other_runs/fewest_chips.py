@@ -10,6 +10,7 @@ from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import To
 from asap.core.errors import AsapError, InsufficientEvidenceError
+from asap.core.units import counted
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fits
 
@@ -60,9 +61,9 @@ def _fewest(
     if found is None:
         answer.add(f"{subject} is not predicted to fit on up to {count} chips.")
         return
+    fewer = f"{less} known to fit on {counted(count // 2, 'chip')}" if count > 1 else "there is none with less"
     answer.add(
-        f"{subject} fits on {count} chips, and {less} known to fit on {count // 2} (halved or doubled from {now};"
-        " the batch stays):",
+        f"{subject} fits on {counted(count, 'chip')}, and {fewer} (halved or doubled from {now}; the batch stays):",
         f"- {found.plan}: {figures_of(found)}",
     )
     answer.add_figure(f"{found.plan} on {count} chips: step time", found.step_time)

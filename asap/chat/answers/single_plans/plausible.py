@@ -174,5 +174,7 @@ def _of_mfu(mfu: float) -> str:
 
 
 def _verdict(mfu: float) -> str:
-    best = f"the best published run reached {format_percent(HIGHEST_PUBLISHED_MFU, 0)}"
-    return f"more than any run has published: {best}" if mfu > IMPLAUSIBLE_MFU else f"possible: {best}"
+    best = f"(the best published run reached {format_percent(HIGHEST_PUBLISHED_MFU, 0)})"
+    if mfu > IMPLAUSIBLE_MFU:
+        return f"more than any run has published {best}"
+    return f"about the highest ever published {best}" if mfu > HIGHEST_PUBLISHED_MFU else f"possible {best}"
