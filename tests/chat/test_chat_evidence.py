@@ -48,7 +48,7 @@ def test_a_measurement_counts_in_place_of_the_prediction(chat, say):
 def test_an_agents_own_order_yields_to_evidence_and_to_nothing_else(analyses, say):
     opened = analyses[PAPERS[0]]
     own = tuple(reversed(opened.picks))
-    talk = Chat(replace(opened, picks=own, session=new_session_name(), evidence=[], focus=None))
+    talk = Chat(replace(opened.afresh(new_session_name()), picks=own))
     told = say("our sequence length is 8192", talk)
     assert told.evidence
     assert not told.changed
