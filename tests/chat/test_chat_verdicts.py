@@ -2,6 +2,7 @@
 
 import pytest
 
+from asap.chat.answers.phrasing import lead
 from asap.sharding_memory import new_session_name
 from tests.chat.conversations import ask
 
@@ -149,3 +150,8 @@ def test_the_network_is_recognised_by_its_signs(megatron):
 
 def test_a_collective_that_is_not_there_is_said_so(dense):
     assert ask(dense, "how long does the a2a take?").text.startswith("There is no all-to-all in data=16 model=4")
+
+
+def test_a_lead_beyond_the_whole_is_no_percentage():
+    assert lead(0.031) == "by 3.1 % of risk-adjusted gain"
+    assert lead(4.8) == "by far"

@@ -18,6 +18,11 @@ from asap.proposals.selection.candidate import Candidate, fits
 from asap.reports import phrases
 
 
+def lead(gap: float) -> str:
+    """By how much one score is above another; a share above the whole says no more than "by far"."""
+    return "by far" if gap >= 1 else f"by {format_percent(gap)} of risk-adjusted gain"
+
+
 def drafted(conversation: Conversation, candidate: Candidate, rank: int) -> Proposal:
     """A candidate with reasons and citations; without citations if notes and history cannot be searched."""
     study = conversation.study

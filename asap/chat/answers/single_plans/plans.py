@@ -3,7 +3,7 @@
 import math
 from typing import get_args
 
-from asap.chat.answers.phrasing import drafted, expectation, fit, line
+from asap.chat.answers.phrasing import drafted, expectation, fit, lead, line
 from asap.chat.answers.single_plans.axis_cost import axis_cost
 from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_in_words
 from asap.chat.answers.single_plans.megatron_fsdp import meaning_of_fsdp
@@ -144,7 +144,7 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
         difference = ranked[0][1].score - ranked[1][1].score
         side = "below" if difference < STEP_TIME_VARIATION else "above"
         answer.add(
-            f"{ranked[0][1].plan} leads {ranked[1][1].plan} by {format_percent(difference)} of risk-adjusted gain,"
+            f"{ranked[0][1].plan} leads {ranked[1][1].plan} {lead(difference)},"
             f" {side} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps."
         )
 
@@ -197,7 +197,7 @@ def _behind(first: Candidate, other: Candidate) -> str:
     """By how much a candidate is behind the first proposal; what does not fit is behind whatever it gains."""
     if fits(first.prediction) and not fits(other.prediction):
         return f"It does not fit, and comes after every plan that does: {first.plan} first."
-    return f"It is behind {first.plan} by {format_percent(first.score - other.score)} of risk-adjusted gain."
+    return f"It is behind {first.plan} {lead(first.score - other.score)}."
 
 
 def _unranked(conversation: Conversation, plan: Plan) -> str:

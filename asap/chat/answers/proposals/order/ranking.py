@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from asap.chat.answers.phrasing import basis, drafted, line, list_proposals, seconds
+from asap.chat.answers.phrasing import basis, drafted, lead, line, list_proposals, seconds
 from asap.chat.answers.proposals.measurements import NOT_MODELLED
 from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.single_plans.whole_plan import whole
@@ -12,7 +12,6 @@ from asap.chat.conversation import Conversation
 from asap.chat.evidence.fact import NO_GRAPHS, StatedFact
 from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
-from asap.core.units import format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.proposals.recommend import recommend
@@ -180,7 +179,7 @@ def _behind(conversation: Conversation, best: Candidate, other: Candidate, rank:
     if gap < 0:
         return f"{line(conversation, other, rank)}: ranked behind by the agent, ahead by the engine."
     weak = ", less than the noise between steps" if gap < STEP_TIME_VARIATION else ""
-    return f"{line(conversation, other, rank)}: behind by {format_percent(gap)} of risk-adjusted gain{weak}."
+    return f"{line(conversation, other, rank)}: behind {lead(gap)}{weak}."
 
 
 def _thresholds(conversation: Conversation) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from asap.chat.answers.phrasing import expectation, list_proposals
+from asap.chat.answers.phrasing import expectation, lead, list_proposals
 from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
@@ -107,4 +107,4 @@ def _gap(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]
     weak = gap < STEP_TIME_VARIATION
     noise = f"{'below' if weak else 'above'} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps"
     answer.focus = first.plan
-    answer.add(f"{first.plan} leads {second.plan} by {format_percent(gap)} of risk-adjusted gain, {noise}.")
+    answer.add(f"{first.plan} leads {second.plan} {lead(gap)}, {noise}.")
