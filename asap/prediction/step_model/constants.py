@@ -69,8 +69,8 @@ class Constants:
 class Prior:
     """Where a constant starts, how many e-folds it may move, and by how much a group may deviate from all.
 
-    What the machine can do does not depend on the framework: links and networks deviate by their kind alone. A pass over
-    a layer is taken for some thirty operations, each of which takes the host 5 to 25 µs to launch
+    What the machine can do does not depend on the framework: links and networks deviate by their kind alone. A pass
+    over a layer is taken for some thirty operations, each of which takes the host 5 to 25 µs to launch
     (https://jiahuanglin.xyz/all_lessons/gpu_kernel_serving/18_pytorch_to_kernel.html).
     """
 
