@@ -13,6 +13,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.fsdp.composer_model import foundry_model, olmo_model
 from asap.experiments.fsdp.reader import read_program
+from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.processes import processes_of, with_devices
 from asap.experiments.settings.optimizer_names import optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
@@ -123,8 +124,7 @@ def _read(
     said = {key: value for key, value in said.items() if value is not None and str(value) != "null"}
     found_out = [key for key in _BATCH if said.get(key) == _AUTO]
     said = {key: value for key, value in said.items() if key not in found_out}
-    unsettled = frozenset(key for key, value in said.items() if has_substitution(str(value)))
-    settings = StackSettings({key: value for key, value in said.items() if key not in unsettled}, str(path))
+    settings, unsettled = settled_apart(said, path)
     _check(settings)
     sharded = values.get("fsdp_config") is not None if foundry else settings.get("distributed_strategy") != "ddp"
     implied: dict[str, Any] = {} if sharded else {words_.strategy or "": "NO_SHARD"}

@@ -13,12 +13,13 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.fsdp.composer import resolved
 from asap.experiments.fsdp.reader import read_program
+from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.launch.job import with_devices
 from asap.experiments.named_model import NO_MODEL, name_at_end, read_named_model
 from asap.experiments.settings.optimizer_names import optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unused_settings import note_on_unused
-from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
+from asap.experiments.shell import Command, read_commands, with_sources, words
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans.fsdp.words import HYPERPOD
@@ -93,8 +94,7 @@ def _read(said: Mapping[str, Any], path: Path, overrides: Iterable[str], experim
     said = {**said, **_plain(overriding(overrides))}
     known = {key: resolved(_absolute(key, value), said) for key, value in said.items()}
     known = {key: value for key, value in known.items() if value is not None and str(value) != "null"}
-    unsettled = frozenset(key for key, value in known.items() if has_substitution(str(value)))
-    settings = StackSettings({key: value for key, value in known.items() if key not in unsettled}, str(path))
+    settings, unsettled = settled_apart(known, path)
     _check(settings)
     devices = (settings.count("trainer.devices") or 0) * (settings.count("trainer.num_nodes", 1) or 1)
     machine = settings.text(_MACHINE, "") or ""

@@ -13,6 +13,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.fsdp.litgpt_model import litgpt_model
 from asap.experiments.fsdp.reader import read_program
+from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.processes import with_devices
 from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
@@ -118,8 +119,7 @@ def _read(
     said = {key: value for key, value in values.items() if value is not None}
     said |= overriding(overrides, lambda key: key.removeprefix("--"))
     _check(task, said, path)
-    unsettled = frozenset(key for key, value in said.items() if has_substitution(str(value)))
-    settings = StackSettings({key: value for key, value in said.items() if key not in unsettled}, str(path))
+    settings, unsettled = settled_apart(said, path)
     experiment = with_devices(_devices_of(settings, unsettled), experiment)
     settings = settings.overridden({_DEVICES: _each_node(settings, experiment.hardware.devices)})
     alone = experiment.hardware.devices == 1  # without FSDP, and so without recomputation

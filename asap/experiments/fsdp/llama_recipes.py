@@ -12,10 +12,11 @@ from asap.experiments.accelerate.one_process import is_one_of_several
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.fsdp.reader import read_program
+from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.processes import environment_of, processes_of, with_devices
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
+from asap.experiments.shell import Command, options, read_commands, with_sources
 from asap.models import Workload
 from asap.plans.fsdp.words import LLAMA_RECIPES as WORDS
 
@@ -82,8 +83,7 @@ def read_llama_recipes_script(
     for key, what in _PARTLY.items():
         if str(said.get(key, "")).casefold() not in _OFF:
             raise ConfigError(f"{key}: {what} is not modelled", where=place, hint="give a run that trains them all")
-    unsettled = frozenset(key for key, value in said.items() if has_substitution(str(value)))
-    settings = StackSettings({key: value for key, value in said.items() if key not in unsettled}, str(path))
+    settings, unsettled = settled_apart(said, path)
     processes = processes_of(start)
     several = (processes or 1) > 1 or (processes is None and is_one_of_several(text, environment_of(start)))
     if not settings.flag(_FSDP) and several:

@@ -11,10 +11,11 @@ from asap.core.numbers import digits
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.fsdp.reader import read_program
+from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.processes import processes_of, with_devices
-from asap.experiments.settings.stack_settings import StackSettings, overriding
+from asap.experiments.settings.stack_settings import overriding
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
+from asap.experiments.shell import Command, options, read_commands, with_sources
 from asap.models import Workload
 from asap.plans.fsdp.words import RECIPES
 
@@ -54,8 +55,7 @@ def read_recipes_script(
     start = starts[0]
     said: dict[str, Any] = {o.name: o.words[0] if o.words else True for o in options(start.text)}
     said |= overriding(overrides, _name)
-    unsettled = frozenset(key for key, value in said.items() if has_substitution(str(value)))
-    settings = StackSettings({key: value for key, value in said.items() if key not in unsettled}, str(path))
+    settings, unsettled = settled_apart(said, path)
     if other := next((key for key in _NOT_MODELLED if settings.flag(key)), None):
         reason = f"{other}: {_NOT_MODELLED[other]} is not modelled"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint="give a run that trains all parameters on tokens")

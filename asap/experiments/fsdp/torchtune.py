@@ -12,10 +12,11 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, NamedFile, find_named
 from asap.experiments.fsdp.reader import read_program
+from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.fsdp.torchtune_model import component, torchtune_model
 from asap.experiments.processes import processes_of, with_devices
 from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
-from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.stack_settings import dotted, overriding
 from asap.experiments.settings.unused_settings import note_on_unused
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
@@ -105,8 +106,7 @@ def _read(
 ) -> Experiment:
     said = {key: value for key, value in values.items() if value is not None} | overriding(overrides)
     _check(said, path)
-    unsettled = frozenset(key for key, value in said.items() if has_substitution(str(value)))
-    settings = StackSettings({key: value for key, value in said.items() if key not in unsettled}, str(path))
+    settings, unsettled = settled_apart(said, path)
     if experiment.model is None:
         found, notes = torchtune_model(model, settings)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
