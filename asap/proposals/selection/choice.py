@@ -1,5 +1,7 @@
 """The few candidates that are proposed: the best of each strategy."""
 
+import math
+
 from asap.levers.table import changed_levers
 from asap.plans import AXES, Plan
 from asap.proposals.selection.candidate import LIKELY, Candidate, expected_gain, fit_odds, fits, kept_on_host
@@ -12,6 +14,8 @@ MEASURABLE = 0.01
 """Gain in ``ln(step time)`` below which a plan is no proposal: medians of two short runs differ by as much."""
 LEAST_WORTH = MEASURABLE / 4
 """Gain after doubt below which a plan is no proposal: one that gains 1.5 % has to be faster with 58 % at least."""
+NOTABLE = -math.log(0.97)
+"""Gain in ``ln(step time)`` from which on a plan is a proposal however wide its interval, with its odds beside it."""
 SAME_HBM = 0.1
 """Share of HBM within which two plans need the same."""
 SAME_BET = 0.1
@@ -111,7 +115,7 @@ def is_worth(candidate: Candidate) -> bool:
     gain = with_precedent(expected_gain(candidate.prediction), candidate.precedent)
     if candidate.prediction.method == "profile_ratios":
         return bool(gain > 0)
-    return bool(gain >= MEASURABLE) and candidate.score >= LEAST_WORTH
+    return bool(gain >= MEASURABLE) and (candidate.score >= LEAST_WORTH or gain >= NOTABLE)
 
 
 def changes_of(plan: Plan, incumbent: Plan) -> int:
