@@ -47,7 +47,7 @@ def optimize_by_evaluation(
         UsageError: another session measures the same experiment.
     """
     searched = Searched.of(request.study)
-    guided = searched.proposer()
+    guided = _guided(request, searched)
 
     def update(session: Session, suggestion: Suggestion | None, worth: Worth | None) -> None:
         del suggestion
@@ -63,6 +63,10 @@ def optimize_by_evaluation(
     return _report(request, session, guided, searched.found.considered, stopped)
 
 
+def _guided(request: Request, searched: Searched) -> ModelGuided:
+    return searched.proposer(compiled=request.evaluate == "compiler")
+
+
 def open_session(name: str) -> tuple[Request, Session]:
     """A session on record, and what was asked for; raises like :meth:`Session.resume`."""
     session = Session.resume(name)
@@ -73,7 +77,7 @@ def open_session(name: str) -> tuple[Request, Session]:
 def report_of(request: Request, session: Session) -> OptimizationReport:
     """The report of a session as it stands; raises like :func:`optimize_by_evaluation`."""
     searched = Searched.of(request.study)
-    return _report(request, session, searched.proposer(), searched.found.considered, session.stopped)
+    return _report(request, session, _guided(request, searched), searched.found.considered, session.stopped)
 
 
 def _report(

@@ -86,9 +86,9 @@ def compiled_table(name: str) -> Table:
     """A decoder that was compiled under every configuration of a space."""
     outcomes = compiled(name)
     study, plans = study_of(decoder(name)), [Plan.parse(text) for text in outcomes]
-    predictions, guided = expect(study, plans), Searched.of(study).proposer()
+    predictions, guided = expect(study, plans), Searched.of(study).proposer(compiled=True)
     held = np.array([each.memory.total.value if each.memory else math.nan for each in predictions])
     modelled = [each.step_time.value if each.step_time else math.nan for each in predictions]
     table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full, parts_under(study, plans))
     prior = replace(table.prior, log_fill=np.log(held / guided.capacity))
-    return replace(table, prior=prior, memory=guided.memory, capacity=guided.capacity)
+    return replace(table, prior=prior, kernel=guided.kernel, memory=guided.memory, capacity=guided.capacity)

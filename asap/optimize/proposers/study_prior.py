@@ -19,6 +19,7 @@ from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.step_model.step_parts import parts_of_each
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.residual_kernel import COMPILED
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.kinds import Places
 from asap.proposals.selection.search import search
@@ -79,13 +80,13 @@ class Searched:
         assert step is not None
         return cls(study, replace(found, fits_now=True), step.value)
 
-    def proposer(self) -> ModelGuided:
-        """The built-in proposer, with what was measured before."""
+    def proposer(self, *, compiled: bool = False) -> ModelGuided:
+        """The built-in proposer, with what was measured before; ``compiled`` where the compiler is what tells."""
         calibration, experiment = load_calibration().full, self.study.experiment
         allocator = allocator_class(experiment.workload.framework, self._slice.chip.kind)
         return ModelGuided(
             prior=self.prior(),
-            kernel=calibration.residual_kernel,
+            kernel=calibration.residual_kernel.scattering(COMPILED if compiled else 1.0),
             memory=MemoryKernel.of(calibration.overhead(allocator)),
             capacity=self.capacity,
             first=None if is_start(experiment) else str(self.study.plan),

@@ -11,11 +11,15 @@ them.
 
 import math
 from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+COMPILED = 2.5
+"""Scatter of compiled steps about the model over that of measured ones: likeliest of a dense decoder and a mixture that
+were compiled under 60 and 20 configurations (``dense`` and ``moe16`` of ``scripts/optimization``)."""
 PRIOR_WEIGHT = 4.0
 """Residuals that the published variance counts as, against those of one machine or team: the inverse-gamma prior on it
 (Gelman et al., *Bayesian Data Analysis*, section 3.2)."""
@@ -41,6 +45,10 @@ class View(BaseModel, ABC):
         """Of the whole residual of a plan."""
         return self.deviation**2 + self.own**2
 
+    def scattering(self, times: float) -> Self:
+        """The view of residuals that scatter so many times as widely."""
+        return self.model_copy(update={"deviation": self.deviation * times, "own": self.own * times})
+
 
 class ByChange(View):
     """By how much of the step changes, and how likely this view is before anything was measured."""
@@ -56,6 +64,10 @@ class ByChange(View):
     def variance(self) -> float:
         """Of the whole residual of a plan."""
         return self.common**2 + self.deviation**2 + self.own**2
+
+    def scattering(self, times: float) -> Self:
+        """The view of residuals that scatter so many times as widely."""
+        return super().scattering(times).model_copy(update={"common": self.common * times})
 
 
 class ResidualKernel(View):
@@ -76,6 +88,11 @@ class ResidualKernel(View):
     def common(self, residual: float) -> float:
         """What of a residual belongs to the machine: none within the limit, all from twice the limit on."""
         return residual * float(np.clip(abs(residual) / self.limit - 1, 0.0, 1.0))
+
+    def scattering(self, times: float) -> Self:
+        """Both views of residuals that scatter so many times as widely; what belongs to the machine stays."""
+        by_change = self.by_change.scattering(times) if self.by_change else None
+        return super().scattering(times).model_copy(update={"by_change": by_change})
 
     def nearness(self, apart: Array) -> Array:
         """From 1 for the same plan to 0 far away, of the same shape as :meth:`correlation`."""
