@@ -19,7 +19,7 @@ from asap.proposals.options import options
 from asap.proposals.propose import draft, propose
 from asap.proposals.recommend import recommend, with_options
 from asap.proposals.selection.candidate import expected_gain, fit_odds
-from asap.proposals.selection.choice import MEASURABLE, changes_of, choose
+from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, changes_of, choose
 from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import best_plans, search
@@ -144,6 +144,15 @@ def test_a_small_gain_that_is_about_as_likely_a_loss_is_no_proposal():
     assert any(expected_gain(one.prediction) > MEASURABLE for one in candidates)
     found = proposed(study)
     assert (found.proposals, found.situation.name) == ((), "well_set")
+
+
+def test_a_notable_gain_is_proposed_with_its_odds_however_wide_its_interval():
+    study = run("data=128 microbatches=1 remat=full", "gemma4-26b", "tpu7x-128", 2048, 4096)
+    found = proposed(study)
+    wide = [one for one in found.proposals if one.score < LEAST_WORTH]
+    assert wide
+    assert all(expected_gain(one.prediction) >= NOTABLE and one.confidence.faster.value > 0.5 for one in wide)
+    assert found.situation.name != "well_set"
 
 
 def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():

@@ -112,10 +112,10 @@ def is_worth(candidate: Candidate) -> bool:
     """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
     if candidate.makes_fit or candidate.prediction.relative_step_time is None:
         return True
-    gain = with_precedent(expected_gain(candidate.prediction), candidate.precedent)
+    gain = float(with_precedent(expected_gain(candidate.prediction), candidate.precedent))
     if candidate.prediction.method == "profile_ratios":
-        return bool(gain > 0)
-    return bool(gain >= MEASURABLE) and (candidate.score >= LEAST_WORTH or gain >= NOTABLE)
+        return gain > 0
+    return gain >= NOTABLE or (gain >= MEASURABLE and candidate.score >= LEAST_WORTH)
 
 
 def changes_of(plan: Plan, incumbent: Plan) -> int:
