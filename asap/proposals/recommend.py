@@ -6,6 +6,7 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.proposals.options import SETTING, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
+from asap.proposals.selection.choice import LEAST_WORTH
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.trials import OfferedTrial
 
@@ -66,14 +67,17 @@ def recommend(
     if best.test_worth is not None and not best.test_worth.worth_it:
         statement = f"Keep what you have: even a short test of {named} costs more than it is expected to save."
         return Recommendation(first=1, keep_incumbent=True, statement=statement)
-    if expected_gain(best.prediction) > STEP_TIME_VARIATION:
+    measurable, odds = expected_gain(best.prediction) > STEP_TIME_VARIATION, best.confidence.faster
+    if measurable and (best.score >= LEAST_WORTH or odds is None):
         statement = f"Start with {named}: the step is expected to take {format_percent(gain)} less."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
-    statement = (
-        f"If you test one, test {named}. Its predicted gain of {format_percent(gain)} is below the "
-        f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary, so keeping what you have is as "
-        "good an answer for now."
-    )
+    if measurable and odds is not None:
+        likely = f"only {format_percent(odds.value, 0)} likely to gain at all"
+        doubt = f"It is expected to gain {format_percent(gain)}, but {likely}"
+    else:
+        varies = f"the {format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
+        doubt = f"Its predicted gain of {format_percent(gain)} is below {varies}"
+    statement = f"If you test one, test {named}. {doubt}, so keeping what you have is as good an answer for now."
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
 

@@ -153,6 +153,8 @@ def test_a_notable_gain_is_proposed_with_its_odds_however_wide_its_interval():
     assert wide
     assert all(expected_gain(one.prediction) >= NOTABLE and one.confidence.faster.value > 0.5 for one in wide)
     assert found.situation.name != "well_set"
+    assert found.recommendation.keep_incumbent
+    assert "but only 54 % likely to gain at all" in found.recommendation.statement
 
 
 def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():
