@@ -3,6 +3,7 @@
 from asap.levers import (
     attention_blocks,
     cuda_graphs,
+    fused_attention,
     global_batch,
     loss_chunks,
     microbatches,
@@ -32,6 +33,7 @@ LEVERS: tuple[Lever, ...] = (
 
 TRIALS: tuple[Trial, ...] = (
     attention_blocks.TRIAL,
+    fused_attention.TRIAL,
     torch_compile.TRIAL,
     cuda_graphs.LAYERS,
     cuda_graphs.EXPERTS,

@@ -41,9 +41,9 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, str(first_new), start
     )
     if found.situation:
-        advice = with_trial(advice, most_promising(found.trials), found.situation)
+        advice = with_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
     situation = found.situation.statement if found.situation else ""
-    kept = (advice.statement,) if advice.keep_incumbent else ()
+    kept = (advice.statement,) if advice.keep_incumbent or advice.setting else ()
     return OptimizationReport(
         experiment=study.experiment.id,
         evaluator="model",

@@ -26,6 +26,7 @@ from asap.study.wishes import Wishes
 NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
 """Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""
 SETTING = "setting"
+SYNC_EACH_BATCH = "sync_each_batch"
 SHARDED_GRADIENTS = "accelerator_config: {gradient_accumulation_kwargs: {sync_each_batch: true}}"
 """Of Hugging Face's Trainer (transformers, ``AcceleratorConfig``) and of Axolotl, which hands it on."""
 TIMES_MORE_CHIPS = (2, 4, 8, 16)

@@ -145,4 +145,5 @@ class Recommendation(BaseModel):
     first: int | None = Field(description="rank of the proposal to run first; None if there is none")
     keep_incumbent: bool
     statement: str
+    setting: str | None = Field(default=None, description="a setting beside every plan to try before any of them")
     prose: str | None = Field(default=None, description="what the agent wrote; every figure was checked")

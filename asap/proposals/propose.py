@@ -43,6 +43,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         recommendation=with_trial(
             recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study)),
             trial,
+            best,
             situation,
         ),
         considered=ranked.considered,

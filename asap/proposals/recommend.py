@@ -3,14 +3,15 @@
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.proposals.options import SETTING, Option
+from asap.prediction.prediction import Prediction
+from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.selection.choice import LEAST_WORTH
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.trials import OfferedTrial
 
-_SETTING_FIRST = "Start with a setting, not with a plan: gradients that are sharded in every microbatch (below)."
+_SETTING_FIRST = "Start with a setting, not with a plan:"
 _OFFLOAD_LESS = (
     "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
     " cheaper than its copy. Give architecture, batch and sequence to learn which tensors."
@@ -81,20 +82,48 @@ def recommend(
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
 
-def with_trial(advice: Recommendation, trial: OfferedTrial | None, situation: Situation) -> Recommendation:
-    """Advice that names the most promising setting beside every plan first, where no plan is worth a change."""
-    if trial is None or trial.gain is None or not advice.keep_incumbent or situation.name in TOO_TIGHT:
+def with_trial(
+    advice: Recommendation, trial: OfferedTrial | None, best: Prediction | None, situation: Situation
+) -> Recommendation:
+    """Advice that names the most promising setting beside every plan first, where it brings more than any of them: what
+    runs does not fit and needs less with it, or no plan saves as much.
+
+    Args:
+        advice: without it.
+        trial: the setting.
+        best: the prediction of the first proposal.
+        situation: of the run.
+    """
+    if trial is None or trial.gain is None:
         return advice
-    less = f"the step takes {format_percent(trial.gain)} less time with it"
-    statement = f"Keep the plan, and test {trial.title}: modelled, {less}."
-    return advice.model_copy(update={"statement": statement})
+    less = f"the step takes {format_percent(trial.gain)} less time"
+    if situation.name in TOO_TIGHT:
+        hbm = f"{format_bytes(trial.saved_bytes)} less HBM"
+        then = "what runs fits with it" if trial.fits else f"it needs {hbm}, and the plans that fit are others with it"
+        statement = f"{_SETTING_FIRST} {trial.title} (see Worth a test): {less}, and {then} (modelled)."
+        return advice.model_copy(update=_setting(trial, statement)) if trial.saved_bytes else advice
+    if advice.keep_incumbent:
+        statement = f"Keep the plan, and test {trial.title}: modelled, {less} with it."
+        return advice.model_copy(update=_setting(trial, statement))
+    relative = best.relative_step_time if best is not None else None
+    if relative is None or trial.gain <= 1 - relative.value:
+        return advice
+    statement = (
+        f"{_SETTING_FIRST} {trial.title} (see Worth a test): {less} with it (modelled), more than with any plan."
+    )
+    return advice.model_copy(update=_setting(trial, statement))
+
+
+def _setting(trial: OfferedTrial, statement: str) -> dict[str, object]:
+    return {"statement": statement, "setting": trial.name}
 
 
 def with_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
     """Advice that names a setting first with which what runs needs less, where it does not fit."""
-    if not any(option.changes == SETTING for option in options):
+    if advice.setting is not None or not any(option.changes == SETTING for option in options):
         return advice
-    return Recommendation(first=None, keep_incumbent=False, statement=_SETTING_FIRST)
+    statement = f"{_SETTING_FIRST} gradients that are sharded in every microbatch (below)."
+    return Recommendation(first=None, keep_incumbent=False, statement=statement, setting=SYNC_EACH_BATCH)
 
 
 def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first: str, start: str) -> Recommendation:

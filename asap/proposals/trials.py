@@ -1,10 +1,10 @@
 """Settings that no search varies, offered for a test beside the proposals."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import format_percent
+from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
@@ -13,9 +13,13 @@ from asap.plans.launchers import Stack
 from asap.plans.maxtext.overrides import paste_line
 from asap.plans.megatron.written_arguments import command_line
 from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
 from asap.proposals.selection.search import run_of
 from asap.study.changed import without_step_time
 from asap.study.study import Study
+
+_LEAST_SAVED = 0.02
+"""Share of HBM from which on what a trial saves is told."""
 
 
 class OfferedTrial(BaseModel):
@@ -27,6 +31,8 @@ class OfferedTrial(BaseModel):
     title: str = Field(description="in a few words, for a sentence")
     statement: str
     gain: float | None = Field(default=None, description="share of the step that is expected to be saved, if modelled")
+    saved_bytes: float = Field(default=0.0, description="HBM of a device that is expected to be saved, if modelled")
+    fits: bool = Field(default=False, description="what runs does not fit, and is expected to fit with it")
     source: str
     stack: Stack = "maxtext"
     settings: dict[str, str] = Field(description="in the words of the run's stack")
@@ -46,20 +52,8 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
     if study.plan is None or not study.experiment.hyperparameters:
         return ()
     run = run_of(study)
-    expected = [(trial, _gain(study, trial)) for trial in TRIALS if trial.settings(run)]
-    return tuple(
-        OfferedTrial(
-            name=trial.name,
-            title=trial.title,
-            statement=f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {_in_words(gain)}.",
-            gain=gain,
-            source=trial.source,
-            stack=run.stack,
-            settings=dict(trial.settings(run)),
-        )
-        for trial, gain in expected
-        if gain is None or gain >= STEP_TIME_VARIATION
-    )
+    offered = (_offered(study, trial, run.stack, trial.settings(run)) for trial in TRIALS if trial.settings(run))
+    return tuple(trial for trial in offered if trial.gain is None or trial.gain >= STEP_TIME_VARIATION)
 
 
 def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:
@@ -67,24 +61,49 @@ def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:
     return max((trial for trial in trials if trial.gain is not None), key=lambda trial: trial.gain or 0.0, default=None)
 
 
-def _gain(study: Study, trial: Trial) -> float | None:
-    """Share of the step that the model expects a trial to save; ``None`` where it does not model it."""
+def _offered(study: Study, trial: Trial, stack: Stack, settings: Mapping[str, str]) -> OfferedTrial:
+    now, then = _predicted(study, trial)
+    gain = None if now is None or then is None else 1 - _seconds(then) / _seconds(now)
+    saved, fits = _hbm_saved(now, then)
+    words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {_in_words(gain, saved)}."
+    return OfferedTrial(
+        name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=fits,
+        source=trial.source, stack=stack, settings=dict(settings),
+    )  # fmt: skip
+
+
+def _predicted(study: Study, trial: Trial) -> tuple[Prediction | None, Prediction | None]:
+    """What runs, by the architecture, without and with a trial; ``None`` where its effect is not modelled."""
     workload, model = study.experiment.workload, study.experiment.model
     if not trial.workload or study.slice is None or model is None or model.missing():
-        return None
-    now, then = _step(study, workload), _step(study, workload.model_copy(update=dict(trial.workload)))
-    return None if now is None or then is None else 1 - then / now
+        return None, None
+    return _step(study, workload), _step(study, workload.model_copy(update=dict(trial.workload)))
 
 
-def _in_words(gain: float | None) -> str:
+def _hbm_saved(now: Prediction | None, then: Prediction | None) -> tuple[float, bool]:
+    """Bytes of a device that a trial saves, where they can be told from nothing, and whether what runs fits by them."""
+    if now is None or then is None or now.memory is None or then.memory is None:
+        return 0.0, False
+    saved = now.memory.total.value - then.memory.total.value
+    told = saved >= _LEAST_SAVED * now.memory.capacity_bytes
+    return (saved if told else 0.0), told and then.memory.fits and not now.memory.fits
+
+
+def _in_words(gain: float | None, saved_bytes: float) -> str:
     if gain is None:
         return "only a run tells what it brings"
-    return f"modelled, the step takes {format_percent(gain)} less time with it"
+    hbm = f" and {format_bytes(saved_bytes)} less HBM" if saved_bytes else ""
+    return f"modelled, the step takes {format_percent(gain)} less time{hbm} with it"
 
 
-def _step(study: Study, workload: Workload) -> float | None:
-    """Seconds of what runs, by the architecture, with another workload."""
+def _step(study: Study, workload: Workload) -> Prediction | None:
+    """The prediction of what runs, by the architecture, with another workload."""
     assert study.plan is not None
     changed = without_step_time(study, study.experiment.model_copy(update={"workload": workload}))
-    step = expect(changed, [study.plan])[0].step_time
-    return None if step is None else step.value
+    found = expect(changed, [study.plan])[0]
+    return None if found.step_time is None else found
+
+
+def _seconds(found: Prediction) -> float:
+    assert found.step_time is not None
+    return found.step_time.value
