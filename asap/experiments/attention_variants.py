@@ -39,7 +39,7 @@ _AROUND = frozenset(
 _TAKEN = frozenset(("experimental_attention_variant",))
 """Settings of which a reader says itself what it takes them for."""
 _ON = ("true", "yes", "on")
-_OFF = ("", "0", "false", "no", "none", "null", "off")
+_OFF = ("", "0", "false", "no", "none", "null", "off", "disabled")
 _MOST = 4
 
 

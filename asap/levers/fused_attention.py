@@ -32,8 +32,8 @@ def _settings(run: Run) -> Mapping[str, str]:
     if run.stack == "megatron":
         return _OF_MEGATRON.get(run.workload.framework or "", {})
     if run.stack in ("deepspeed", "accelerate", "axolotl"):
-        said = {key.rpartition(".")[2] for key in run.settings}
-        return {key: value for key, value in _OF_TRANSFORMERS.items() if key in said}
+        named = {key: _OF_TRANSFORMERS.get(key.rpartition(".")[2]) for key in run.settings}
+        return {key: value for key, value in named.items() if value is not None}
     return {}
 
 

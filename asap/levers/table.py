@@ -7,6 +7,7 @@ from asap.levers import (
     global_batch,
     loss_chunks,
     microbatches,
+    mixed_precision,
     optimizer,
     optimizer_offload,
     parameter_offload,
@@ -34,6 +35,7 @@ LEVERS: tuple[Lever, ...] = (
 TRIALS: tuple[Trial, ...] = (
     attention_blocks.TRIAL,
     fused_attention.TRIAL,
+    mixed_precision.TRIAL,
     torch_compile.TRIAL,
     cuda_graphs.LAYERS,
     cuda_graphs.EXPERTS,

@@ -9,6 +9,7 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
+from asap.plans.deepspeed.trainer import SECTION
 from asap.plans.launchers import Stack
 from asap.plans.maxtext.overrides import paste_line
 from asap.plans.megatron.written_arguments import command_line
@@ -44,6 +45,8 @@ class OfferedTrial(BaseModel):
             return paste_line(self.settings)
         if self.stack == "megatron":
             return command_line({key: value == "true" or value for key, value in self.settings.items()})
+        if self.stack in ("deepspeed", "accelerate", "axolotl"):
+            return "\n".join(_of_transformers(key, value) for key, value in self.settings.items())
         return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in self.settings.items())
 
 
@@ -54,6 +57,11 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
     run = run_of(study)
     offered = (_offered(study, trial, run.stack, trial.settings(run)) for trial in TRIALS if trial.settings(run))
     return tuple(trial for trial in offered if trial.gain is None or trial.gain >= STEP_TIME_VARIATION)
+
+
+def _of_transformers(key: str, value: str) -> str:
+    """An argument of the program, or a key of the YAML that holds its arguments."""
+    return f"--{key.removeprefix(f'{SECTION}.')} {value}" if key.startswith(SECTION) else f"{key}: {value}"
 
 
 def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:

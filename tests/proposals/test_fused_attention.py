@@ -41,7 +41,7 @@ def offered(study):
 @pytest.mark.parametrize(
     ("text", "hardware", "line"),
     [
-        (TRAINER.format(batch=1, kernel="eager"), "h100-8", "--attn_implementation=flash_attention_2"),
+        (TRAINER.format(batch=1, kernel="eager"), "h100-8", "--attn_implementation flash_attention_2"),
         (MEGATRON.format(kernel="--attention-backend unfused"), "a100-8", "--attention-backend fused"),
         (MEGATRON.format(kernel="--transformer-impl local"), "h100-8", "--use-flash-attn"),
         (MAXTEXT.format(kernel="dot_product", devices=16), "h100-16", "attention=cudnn_flash_te"),

@@ -6,12 +6,16 @@ from typing import Any
 from asap.core.text import plain
 from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.transformers_arguments import (
+    ATTENTION,
+    FLASH,
+    LOADED_AS,
+    attention_kernel,
+    loaded_in_bf16,
+)
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
-_LOADED_AS = ("torch_dtype", "dtype", "model_dtype")
-_ATTENTION = ("attn_implementation", "attn_impl")
-_FLASH = ("use_flash_attention_2", "use_flash_attn", "use_flash_attention", "flash_attn")
 READ = frozenset(
     [
         "bf16",
@@ -22,9 +26,9 @@ READ = frozenset(
         "packing",
         "torch_compile",
         "use_liger_kernel",
-        *_LOADED_AS,
-        *_ATTENTION,
-        *_FLASH,
+        *LOADED_AS,
+        *ATTENTION,
+        *FLASH,
     ]
 )
 LIGER = "logits are predicted as if they were written, which takes more HBM than it does"
@@ -36,7 +40,6 @@ _TRAINED = re.compile(
 )
 """Arguments of a program's own that say which parameters of a decoder are trained, or by which other model."""
 _OFF = ("", "0", "0.0", "false", "no", "none", "null", "[]")
-_BF16 = ("bfloat16", "torch.bfloat16", "bf16")
 
 
 def precision(said: StackSettings, settings: StackSettings) -> str | None:
@@ -45,7 +48,7 @@ def precision(said: StackSettings, settings: StackSettings) -> str | None:
     mixed = _mixed(said, settings)
     if mixed in ("bf16", "fp16", "fp8"):
         return mixed
-    if _loaded_in_bf16(said):
+    if loaded_in_bf16(said):
         return "bf16"
     told = "mixed_precision" in {*said, *settings} or TRAINER_MICRO_BATCH in said
     return "fp32" if said and told else None
@@ -54,7 +57,7 @@ def precision(said: StackSettings, settings: StackSettings) -> str | None:
 def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool) -> str | None:
     """``bf16`` where weights stay as they are loaded: FSDP turns them into fp32 under mixed precision
     (accelerate, ``accelerator.py`` and ``utils/fsdp_utils.py``)."""
-    kept = _loaded_in_bf16(said) and not (sharded and _mixed(said, settings) != "no")
+    kept = loaded_in_bf16(said) and not (sharded and _mixed(said, settings) != "no")
     return "bf16" if kept else None
 
 
@@ -63,7 +66,7 @@ def of_program(said: StackSettings) -> dict[str, Any]:
     named = next((said.text(key) for key in _OPTIMIZER if key in said), None)
     return {
         "optimizer": optimizer_family(named),
-        "attention": _attention(said),
+        "attention": attention_kernel(said),
         "compiled": True if said.flag("torch_compile") else None,
         **narrow_moments(named),
     }
@@ -90,17 +93,6 @@ def _mixed(said: StackSettings, settings: StackSettings) -> str:
     own = next((kind for kind in ("bf16", "fp16") if said.flag(kind)), None)
     mixed = said.get("mixed_precision", settings.get("mixed_precision"))
     return "fp8" if _is_on(said, "fp8") else own or ("no" if mixed in (None, False) else str(mixed).casefold())
-
-
-def _loaded_in_bf16(said: StackSettings) -> bool:
-    return any(str(said.get(key)).casefold() in _BF16 for key in _LOADED_AS)
-
-
-def _attention(said: StackSettings) -> str | None:
-    kernel = next((said.text(key) for key in _ATTENTION if key in said), None)
-    if "flash" in (kernel or "") or any(_is_on(said, key) for key in _FLASH):
-        return "flash"
-    return kernel
 
 
 def _is_on(said: StackSettings, key: str) -> bool:

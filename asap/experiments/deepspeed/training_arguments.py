@@ -16,6 +16,7 @@ from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepsp
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.settings.transformers_arguments import ATTENTION, FLASH, attention_kernel, loaded_in_bf16
 from asap.experiments.settings.unsaid import in_words_of_program
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
@@ -108,9 +109,20 @@ def read_with_arguments(
         found = found.model_copy(update={"hyperparameters": settings})
     notes = (*note_on_attention(arguments), *in_words_of_program(found.notes))
     found = found.model_copy(update={"notes": notes})
-    said = {"sequence_length": sequence_length(arguments), "precision": "fp8" if arguments.flag("fp8") else None}
+    said = {
+        "sequence_length": sequence_length(arguments),
+        "precision": _precision(arguments, found.workload.precision),
+        "attention": attention_kernel(arguments),
+    }
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
+
+
+def _precision(arguments: StackSettings, enabled: str | None) -> str | None:
+    """What arguments say beside DeepSpeed's configuration, which casts nothing where it enables nothing."""
+    if arguments.flag("fp8"):
+        return "fp8"
+    return "bf16" if enabled == "fp32" and loaded_in_bf16(arguments) else None
 
 
 def settled(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,7 +159,9 @@ def _recorded(
     read: Mapping[str, Any], configuration: Mapping[str, Any], arguments: StackSettings, of_yaml: bool
 ) -> dict[str, Any]:
     """Settings for the record: ``auto`` where the configuration says so, and the arguments in their own place."""
-    said = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP) if key in arguments}
+    said = {
+        key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP, *ATTENTION, *FLASH) if key in arguments
+    }
     left_open = {MICRO_BATCH: AUTO} if configuration.get(MICRO_BATCH) == AUTO else {}
     if of_yaml:
         return {**read, **left_open, **said}
