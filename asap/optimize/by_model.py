@@ -40,8 +40,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     advice = recommend(
         found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, str(first_new), start
     )
-    if found.situation:
-        advice = with_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
+    advice = with_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
     situation = found.situation.statement if found.situation else ""
     kept = (advice.statement,) if advice.keep_incumbent or advice.setting else ()
     return OptimizationReport(

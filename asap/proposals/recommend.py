@@ -83,7 +83,7 @@ def recommend(
 
 
 def with_trial(
-    advice: Recommendation, trial: OfferedTrial | None, best: Prediction | None, situation: Situation
+    advice: Recommendation, trial: OfferedTrial | None, best: Prediction | None, situation: Situation | None
 ) -> Recommendation:
     """Advice that names the most promising setting beside every plan first, where it brings more than any of them: what
     runs does not fit and needs less with it, or no plan saves as much.
@@ -96,26 +96,29 @@ def with_trial(
     """
     if trial is None or trial.gain is None:
         return advice
-    less = f"the step takes {format_percent(trial.gain)} less time"
-    if situation.name in TOO_TIGHT:
-        hbm = f"{format_bytes(trial.saved_bytes)} less HBM"
-        then = "what runs fits with it" if trial.fits else f"it needs {hbm}, and the plans that fit are others with it"
-        statement = f"{_SETTING_FIRST} {trial.title} (see Worth a test): {less}, and {then} (modelled)."
-        return advice.model_copy(update=_setting(trial, statement)) if trial.saved_bytes else advice
-    if advice.keep_incumbent:
-        statement = f"Keep the plan, and test {trial.title}: modelled, {less} with it."
-        return advice.model_copy(update=_setting(trial, statement))
-    relative = best.relative_step_time if best is not None else None
-    if relative is None or trial.gain <= 1 - relative.value:
+    if situation is not None and situation.name in TOO_TIGHT:
+        statement = _towards_a_fit(trial, trial.gain) if trial.saved_bytes else None
+    else:
+        statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent)
+    if statement is None:
         return advice
-    statement = (
-        f"{_SETTING_FIRST} {trial.title} (see Worth a test): {less} with it (modelled), more than with any plan."
-    )
-    return advice.model_copy(update=_setting(trial, statement))
+    return advice.model_copy(update={"statement": statement, "setting": trial.name})
 
 
-def _setting(trial: OfferedTrial, statement: str) -> dict[str, object]:
-    return {"statement": statement, "setting": trial.name}
+def _towards_a_fit(trial: OfferedTrial, gain: float) -> str:
+    hbm = f"{format_bytes(trial.saved_bytes)} less HBM"
+    then = "what runs fits with it" if trial.fits else f"it needs {hbm}, and the plans that fit are others with it"
+    return f"{_SETTING_FIRST} {trial.title}. The step takes {format_percent(gain)} less time, and {then} (modelled)."
+
+
+def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:
+    less = f"the step takes {format_percent(gain)} less time with it"
+    if keep:
+        return f"Keep the plan, and test {trial.title}: modelled, {less}."
+    relative = best.relative_step_time if best is not None else None
+    if relative is None or gain <= 1 - relative.value:
+        return None
+    return f"{_SETTING_FIRST} {trial.title}. Modelled, {less}, more than any plan saves."
 
 
 def with_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:

@@ -14,7 +14,7 @@ from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.proposals.recommend import recommend
+from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.trials import OfferedTrial, most_promising, trials_of
 
@@ -44,13 +44,19 @@ def first(conversation: Conversation, answer: ReplyBuilder) -> None:
     answer.focus = best.plan
     proposal = drafted(conversation, best, 1)
     tight = too_tight_now(conversation)
-    answer.add(recommend((proposal,), 1, tight).statement, line(conversation, best, 1))
+    advice = with_trial(recommend((proposal,), 1, tight), trial, best.prediction, tight)
+    answer.add(advice.statement, *([f"To test it: {trial.line}"] if trial and advice.setting else []))
+    if advice.setting and not advice.keep_incumbent:
+        answer.add(f"Of the plans, as it runs: {line(conversation, best, 1)}")
+        return
+    answer.add(line(conversation, best, 1))
     answer.add_figure("step time over what runs now", best.prediction.relative_step_time)
     answer.add(*(f"+ {reason}" for reason in proposal.reasoning))
     answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
     answer.add(*(f"§ {citation.supports} [{citation.id}]" for citation in proposal.citations))
     answer.add(*(_behind(conversation, best, other, rank) for rank, other in enumerate(current[1:], 2)))
-    answer.add(*([f"Beside the plans: {trial.statement} To test it: {trial.line}"] if trial is not None else []))
+    if trial is not None and not advice.setting:
+        answer.add(f"Beside the plans: {trial.statement} To test it: {trial.line}")
 
 
 def sure(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:
