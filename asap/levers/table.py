@@ -3,6 +3,8 @@
 from asap.levers import (
     attention_blocks,
     cuda_graphs,
+    distributed_optimizer,
+    expert_dispatcher,
     fused_attention,
     global_batch,
     loss_chunks,
@@ -13,6 +15,7 @@ from asap.levers import (
     parameter_offload,
     pipeline_repeats,
     rematerialisation,
+    sequence_parallel,
     state_precision,
     tensor_overlap,
     torch_compile,
@@ -40,6 +43,9 @@ TRIALS: tuple[Trial, ...] = (
     cuda_graphs.LAYERS,
     cuda_graphs.EXPERTS,
     tensor_overlap.TRIAL,
+    distributed_optimizer.TRIAL,
+    sequence_parallel.TRIAL,
+    expert_dispatcher.TRIAL,
 )
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)

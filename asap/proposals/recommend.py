@@ -9,7 +9,7 @@ from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.selection.choice import LEAST_WORTH
 from asap.proposals.situation import TOO_TIGHT, Situation
-from asap.proposals.trials import OfferedTrial
+from asap.proposals.trials import OfferedTrial, effect
 
 _SETTING_FIRST = "Start with a setting, not with a plan:"
 _OFFLOAD_LESS = (
@@ -99,26 +99,24 @@ def with_trial(
     if situation is not None and situation.name in TOO_TIGHT:
         statement = _towards_a_fit(trial, trial.gain) if trial.saved_bytes else None
     else:
-        statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent)
+        statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent) if trial.saves_time else None
     if statement is None:
         return advice
     return advice.model_copy(update={"statement": statement, "setting": trial.name})
 
 
 def _towards_a_fit(trial: OfferedTrial, gain: float) -> str:
-    hbm = f"{format_bytes(trial.saved_bytes)} less HBM"
-    then = "what runs fits with it" if trial.fits else f"it needs {hbm}, and the plans that fit are others with it"
-    return f"{_SETTING_FIRST} {trial.title}. The step takes {format_percent(gain)} less time, and {then} (modelled)."
+    then = "what runs fits with it" if trial.fits else "the plans that fit are others with it"
+    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, and {then}."
 
 
 def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:
-    less = f"the step takes {format_percent(gain)} less time with it"
     if keep:
-        return f"Keep the plan, and test {trial.title}: modelled, {less}."
+        return f"Keep the plan, and test {trial.title}: modelled, {effect(gain, 0)} with it."
     relative = best.relative_step_time if best is not None else None
     if relative is None or gain <= 1 - relative.value:
         return None
-    return f"{_SETTING_FIRST} {trial.title}. Modelled, {less}, more than any plan saves."
+    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, 0)} with it, more than any plan saves."
 
 
 def with_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:

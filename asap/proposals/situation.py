@@ -81,7 +81,7 @@ def _of_what_runs(
     if memory is not None and _spare(memory) >= SPARE:
         also.insert(0, "spare_memory")
     gain = _gain(best) if best is not None else 0.0
-    if gain < STEP_TIME_VARIATION and trial is not None:
+    if gain < STEP_TIME_VARIATION and trial is not None and trial.saves_time:
         return Situation(name="improvable", also=tuple(also), statement=_improvable_beside(considered, trial))
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))

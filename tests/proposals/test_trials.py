@@ -58,6 +58,7 @@ def test_optimize_by_the_model_names_the_test_that_the_report_names(study):
 
 def test_what_saves_less_than_steps_vary_by_is_no_test(study):
     large = SMALL.replace("--hidden-size 512", "--hidden-size 4096").replace("1024 --micro", "4096 --micro")
+    large += " --use-distributed-optimizer"
     assert not trials_of(study(large.replace("--num-attention-heads 8", "--num-attention-heads 32"), "h100-8"))
 
 

@@ -45,6 +45,7 @@ _SINCE_2025 = frozenset(
     [
         "num_virtual_stages_per_pipeline_rank", "use_megatron_fsdp", "optimizer_cpu_offload", "recompute_modules",
         "use_precision_aware_optimizer", "exp_avg_dtype", "exp_avg_sq_dtype", "cuda_graph_impl",
+        "moe_flex_dispatcher_backend",
     ]
 )  # fmt: skip
 PROFILER = "use_pytorch_profiler"

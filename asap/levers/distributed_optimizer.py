@@ -1,0 +1,23 @@
+"""Megatron's distributed optimizer: its state in parts over data parallelism, where every replica holds all of it."""
+
+from collections.abc import Mapping
+
+from asap.levers.lever import Run, Trial
+
+_MEGATRON = ("Megatron-Core", "Megatron-LM")
+
+
+def _settings(run: Run) -> Mapping[str, str]:
+    whole = not run.workload.zero_stage and run.plan.degree("replica") > 1
+    return {"use-distributed-optimizer": "true"} if whole and run.workload.framework in _MEGATRON else {}
+
+
+TRIAL = Trial(
+    name="distributed_optimizer",
+    title="the distributed optimizer (ZeRO 1)",
+    changes="time: of the optimizer; HBM: its state over the number of replicas; numerics: none",
+    reason="every replica holds and updates the whole state; in parts as much is sent, and each updates its own",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/docs/user-guide/features/dist_optimizer.md",
+    settings=_settings,
+    workload={"zero_stage": 1},
+)

@@ -1,0 +1,36 @@
+"""How tokens reach their experts: once for each node (DeepEP), where NCCL sends a copy for each expert."""
+
+import re
+from collections.abc import Mapping
+
+from asap.levers.lever import Run, Trial
+from asap.plans.megatron.versions import lacks
+
+_NVIDIA = re.compile(r"(a100|a800|h\d|b\d)")
+"""Chips for which DeepEP has kernels: Ampere, Hopper, Blackwell in nodes of eight (Megatron Core's MoE README)."""
+_BACKEND = "moe_flex_dispatcher_backend"
+
+
+def _settings(run: Run) -> Mapping[str, str]:
+    """Not for experts that are padded to a capacity, which Megatron Core refuses (``transformer_config.py``)."""
+    work = run.workload
+    by_nccl = work.framework == "Megatron-Core" and work.expert_dispatcher == "all_to_all"
+    spread = run.plan.degree("expert") > 1 and work.capacity_factor is None
+    if not (by_nccl and spread and _NVIDIA.match(run.chip)) or lacks(run.settings, _BACKEND) is not None:
+        return {}
+    return {
+        "moe-token-dispatcher-type": "flex",
+        "moe-flex-dispatcher-backend": "deepep",
+        "moe-router-dtype": "fp32",
+    }
+
+
+TRIAL = Trial(
+    name="expert_dispatcher",
+    title="tokens to their experts by DeepEP",
+    changes="time: of all-to-alls; HBM: buffers of its own; numerics: probabilities of the router in fp32",
+    reason="NCCL sends a copy of a token to each of its experts, DeepEP one to each node; it is a package of its own",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/core/transformer/moe/README.md",
+    settings=_settings,
+    workload={"expert_dispatcher": "deepep"},
+)

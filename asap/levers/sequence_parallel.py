@@ -1,0 +1,23 @@
+"""What tensor parallelism leaves whole, norms and residuals, in parts along the sequence."""
+
+from collections.abc import Mapping
+
+from asap.levers.lever import Run, Trial
+
+_MEGATRON = ("Megatron-Core", "Megatron-LM")
+
+
+def _settings(run: Run) -> Mapping[str, str]:
+    whole = run.workload.sequence_parallel is False and run.plan.degree("model") > 1
+    return {"sequence-parallel": "true"} if whole and run.workload.framework in _MEGATRON else {}
+
+
+TRIAL = Trial(
+    name="sequence_parallel",
+    title="sequence parallelism beside tensor parallelism",
+    changes="time: of norms and residuals; HBM: their activations over the tensor degree; numerics: the order of sums",
+    reason="each device computes and keeps all norms and residuals; in parts along the sequence as much is sent",
+    source="https://arxiv.org/abs/2205.05198",
+    settings=_settings,
+    workload={"sequence_parallel": True},
+)

@@ -1,0 +1,76 @@
+import pytest
+
+from asap.experiments.create import Statement, create_experiment
+from asap.proposals.propose import propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.trials import trials_of
+from asap.study.study import study_of
+
+DENSE = (
+    "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 5120 --num-attention-heads 40"
+    " --seq-length 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 50304 --use-flash-attn"
+)
+MIXTURE = (
+    "torchrun --nnodes 8 --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32"
+    " --ffn-hidden-size 14336 --swiglu --seq-length 4096 --micro-batch-size 1 --global-batch-size 256 --bf16"
+    " --vocab-size 50304 --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 2048 --moe-grouped-gemm"
+    " --expert-model-parallel-size 16 --use-distributed-optimizer --recompute-activations"
+)
+NCCL = " --moe-token-dispatcher-type alltoall"
+
+
+@pytest.fixture
+def offered(tmp_path):
+    def read(text, hardware="h100-32"):
+        script = tmp_path / "run.sh"
+        script.write_text(f"{text}\n", encoding="utf-8")
+        study = study_of(create_experiment("run", Statement(hardware=hardware), config=script))
+        return study, {trial.name: trial for trial in trials_of(study)}
+
+    return read
+
+
+def test_a_state_that_every_replica_holds_is_told_to_be_sharded_before_any_plan(offered):
+    study, trials = offered(f"{DENSE} --tensor-model-parallel-size 2")
+    trial = trials["distributed_optimizer"]
+    assert trial.line == "--use-distributed-optimizer"
+    assert trial.fits
+    moments_and_weights_in_fp32, parameters, tensor, replicas = 12, 12.9e9, 2, 16
+    held = moments_and_weights_in_fp32 * parameters / tensor
+    assert trial.saved_bytes == pytest.approx(held * (1 - 1 / replicas), rel=0.1)
+    advised = propose(rank_candidates(study, {}), lambda study, plan: ())
+    assert advised.situation.name == "does_not_fit"
+    assert advised.recommendation.setting == "distributed_optimizer"
+    assert "less HBM, and what runs fits with it" in advised.recommendation.statement
+    assert next(iter(trials)) == "distributed_optimizer"
+
+
+def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered):
+    _, trials = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer")
+    assert trials["sequence_parallel"].line == "--sequence-parallel"
+    assert trials["sequence_parallel"].saved_bytes > 0
+
+
+def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(offered):
+    _, trials = offered(MIXTURE + NCCL, "h100-64")
+    line = "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend deepep --moe-router-dtype fp32"
+    assert trials["expert_dispatcher"].line == line
+    assert trials["expert_dispatcher"].gain > 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "hardware", "name"),
+    [
+        (f"{DENSE} --tensor-model-parallel-size 2 --use-distributed-optimizer", "h100-32", "distributed_optimizer"),
+        (f"{DENSE} --tensor-model-parallel-size 8", "h100-8", "distributed_optimizer"),
+        (f"{DENSE} --tensor-model-parallel-size 8 --sequence-parallel", "h100-32", "sequence_parallel"),
+        (DENSE, "h100-32", "sequence_parallel"),
+        (f"{MIXTURE} --moe-token-dispatcher-type flex", "h100-64", "expert_dispatcher"),
+        (MIXTURE + NCCL, "mi300x-64", "expert_dispatcher"),
+        (f"{MIXTURE}{NCCL} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity", "h100-64",
+         "expert_dispatcher"),
+    ],
+)  # fmt: skip
+def test_what_is_set_or_cannot_be_is_no_test(offered, text, hardware, name):
+    _, trials = offered(text, hardware)
+    assert name not in trials
