@@ -1,4 +1,5 @@
-"""Megatron's distributed optimizer: its state in parts over data parallelism, where every replica holds all of it."""
+"""The optimizer's state in parts over data parallelism, where every replica holds all of it: Megatron's distributed
+optimizer, DeepSpeed's first stage."""
 
 from collections.abc import Mapping
 
@@ -9,6 +10,8 @@ _MEGATRON = ("Megatron-Core", "Megatron-LM")
 
 def _settings(run: Run) -> Mapping[str, str]:
     whole = not run.workload.zero_stage and run.plan.degree("replica") > 1
+    if whole and run.stack == "deepspeed" and run.workload.framework == "DeepSpeed":
+        return {"zero_optimization.stage": "1"}
     return {"use-distributed-optimizer": "true"} if whole and run.workload.framework in _MEGATRON else {}
 
 

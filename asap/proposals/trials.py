@@ -69,8 +69,11 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
 
 
 def _of_transformers(key: str, value: str) -> str:
-    """An argument of the program, or a key of the YAML that holds its arguments."""
-    return f"--{key.removeprefix(f'{SECTION}.')} {value}" if key.startswith(SECTION) else f"{key}: {value}"
+    """An argument of the program, a key of the YAML that holds its arguments, or one of DeepSpeed's JSON."""
+    if key.startswith(SECTION):
+        return f"--{key.removeprefix(f'{SECTION}.')} {value}"
+    section, _, name = key.partition(".")
+    return f'{{"{section}": {{"{name}": {value}}}}}' if name else f"{key}: {value}"
 
 
 def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:

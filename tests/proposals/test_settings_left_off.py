@@ -45,6 +45,15 @@ def test_a_state_that_every_replica_holds_is_told_to_be_sharded_before_any_plan(
     assert next(iter(trials)) == "distributed_optimizer"
 
 
+def test_deepspeed_is_told_of_its_first_stage(offered, tmp_path):
+    (tmp_path / "zero0.json").write_text('{"bf16": {"enabled": true}, "zero_optimization": {"stage": 0}}')
+    _, trials = offered(
+        "deepspeed --num_gpus 8 tune.py --deepspeed zero0.json --model_name_or_path Qwen/Qwen3-4B --packing true"
+        " --per_device_train_batch_size 1 --max_seq_length 4096 --gradient_checkpointing true", "h100-8",
+    )  # fmt: skip
+    assert trials["distributed_optimizer"].line == '{"zero_optimization": {"stage": 1}}'
+
+
 def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered):
     _, trials = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer")
     assert trials["sequence_parallel"].line == "--sequence-parallel"
