@@ -1,18 +1,22 @@
 """The optimizer's state in parts over data parallelism, where every replica holds all of it: Megatron's distributed
-optimizer, DeepSpeed's first stage."""
+optimizer, the first stage of DeepSpeed and nanotron."""
 
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
 
-_MEGATRON = ("Megatron-Core", "Megatron-LM")
+_SAID_BY: Mapping[str, Mapping[str, str]] = {
+    "Megatron-Core": {"use-distributed-optimizer": "true"},
+    "Megatron-LM": {"use-distributed-optimizer": "true"},
+    "DeepSpeed": {"zero_optimization.stage": "1"},
+    "nanotron": {"optimizer.zero_stage": "1"},
+}
+"""Framework → its words."""
 
 
 def _settings(run: Run) -> Mapping[str, str]:
     whole = not run.workload.zero_stage and run.plan.degree("replica") > 1
-    if whole and run.stack == "deepspeed" and run.workload.framework == "DeepSpeed":
-        return {"zero_optimization.stage": "1"}
-    return {"use-distributed-optimizer": "true"} if whole and run.workload.framework in _MEGATRON else {}
+    return _SAID_BY.get(run.workload.framework or "", {}) if whole else {}
 
 
 TRIAL = Trial(

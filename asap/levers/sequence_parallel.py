@@ -4,12 +4,17 @@ from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
 
-_MEGATRON = ("Megatron-Core", "Megatron-LM")
+_SAID_BY: Mapping[str, Mapping[str, str]] = {
+    "Megatron-Core": {"sequence-parallel": "true"},
+    "Megatron-LM": {"sequence-parallel": "true"},
+    "nanotron": {"parallelism.tp_mode": "REDUCE_SCATTER"},
+}
+"""Framework → its words."""
 
 
 def _settings(run: Run) -> Mapping[str, str]:
     whole = run.workload.sequence_parallel is False and run.plan.degree("model") > 1
-    return {"sequence-parallel": "true"} if whole and run.workload.framework in _MEGATRON else {}
+    return _SAID_BY.get(run.workload.framework or "", {}) if whole else {}
 
 
 TRIAL = Trial(

@@ -21,6 +21,8 @@ from asap.study.study import Study
 
 _LEAST_SAVED = 0.04
 """Share of HBM from which on what a trial saves counts."""
+_IN_FILES: tuple[Stack, ...] = ("deepspeed", "accelerate", "axolotl", "nanotron")
+"""Stacks that are set by files beside arguments of the program."""
 _LEAST_TOLD = 0.0005
 """Share of the step from which on a change of its time is told."""
 
@@ -52,8 +54,8 @@ class OfferedTrial(BaseModel):
             return paste_line(self.settings)
         if self.stack == "megatron":
             return command_line({key: value == "true" or value for key, value in self.settings.items()})
-        if self.stack in ("deepspeed", "accelerate", "axolotl"):
-            return "\n".join(_of_transformers(key, value) for key, value in self.settings.items())
+        if self.stack in _IN_FILES:
+            return "\n".join(_in_file(key, value, self.stack) for key, value in self.settings.items())
         return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in self.settings.items())
 
 
@@ -68,12 +70,14 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
     return tuple(sorted(kept, key=_promise, reverse=True))
 
 
-def _of_transformers(key: str, value: str) -> str:
-    """An argument of the program, a key of the YAML that holds its arguments, or one of DeepSpeed's JSON."""
+def _in_file(key: str, value: str, stack: Stack) -> str:
+    """An argument of the program, or a key of its YAML or of DeepSpeed's JSON."""
     if key.startswith(SECTION):
         return f"--{key.removeprefix(f'{SECTION}.')} {value}"
     section, _, name = key.partition(".")
-    return f'{{"{section}": {{"{name}": {value}}}}}' if name else f"{key}: {value}"
+    if stack == "deepspeed" and name:
+        return f'{{"{section}": {{"{name}": {value}}}}}'
+    return f"{section}: {{{name}: {value}}}" if name else f"{key}: {value}"
 
 
 def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:

@@ -54,6 +54,24 @@ def test_deepspeed_is_told_of_its_first_stage(offered, tmp_path):
     assert trials["distributed_optimizer"].line == '{"zero_optimization": {"stage": 1}}'
 
 
+def test_nanotron_is_told_in_its_yaml(tmp_path):
+    size = (
+        "hidden_size: 4096, intermediate_size: 11008, num_attention_heads: 32, num_hidden_layers: 32, vocab_size: 50304"
+    )
+    file = tmp_path / "run.yml"
+    file.write_text(
+        f"model:\n  dtype: bfloat16\n  model_config: {{is_llama_config: true, {size}, num_key_value_heads: 32}}\n"
+        "optimizer: {zero_stage: 0, accumulate_grad_in_fp32: true}\n"
+        "parallelism: {dp: 8, tp: 4, pp: 1, tp_mode: ALL_REDUCE}\n"
+        "tokens: {batch_accumulation_per_replica: 4, micro_batch_size: 2, sequence_length: 4096, train_steps: 10}\n"
+    )
+    found = trials_of(study_of(create_experiment("run", Statement(hardware="h100-32"), config=file)))
+    assert {trial.name: trial.line for trial in found} == {
+        "distributed_optimizer": "optimizer: {zero_stage: 1}",
+        "sequence_parallel": "parallelism: {tp_mode: REDUCE_SCATTER}",
+    }
+
+
 def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered):
     _, trials = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer")
     assert trials["sequence_parallel"].line == "--sequence-parallel"
