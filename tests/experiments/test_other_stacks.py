@@ -147,7 +147,7 @@ def test_without_hardware_that_is_said(read):
         ("v1.yaml", "model: x\nmicro_batch_size: 1\ntrain_dataset: y", "a LLaMA-Factory configuration of version 1"),
         ("run.sh", "if [ -f a ]; then deepspeed train.py --deepspeed b.json\nfi", "under a condition"),
         ("asr.yaml", "name: asr\nmodel: {sample_rate: 16000}\ntrainer: {devices: 1}", "a NeMo configuration"),
-        ("alias.yaml", "model: &m {a: 1}\nother: *m", "aliases .* are not read; write out"),
+        ("alias.yaml", "model: &m {a: *m}\nother: *m", "aliases .* for themselves"),
         ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
         ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
         ("other.toml", "[project]\nname = 'x'", "is not a torchtitan configuration"),
