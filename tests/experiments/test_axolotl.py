@@ -214,3 +214,28 @@ def test_what_is_recomputed_no_more_is_not_offloaded(read, tmp_path):
     run = read("run.yaml", text, hardware="h100-8")
     line = launch_lines(Plan.parse("replica=8 microbatches=4 remat=none"), "deepspeed", run.hyperparameters)
     assert parse_yaml(line, "line")[0] == {"gradient_checkpointing": False, "activation_offloading": False}
+
+
+@pytest.mark.parametrize(
+    ("more", "plan", "batch"),
+    [
+        ("fsdp_version: 2\nfsdp_config: {offload_params: false}\n", "data=4 seq=4 microbatches=4 remat=full", 32),
+        ("deepspeed: zero.json\n", "replica=4 seq=4 microbatches=4 remat=full", 32),
+    ],
+)
+def test_a_shared_sequence_under_its_earlier_name(read, tmp_path, more, plan, batch):
+    (tmp_path / "zero.json").write_text(json.dumps(STAGE_2))
+    run = read("long.yaml", TUNING + "sequence_parallel_degree: 4\n" + more, hardware="h100-16")
+    assert (str(run.plan), run.workload.global_batch, run.workload.context_parallel) == (plan, batch, "ring")
+
+
+def test_a_shared_sequence_is_written_by_the_name_on_record(read):
+    early = TUNING + "sequence_parallel_degree: 4\nfsdp_version: 2\nfsdp_config: {offload_params: false}\n"
+    for text, key in ((early, "sequence_parallel_degree"), (early + "context_parallel_size: 4\n", axolotl.CONTEXT)):
+        run = read("long.yaml", text, hardware="h100-16")
+        changed = run.plan.model_copy(update={"ici": Mesh(data=8, seq=2)})
+        assert f"{key}: 2" in launch_lines(changed, "axolotl", run.hyperparameters, global_batch=32)
+
+
+def test_an_optimizer_of_32_bits_has_no_few_bits(read):
+    assert read("wide.yaml", TUNING.replace("adamw_torch_fused", "paged_adamw_32bit"), hardware="h100-8").notes == ()
