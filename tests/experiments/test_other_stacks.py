@@ -8,7 +8,17 @@ from asap.core.errors import ConfigError
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.plans import Plan, Remat
 from asap.plans.launchers import inexpressible, launch_lines
-from tests.experiments.stack_configurations import BRIDGE, DEEPSPEED, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size
+from tests.experiments.stack_configurations import (
+    BRIDGE,
+    DEEPSPEED,
+    LLAMA3_8B,
+    MEGATRON,
+    MIXTURE,
+    NEMO,
+    TITAN,
+    read,
+    size,
+)
 
 __all__ = ["read"]
 
@@ -147,6 +157,18 @@ def test_without_hardware_that_is_said(read):
         ("v1.yaml", "model: x\nmicro_batch_size: 1\ntrain_dataset: y", "a LLaMA-Factory configuration of version 1"),
         ("run.sh", "if [ -f a ]; then deepspeed train.py --deepspeed b.json\nfi", "under a condition"),
         ("asr.yaml", "name: asr\nmodel: {sample_rate: 16000}\ntrainer: {devices: 1}", "a NeMo configuration"),
+        ("rl.toml", "[train]\noptm_lr = 1e-6\n[policy]\nmodel_name_or_path = 'x'", "is a cosmos-rl configuration"),
+        ("rl.toml", "[trainer]\nx = 1\n[orchestrator]\nbatch_size = 8", "is a prime-rl configuration"),
+        ("rl.yaml", "policy: {model_name: x}\ncluster: {num_nodes: 1}\ngrpo: {a: 1}", "is a NeMo-RL configuration"),
+        ("veomni.yaml", "model: {model_path: x}\ntrain: {rmpad: true, micro_batch_size: 1}", "is a VeOmni config"),
+        ("trn.yaml", "model_source: hf\ndistributed_strategy: {zero1: true}\ntrainer: {devices: 32}", "of NeuronX"),
+        ("ibm.yml", "model_args: {model_class: x}\ntuning_args: {tuning_method: x}", "is a dolomite-engine"),
+        ("rl.sh", f"{MIXTURE} --rollout-batch-size 32 --rm-type math", "is a script of slime"),
+        ("rl.sh", "ray job submit -- python -m main_ppo algorithm.adv_estimator=gae data.x=1", "verl or OpenRLHF"),
+        ("rl.sh", "python -m skyrl.train.main trainer.policy.model.path=x", "is a script of SkyRL"),
+        ("serve.sh", "srun vllm serve some/model --tensor-parallel-size 8", "is a script that serves a model"),
+        ("serve.sh", "python3 -m sglang.launch_server --model-path some/model --tp 8", "that serves a model"),
+        ("trn.sh", "neuron_parallel_compile torchrun --nproc_per_node 32 run.py --tp 8", "for AWS Neuron"),
         ("alias.yaml", "model: &m {a: *m}\nother: *m", "aliases .* for themselves"),
         ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
         ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
@@ -188,3 +210,7 @@ def test_what_is_not_read_says_so(read, name, text, said):
 def test_a_misspelt_setting_is_named(read, name, text, said):
     notes = read(name, text, hardware="h100-8" if name != "train.sh" else None).notes
     assert any(note.startswith("not read, as there is no such") and f"did you mean {said}?" in note for note in notes)
+
+
+def test_a_script_that_trains_and_then_serves_is_read(read):
+    assert read("run.sh", f"{MEGATRON}\nvllm serve out --tensor-parallel-size 8\n").plan is not None

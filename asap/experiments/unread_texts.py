@@ -1,0 +1,135 @@
+"""Texts of stacks that are known and not read: programs, and scripts by the command that starts a run."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.named_model import SHAPES
+
+INSTEAD = (
+    f"give the model's config.json as --config, or {SHAPES} without it, and --hardware, --batch, --sequence and --plan"
+)
+TOKENS = "read are runs that train all parameters of a decoder on tokens"
+
+Named = tuple[re.Pattern[str], str, str]
+"""What a text has that is of a stack, what the file then is, and what to give instead."""
+
+PROGRAMS: tuple[Named, ...] = (
+    (re.compile(r"^\s*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", INSTEAD),
+    (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", INSTEAD),
+    (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", INSTEAD),
+    (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", INSTEAD),
+    (
+        re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
+        "torchtitan program",
+        "give the JSON that a run of it writes with --debug.save_config_file=FILE",
+    ),
+    (
+        re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
+        "Megatron-Bridge program that runs no recipe",
+        "give run_config.yaml, which a run of it writes into its checkpoint",
+    ),
+    (
+        re.compile(r"^(?=.*^\s*import nemo_run\b).*\brun\.Script\(", re.MULTILINE | re.DOTALL),
+        "launcher of NeMo-Run",
+        "give the program that it starts, with what it is told as key=value",
+    ),
+    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", INSTEAD),
+    (
+        re.compile(r"\bHfArgumentParser\(|\bTrlParser\("),
+        "program of Hugging Face's Trainer that is told all by its command",
+        "give the script that starts it, or the YAML of its arguments",
+    ),
+    (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", INSTEAD),
+)
+
+LAUNCHERS: tuple[Named, ...] = (
+    (re.compile(r"-m\s+EasyLM\.models\."), "script of EasyLM", INSTEAD),
+    (
+        re.compile(
+            r"\bverl\.trainer\.(?!fsdp_sft_trainer\b)\w+|\bopenrlhf\.cli\.train_\w+"
+            r"|\b(?:actor_rollout_ref\.\w|algorithm\.adv_estimator=)"
+        ),
+        "script of verl or OpenRLHF",
+        INSTEAD,
+    ),
+    (
+        re.compile(r"\bllamafactory-cli +train\b"),
+        "script of LLaMA-Factory",
+        "give the YAML that it trains as --config, and its settings as key=value",
+    ),
+    (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", INSTEAD),
+    (
+        re.compile(r"\brun_recipe\.py\b"),
+        "script of a Megatron-Bridge recipe",
+        "give run_config.yaml, which a run of it writes into its checkpoint",
+    ),
+    (
+        re.compile(r"\baxolotl(?:\.cli\.train| train)\b"),
+        "script of Axolotl",
+        "give the YAML that it trains as --config",
+    ),
+)
+"""By the command that starts a run."""
+
+REWARDED: Named = (
+    re.compile(r"(?<![\w-])--(?:rollout-(?:function-path|batch-size|num-gpus|max-response-len)|num-rollout)\b"),
+    "script of slime",
+    TOKENS,
+)
+"""Reinforcement learning by Megatron's arguments (THUDM/slime, ``slime/utils/arguments.py``)."""
+
+OTHERWISE: tuple[Named, ...] = (
+    (
+        re.compile(
+            r"\bvllm serve\b|\bvllm\.entrypoints\.|\bsglang\.launch_server\b|\btext-generation-(?:launcher|inference)\b"
+            r"|\btrtllm-serve\b|\blmdeploy serve\b"
+        ),
+        "script that serves a model",
+        TOKENS,
+    ),
+    (re.compile(r"\brun_(?:grpo|dpo|sft|rm)\w*\.py\b.*\bcluster\.|\bnemo_rl\b"), "script of NeMo-RL", TOKENS),
+    (re.compile(r"\bskyrl(?:_train)?\.|\btrainer\.algorithm\.advantage_estimator="), "script of SkyRL", TOKENS),
+    (re.compile(r"\bareal\.|\ballocation_mode="), "script of AReaL", TOKENS),
+    (re.compile(r"\bstart_(?:rlvr|agentic|dpo|distill|sft)_pipeline\.py\b"), "script of ROLL", TOKENS),
+    (re.compile(r"\bcosmos-rl\b"), "script of cosmos-rl", TOKENS),
+    (re.compile(r"\bneuron_parallel_compile\b|\bneuronx[-_]|\bNEURON_CC_FLAGS\b"), "script for AWS Neuron", INSTEAD),
+    (re.compile(r"(?<![\w/])xtuner\s+train\b"), "script of XTuner", INSTEAD),
+    (re.compile(r"\bcolossalai\s+run\b"), "script of Colossal-AI", INSTEAD),
+    (re.compile(r"(?<![\w/])fast-llm\s+train\b"), "script of Fast-LLM", INSTEAD),
+    (re.compile(r"\btasks/(?:\w+/)?train_\w+\.py\b"), "script of VeOmni", INSTEAD),
+    (re.compile(r"\bdolomite_engine\b"), "script of dolomite-engine", INSTEAD),
+)
+"""Where a script starts nothing that is read; one that is read may also serve what it trains."""
+
+INCLUDING: Named = (
+    re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL),
+    "Levanter configuration with files that it includes",
+    INSTEAD,
+)
+"""Levanter's own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
+
+
+def refuse_text(known: Iterable[Named], text: str, path: Path) -> None:
+    """Refuse a script or a program of a stack that is not read; raises ConfigError."""
+    if (refusal := refusal_of_text(known, text, path)) is not None:
+        raise refusal
+
+
+def refusal_of_text(known: Iterable[Named], text: str, path: Path) -> ConfigError | None:
+    """Why a text of one of these stacks is not read; ``None`` where it is of none."""
+    return next((refusal(name, instead, path) for pattern, name, instead in known if pattern.search(text)), None)
+
+
+def refusal(name: str, instead: str, path: Path) -> ConfigError:
+    """Why a file is not read.
+
+    Args:
+        name: what it is.
+        instead: what to give.
+        path: the file.
+    """
+    article = "an" if name[0] in "AEIOU" else "a"
+    return ConfigError(f"is {article} {plain(name, 80)}, which is not read", where=str(path), hint=instead)
