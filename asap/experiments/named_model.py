@@ -2,7 +2,9 @@
 
 import re
 
+from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.other_kinds import other_kind
 from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import REQUIRED
@@ -26,11 +28,18 @@ def name_at_end(named: str) -> str | None:
 
 def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
     """The architecture of that name, or of that folder in the cache of Hugging Face's hub or ModelScope's, with notes;
-    one that is not in the catalogue has a name alone."""
+    one that is not in the catalogue has a name alone.
+
+    Raises:
+        ConfigError: it is no decoder with attention, by its name.
+    """
     cached = _CACHED.search(name)
     name = f"{cached[1]}/{cached[2]}" if cached else name.replace(_POINT, ".")
     shown = plain(name, 120)
     known = find_architecture(name)
+    if known is None and (kind := other_kind(name)) is not None:
+        reason = f"the model {shown} is by its name {kind}, which is not modelled"
+        raise ConfigError(reason, hint="add model=NAME if it is a decoder with attention after all")
     if known is None:
         ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
         return Architecture(name=shown), (f"the model {shown} is not in the catalogue: {ask}",)
