@@ -29,6 +29,7 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
+from asap.experiments.settings.optimizer_names import note_on_paged
 from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 
@@ -55,7 +56,8 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         UsageError: an override is not ``key=value``, or repeated.
     """
     found = _under_environment(_read(path, tuple(overrides), experiment))
-    notes = tuple(note for note in note_on_attention(found.hyperparameters) if note not in found.notes)
+    also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))
+    notes = tuple(note for note in also if note not in found.notes)
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
 
 

@@ -237,5 +237,14 @@ def test_a_shared_sequence_is_written_by_the_name_on_record(read):
         assert f"{key}: 2" in launch_lines(changed, "axolotl", run.hyperparameters, global_batch=32)
 
 
-def test_an_optimizer_of_32_bits_has_no_few_bits(read):
-    assert read("wide.yaml", TUNING.replace("adamw_torch_fused", "paged_adamw_32bit"), hardware="h100-8").notes == ()
+def test_moments_of_32_bits_beside_weights_of_16_and_pages_on_the_host(read):
+    run = read("wide.yaml", TUNING.replace("adamw_torch_fused", "paged_adamw_32bit"), hardware="h100-8")
+    work = run.workload
+    assert (work.weight_precision, work.first_moment_precision, work.second_moment_precision) == (
+        "bf16",
+        "fp32",
+        "fp32",
+    )
+    assert [note.partition(":")[0] for note in run.notes] == ["optimizer paged_adamw_32bit"]
+    plain = read("plain.yaml", TUNING, hardware="h100-8")
+    assert (plain.notes, plain.workload.first_moment_precision) == ((), None)

@@ -12,7 +12,7 @@ from asap.experiments.deepspeed.named_configuration import read_named_configurat
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
-from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.axolotl import settings as axolotl
@@ -79,7 +79,7 @@ def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str]
         "attention": _attention(settings),
         "context_parallel": "ring" if _sharing_a_sequence(settings) > 1 else None,
         "optimizer": optimizer_family(settings.text("optimizer")),
-        **narrow_moments(settings.text("optimizer")),
+        **moments_of_bits(settings.text("optimizer")),
     }
     sources = {"model": settings.source(_MODEL), "workload.sequence_length": settings.source(_SEQUENCE)}
     return read.model_copy(
@@ -201,7 +201,7 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
     if not (axolotl.is_on(settings, "sample_packing") or axolotl.is_on(settings, "pad_to_sequence_len")):
         length = settings.get(_SEQUENCE)
         notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
-    if _FEW_BITS.search(optimizer := settings.text("optimizer", "") or "") and not narrow_moments(optimizer):
+    if _FEW_BITS.search(optimizer := settings.text("optimizer", "") or "") and not moments_of_bits(optimizer):
         notes.append(f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32")
     if axolotl.is_on(settings, "liger_fused_linear_cross_entropy"):
         notes.append("liger_fused_linear_cross_entropy: logits are predicted as if they were written")
