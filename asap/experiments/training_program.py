@@ -52,7 +52,7 @@ _OTHER_FRAMEWORKS = re.compile(
 _NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
 _OWN_PARALLELISM = re.compile(
     r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
-    r"parallel_mode|"
+    r"parallel_mode|(?:use_)?pipeline(?:_stages)?|(?:num|n)_(?:pipeline_)?stages|"
     r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
 _WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
