@@ -68,6 +68,7 @@ _MAPPINGS = (
         lambda v: any(v.get(key) is not None for key in _NEOX),
     ),
     Unread("verl configuration of reinforcement learning", INSTEAD, lambda v: "actor_rollout_ref" in v),
+    Unread("EasyR1 configuration", TOKENS, lambda v: {"algorithm", "worker"} <= v.keys()),
     Unread("NeMo-RL configuration", TOKENS, lambda v: {"policy", "cluster"} <= v.keys()),
     Unread("prime-rl configuration", TOKENS, lambda v: {"trainer", "orchestrator"} <= v.keys()),
     Unread("cosmos-rl configuration", TOKENS, lambda v: {"train", "policy"} <= v.keys() and _has(v, "train", _COSMOS)),

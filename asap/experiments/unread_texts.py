@@ -81,26 +81,39 @@ REWARDED: Named = (
 )
 """Reinforcement learning by Megatron's arguments (THUDM/slime, ``slime/utils/arguments.py``)."""
 
+_OTHER_METHODS = {
+    "NeMo-RL": r"\brun_(?:grpo|dpo|sft|rm)\w*\.py\b.*\bcluster\.|\bnemo_rl\b",
+    "SkyRL": r"\bskyrl(?:_train)?\.|\btrainer\.algorithm\.advantage_estimator=",
+    "AReaL": r"\bareal\.|\ballocation_mode=",
+    "ROLL": r"\bstart_(?:rlvr|agentic|dpo|distill|sft)_pipeline\.py\b",
+    "cosmos-rl": r"\bcosmos-rl\b",
+}
+_OTHER_STACKS = {
+    "AXLearn": r"\baxlearn\.",
+    "Colossal-AI": r"\bcolossalai\s+run\b",
+    "dolomite-engine": r"\bdolomite_engine\b",
+    "Fast-LLM": r"(?<![\w/])fast-llm\s+train\b",
+    "GPT-NeoX": r"\bdeepy\.py\b",
+    "Levanter": r"\blevanter\.(?:main|experiments)\b",
+    "Lingua": r"\bapps\.main\.train\b",
+    "llm.c": r"\btrain_(?:gpt2|llama3)cu\b",
+    "NeMo AutoModel": r"(?<![\w/])automodel\s+(?:finetune|pretrain)\b|\bnemo_automodel\b",
+    "OpenLM": r"\bopen_lm\.main\b",
+    "Paxml": r"\bpaxml\.main\b",
+    "PyTorch/XLA": r"\btorch_xla\b|\btorchprime\b",
+    "T5X": r"\bt5x/|\s--gin_file\b",
+    "VeOmni": r"\btasks/(?:omni/)?train_(?:torch|text|vlm|omni_model)\w*\.py\b",
+    "XTuner": r"(?<![\w/])xtuner\s+train\b",
+}
+_SERVES = (
+    r"\bvllm serve\b|\bvllm\.entrypoints\.|\bsglang\.launch_server\b|\btext-generation-(?:launcher|inference)\b"
+    r"|\btrtllm-serve\b|\blmdeploy serve\b"
+)
 OTHERWISE: tuple[Named, ...] = (
-    (
-        re.compile(
-            r"\bvllm serve\b|\bvllm\.entrypoints\.|\bsglang\.launch_server\b|\btext-generation-(?:launcher|inference)\b"
-            r"|\btrtllm-serve\b|\blmdeploy serve\b"
-        ),
-        "script that serves a model",
-        TOKENS,
-    ),
-    (re.compile(r"\brun_(?:grpo|dpo|sft|rm)\w*\.py\b.*\bcluster\.|\bnemo_rl\b"), "script of NeMo-RL", TOKENS),
-    (re.compile(r"\bskyrl(?:_train)?\.|\btrainer\.algorithm\.advantage_estimator="), "script of SkyRL", TOKENS),
-    (re.compile(r"\bareal\.|\ballocation_mode="), "script of AReaL", TOKENS),
-    (re.compile(r"\bstart_(?:rlvr|agentic|dpo|distill|sft)_pipeline\.py\b"), "script of ROLL", TOKENS),
-    (re.compile(r"\bcosmos-rl\b"), "script of cosmos-rl", TOKENS),
-    (re.compile(r"\bneuron_parallel_compile\b|\bneuronx[-_]|\bNEURON_CC_FLAGS\b"), "script for AWS Neuron", INSTEAD),
-    (re.compile(r"(?<![\w/])xtuner\s+train\b"), "script of XTuner", INSTEAD),
-    (re.compile(r"\bcolossalai\s+run\b"), "script of Colossal-AI", INSTEAD),
-    (re.compile(r"(?<![\w/])fast-llm\s+train\b"), "script of Fast-LLM", INSTEAD),
-    (re.compile(r"\btasks/(?:\w+/)?train_\w+\.py\b"), "script of VeOmni", INSTEAD),
-    (re.compile(r"\bdolomite_engine\b"), "script of dolomite-engine", INSTEAD),
+    (re.compile(_SERVES), "script that serves a model", TOKENS),
+    (re.compile(r"\bneuron_parallel_compile\b|\bneuronx[-_]"), "script for AWS Neuron", INSTEAD),
+    *((re.compile(pattern), f"script of {name}", TOKENS) for name, pattern in _OTHER_METHODS.items()),
+    *((re.compile(pattern), f"script of {name}", INSTEAD) for name, pattern in _OTHER_STACKS.items()),
 )
 """Where a script starts nothing that is read; one that is read may also serve what it trains."""
 
