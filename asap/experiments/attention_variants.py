@@ -34,6 +34,7 @@ _AROUND = frozenset(
         "use", "no", "enable", "disable", "force", "export", "checkpoint", "recompute", "offload", "swap", "freeze",
         "train", "compile", "async", "overlap", "dp", "tp", "cp", "mup", "log", "save", "dump", "output", "return",
         "num", "is", "with", "in", "of", "the", "for", "apply", "patch", "version", "type", "post", "pre",
+        "multipack", "pack", "packed", "packing", "pretrain", "document", "doc", "intra", "mask", "masked",
     )
 )  # fmt: skip
 """Words of switches around attention."""

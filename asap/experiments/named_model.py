@@ -16,7 +16,10 @@ NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SH
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")
 _POINT = "___"
 """What ModelScope's cache has for a point in a name: ``Qwen2___5-7B``."""
-_MORE_THAN_TEXT = re.compile(r"[-_.](vl|vision|omni)(?![a-z])", re.IGNORECASE)
+_MORE_THAN_TEXT = re.compile(
+    r"[-_.](vl|vlm|vision|omni)(?![a-z])|llava|internvl|paligemma|pixtral|idefics|smolvlm|minicpm-?v|mllama|kosmos|fuyu",
+    re.IGNORECASE,
+)
 
 
 def name_at_end(named: str) -> str | None:
@@ -42,7 +45,9 @@ def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
         raise ConfigError(reason, hint="add model=NAME if it is a decoder with attention after all")
     if known is None:
         ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
-        return Architecture(name=shown), (f"the model {shown} is not in the catalogue: {ask}",)
+        more = (f"{shown} reads more than text; only its language model is read",)
+        note = f"the model {shown} is not in the catalogue: {ask}"
+        return Architecture(name=shown), (note, *(more if _MORE_THAN_TEXT.search(name) else ()))
     known = known.model_copy(update={"name": shown})
     if _MORE_THAN_TEXT.search(name):
         return known, (f"{shown} reads more than text; only its language model is read",)

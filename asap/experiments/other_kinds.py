@@ -5,7 +5,7 @@ import re
 _KINDS = {
     "a model with state-space or recurrent layers": (
         r"(?:falcon_?|codestral_?)?mamba2?|rwkv\d*|retnet|xlstm|recurrentgemma|griffin|jamba|zamba2?|bamba|hymba|"
-        r"(?:striped_?)?hyena|falcon_h1r?|nemotron_h|granite_4_0_h|kimi_linear|lfm2|delta_?net|gated_?delta_?net"
+        r"(?:striped_?)?hyena|falcon_h1r?|nemotron_h|granite_4_0_h|kimi_linear|zebra_llama|lfm2|delta_?net|gated_?delta_?net"
     ),
     "an encoder": r"\w*bert(?:a|_base|_large)?|electra|e5|bge|gte",
     "an encoder with a decoder": r"(?:flan_|m|um|by|long_|code)?t5[a-z]?|ul2|m?bart|pegasus|marian|nllb|m2m\d*",

@@ -37,6 +37,7 @@ def left_out(run) -> list[str]:
         ("k.sh", MEGATRON.replace("--bf16", "--bf16 --use-gated-deltanet --rwkv-chunk 16"), "use_gated_deltanet"),
         ("l.yaml", f"{NANOTRON}use_mamba_layers: true\n", "use_mamba_layers"),
         ("m.yaml", f"{NANOTRON}use_retnet: false\nmamba_state_dim: 128\n", None),
+        ("n.yml", f"{MAXTEXT}pretrain_multipack_attn: true\nintra_document_attention: true\n", None),
         ("f.sh", MEGATRON.replace("--bf16", "--bf16 --attention-backend flash --checkpoint-attention"), None),
         ("g.sh", SWIFT.replace("MORE", "--shift_attn true"), "shift_attn"),
         ("h.sh", SWIFT.replace("MORE", "--use_flash_attn true --shift_attn false"), None),

@@ -39,3 +39,10 @@ def test_other_names_are_asked_for_or_known(read, name):
 def test_a_model_that_is_said_counts(read):
     run = read("run.sh", f"{TRAINER} --model_name_or_path ours/mamba-lm", "model=qwen3-8b", hardware="h100-8")
     assert run.model.layers == 36
+
+
+@pytest.mark.parametrize("name", ["llava-hf/llava-1.6-13b", "Acme/Acme-VL-8B", "google/paligemma2-10b"])
+def test_what_reads_images_as_well_is_said_where_the_model_is_asked_for(read, name):
+    notes = read("run.sh", f"{TRAINER} --model_name_or_path {name}", hardware="h100-8").notes
+    for words in ("is not in the catalogue", "more than text"):
+        assert any(words in note for note in notes)
