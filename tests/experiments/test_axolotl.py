@@ -237,14 +237,27 @@ def test_a_shared_sequence_is_written_by_the_name_on_record(read):
         assert f"{key}: 2" in launch_lines(changed, "axolotl", run.hyperparameters, global_batch=32)
 
 
-def test_moments_of_32_bits_beside_weights_of_16_and_pages_on_the_host(read):
-    run = read("wide.yaml", TUNING.replace("adamw_torch_fused", "paged_adamw_32bit"), hardware="h100-8")
-    work = run.workload
+def test_moments_of_32_bits_beside_weights_of_16(read):
+    work = read("wide.yaml", TUNING.replace("adamw_torch_fused", "adamw_bnb_32bit"), hardware="h100-8").workload
     assert (work.weight_precision, work.first_moment_precision, work.second_moment_precision) == (
         "bf16",
         "fp32",
         "fp32",
     )
+
+
+def test_moments_that_are_paged_are_left_open_and_said(read):
+    run = read("paged.yaml", TUNING.replace("adamw_torch_fused", "paged_adamw_32bit"), hardware="h100-8")
+    assert run.workload.first_moment_precision is None
     assert [note.partition(":")[0] for note in run.notes] == ["optimizer paged_adamw_32bit"]
     plain = read("plain.yaml", TUNING, hardware="h100-8")
     assert (plain.notes, plain.workload.first_moment_precision) == ((), None)
+
+
+def test_wide_moments_take_their_bytes_beside_narrow_weights(read):
+    def state(optimizer: str) -> float:
+        run = read("run.yaml", TUNING.replace("adamw_torch_fused", optimizer), hardware="h100-8")
+        [prediction] = expect(study_of(run), [run.plan])
+        return next(part.size_bytes for part in prediction.memory.parts if part.name == "optimizer")
+
+    assert state("adamw_bnb_32bit") == pytest.approx(2 * state("adamw_torch_fused"))
