@@ -43,6 +43,19 @@ PROGRAMS: tuple[Named, ...] = (
         "give the script that starts it, or the YAML of its arguments",
     ),
     (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", INSTEAD),
+    (
+        re.compile(r"\b(?:(?:Online)?DPO|GRPO|PPO|KTO|ORPO|RLOO|CPO|XPO|GKD|Reward|NashMD)(?:Trainer|Config)\("),
+        "program of preferences or rewards",
+        TOKENS,
+    ),
+    (re.compile(r"\bSeq2SeqTrain(?:er|ingArguments)\("), "program that trains an encoder with a decoder", TOKENS),
+    (re.compile(r"^\s*from vllm import\b", re.MULTILINE), "program that generates text", TOKENS),
+    (
+        re.compile(r"^\s*(?:from|import) (?:flax|optax|equinox|haiku)\b", re.MULTILINE),
+        "JAX program of its own",
+        INSTEAD,
+    ),
+    (re.compile(r"^\s*(?:from|import) (?:pytorch_)?lightning\b", re.MULTILINE), "program of Lightning", INSTEAD),
 )
 
 LAUNCHERS: tuple[Named, ...] = (
