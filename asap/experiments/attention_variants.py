@@ -1,6 +1,7 @@
 """Attention of another kind that a run names, and that the prediction leaves out: it counts that of a plain decoder.
 
-By the names of settings: ``infini_attention.segment_length: 1024``, ``use_sparse_attn: true``, ``attn_type: linear``.
+By the names of settings: ``infini_attention.segment_length: 1024``, ``use_sparse_attn: true``, ``use_deltanet``,
+``attn_type: linear``.
 Kernels of the same attention, heads that share keys and values, and switches around attention are none.
 """
 
@@ -33,9 +34,15 @@ _AROUND = frozenset(
         "use", "no", "enable", "disable", "force", "export", "checkpoint", "recompute", "offload", "swap", "freeze",
         "train", "compile", "async", "overlap", "dp", "tp", "cp", "mup", "log", "save", "dump", "output", "return",
         "num", "is", "with", "in", "of", "the", "for", "apply", "patch", "version", "type", "post", "pre",
+        "multipack", "pack", "packed", "packing", "pretrain", "document", "doc", "intra", "mask", "masked",
     )
 )  # fmt: skip
 """Words of switches around attention."""
+_MIXERS = re.compile(
+    r"(?:use|enable|with|is)_(?:gated_?)?(?:delta_?net|delta_?rule|gdn|kda|gla|mamba2?|rwkv\d*|retnet|retention|hyena|"
+    r"m?lstm|ssm|s4|hgrn2?|lightning|performer|linformer)(?:_layers?)?"
+)
+"""Switches of what stands in the place of attention."""
 _TAKEN = frozenset(("experimental_attention_variant",))
 """Settings of which a reader says itself what it takes them for."""
 _ON = ("true", "yes", "on")
@@ -50,7 +57,7 @@ def variants_of_attention(settings: Mapping[str, object]) -> tuple[str, ...]:
         if str(value).casefold() in _OFF:
             continue
         sections = str(key).casefold().replace("-", "_").split(".")
-        if named := next((section for section in sections if _names_variant(section)), None):
+        if named := next((one for one in sections if _names_variant(one) or _MIXERS.fullmatch(one)), None):
             found[named] = None
         elif (
             isinstance(value, str) and sections[-1] not in _TAKEN and _KIND.search(sections[-1]) and _is_variant(value)

@@ -29,12 +29,17 @@ from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
+from asap.experiments.settings.optimizer_names import note_on_paged
 from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
+_SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overrides"))
+"""MaxText's settings that hold others."""
+_ANYONES = {"model"}
+"""A field of a record that files of many programs have."""
 _IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
@@ -55,7 +60,8 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         UsageError: an override is not ``key=value``, or repeated.
     """
     found = _under_environment(_read(path, tuple(overrides), experiment))
-    notes = tuple(note for note in note_on_attention(found.hyperparameters) if note not in found.notes)
+    also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))
+    notes = tuple(note for note in also if note not in found.notes)
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
 
 
@@ -177,7 +183,10 @@ def _is_maxtext(document: Document) -> bool:
     keys = document.values.keys()
     if "schema" in keys or any(key in keys for key in _HUGGING_FACE):
         return False
-    ours, theirs = len(keys & FIELDS), len(keys & (known_keys() | {"base_config"}))
+    settings = {key for key, value in document.values.items() if key in _SECTIONS or not isinstance(value, dict)}
+    fields = keys & FIELDS
+    ours = 0 if fields == _ANYONES and keys != _ANYONES else len(fields)
+    theirs = len(settings & (known_keys() | {"base_config"}))
     if 2 * max(ours, theirs) < max(len(keys), 1) and "base_config" not in keys:
         names = plain(", ".join(keys), 80) or "no keys"
         reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"

@@ -2,7 +2,9 @@
 
 import re
 
+from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.other_kinds import other_kind
 from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import REQUIRED
@@ -14,7 +16,10 @@ NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SH
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")
 _POINT = "___"
 """What ModelScope's cache has for a point in a name: ``Qwen2___5-7B``."""
-_MORE_THAN_TEXT = re.compile(r"[-_.](vl|vision|omni)(?![a-z])", re.IGNORECASE)
+_MORE_THAN_TEXT = re.compile(
+    r"[-_.](vl|vlm|vision|omni)(?![a-z])|llava|internvl|paligemma|pixtral|idefics|smolvlm|minicpm-?v|mllama|kosmos|fuyu",
+    re.IGNORECASE,
+)
 
 
 def name_at_end(named: str) -> str | None:
@@ -26,14 +31,23 @@ def name_at_end(named: str) -> str | None:
 
 def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
     """The architecture of that name, or of that folder in the cache of Hugging Face's hub or ModelScope's, with notes;
-    one that is not in the catalogue has a name alone."""
+    one that is not in the catalogue has a name alone.
+
+    Raises:
+        ConfigError: it is no decoder with attention, by its name.
+    """
     cached = _CACHED.search(name)
     name = f"{cached[1]}/{cached[2]}" if cached else name.replace(_POINT, ".")
     shown = plain(name, 120)
     known = find_architecture(name)
+    if known is None and (kind := other_kind(name)) is not None:
+        reason = f"the model {shown} is by its name {kind}, which is not modelled"
+        raise ConfigError(reason, hint="add model=NAME if it is a decoder with attention after all")
     if known is None:
         ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
-        return Architecture(name=shown), (f"the model {shown} is not in the catalogue: {ask}",)
+        more = (f"{shown} reads more than text; only its language model is read",)
+        note = f"the model {shown} is not in the catalogue: {ask}"
+        return Architecture(name=shown), (note, *(more if _MORE_THAN_TEXT.search(name) else ()))
     known = known.model_copy(update={"name": shown})
     if _MORE_THAN_TEXT.search(name):
         return known, (f"{shown} reads more than text; only its language model is read",)

@@ -53,7 +53,8 @@ from asap.experiments.swift import script as swift
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
-from asap.experiments.unread_stacks import INCLUDING, LAUNCHERS, PROGRAMS, refuse_mapping, refuse_text
+from asap.experiments.unread_stacks import refuse_mapping
+from asap.experiments.unread_texts import INCLUDING, LAUNCHERS, PROGRAMS, REWARDED, refuse_text
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 
 _TOML = ".toml"
@@ -92,6 +93,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     """
     if path.suffix == _TOML:
         values = parse_toml(read_text(path), str(path))
+        refuse_mapping(values, path)
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
@@ -168,7 +170,7 @@ def read_script(
         read = _read_started(started, given.rest, experiment)
         notes = (*given.note(path.name), *started.notes)
         return read and with_note_on_others(_with_notes(read, notes), path, started.runs, started.line)
-    refuse_text(LAUNCHERS, text, path)
+    refuse_text((REWARDED, *LAUNCHERS), text, path)
     for is_of_stack, read_one, is_setting in _SCRIPTS:
         given = _given(text, overrides, is_setting, whole)
         if is_of_stack(given.script):

@@ -49,10 +49,15 @@ _MODE, _OF_TOKENS = "mode", "generative"
 _OTHER_FRAMEWORKS = re.compile(
     r"(?:^|[_\W])(?:flax|jax|tf|tensorflow|keras|paddle|mindspore|mlx|xla)(?![a-z])", re.IGNORECASE
 )
-_NO_TRAINING = re.compile(r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample)(?![a-z])")
+_NO_TRAINING = re.compile(
+    r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample|analy[sz]e\w*|preprocess\w*|"
+    r"tokeni[sz]e\w*|convert\w*|export\w*|merge\w*|quantize\w*)(?![a-z])"
+)
+_AND_MORE = re.compile(r"(?:train|tune|sft)_(?:and|then|n|with)_[a-z]")
+"""A program that trains first: ``train_and_evaluate.py``."""
 _OWN_PARALLELISM = re.compile(
     r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
-    r"parallel_mode|"
+    r"parallel_mode|(?:use_)?pipeline(?:_stages)?|(?:num|n)_(?:pipeline_)?stages|"
     r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
 )
 _WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
@@ -80,6 +85,8 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
         (_OTHER_FRAMEWORKS, "runs on another framework than PyTorch"),
         (_OTHER_MODELS, "trains another model than a decoder, or a part of it"),
     ):
+        if pattern is _NO_TRAINING and _AND_MORE.search(name):
+            continue
         settles = pattern is _OTHER_MODELS and "lora" not in name.casefold()
         if not pattern.search(name) or (model_said and settles):
             continue

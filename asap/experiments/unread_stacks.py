@@ -1,24 +1,28 @@
 """Configurations of stacks that are known and not read, with what to give instead."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from asap.core.errors import ConfigError
-from asap.core.text import plain
 from asap.experiments.megatron.yaml_dialects import dialect
-from asap.experiments.named_model import SHAPES
+from asap.experiments.unread_texts import INSTEAD, TOKENS, refusal
 
-_INSTEAD = (
-    f"give the model's config.json as --config, or {SHAPES} without it, and --hardware, --batch, --sequence and --plan"
-)
 _NEOX = ("pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size")
 _TRAINER = {
     "mp", "train_batch_size", "fsdp_axis", "batch_axis", "per_device_parallelism", "mesh", "model_axis_size",
 }  # fmt: skip
 
+_COSMOS = {"train_policy", "train_batch_per_replica", "optm_name", "optm_lr"}
+_VEOMNI_MODEL = {"model_path", "config_path", "ops_implementation", "attn_implementation"}
+_VEOMNI = {
+    "accelerator",
+    "data_parallel_mode",
+    "ulysses_parallel_size",
+    "rmpad",
+    "rmpad_with_pos_ids",
+    "bsz_warmup_ratio",
+}
 _MOSAIC = {"global_train_batch_size", "device_train_microbatch_size"}
 
 
@@ -53,29 +57,40 @@ def _has(values: Mapping[str, Any], section: str, keys: set[str]) -> bool:
 _MAPPINGS = (
     Unread(
         "torchtune recipe",
-        _INSTEAD,
+        INSTEAD,
         lambda v: any("torchtune" in str(_within(v, key, "_component_")) for key in ("model", "tokenizer")),
     ),
-    Unread("NeMo AutoModel recipe", _INSTEAD, lambda v: "nemo_automodel." in str(_within(v, "model", "_target_"))),
-    Unread("Levanter configuration", _INSTEAD, lambda v: _has(v, "trainer", _TRAINER)),
+    Unread("NeMo AutoModel recipe", INSTEAD, lambda v: "nemo_automodel." in str(_within(v, "model", "_target_"))),
+    Unread("Levanter configuration", INSTEAD, lambda v: _has(v, "trainer", _TRAINER)),
     Unread(
         "GPT-NeoX configuration",
-        _INSTEAD,
+        INSTEAD,
         lambda v: any(v.get(key) is not None for key in _NEOX),
     ),
-    Unread("verl configuration of reinforcement learning", _INSTEAD, lambda v: "actor_rollout_ref" in v),
+    Unread("verl configuration of reinforcement learning", INSTEAD, lambda v: "actor_rollout_ref" in v),
+    Unread("EasyR1 configuration", TOKENS, lambda v: {"algorithm", "worker"} <= v.keys()),
+    Unread("NeMo-RL configuration", TOKENS, lambda v: {"policy", "cluster"} <= v.keys()),
+    Unread("prime-rl configuration", TOKENS, lambda v: {"trainer", "orchestrator"} <= v.keys()),
+    Unread("cosmos-rl configuration", TOKENS, lambda v: {"train", "policy"} <= v.keys() and _has(v, "train", _COSMOS)),
+    Unread("VeOmni configuration", INSTEAD, lambda v: _has(v, "model", _VEOMNI_MODEL) and _has(v, "train", _VEOMNI)),
+    Unread(
+        "configuration of NeuronX Distributed Training",
+        INSTEAD,
+        lambda v: "distributed_strategy" in v and bool({"model_source", "trainer"} & v.keys()),
+    ),
+    Unread("dolomite-engine configuration", INSTEAD, lambda v: "model_args" in v and "tuning_args" in v),
     Unread(
         "OLMo configuration",
-        _INSTEAD,
+        INSTEAD,
         lambda v: _has(v, "model", {"d_model"}) and bool({"tokenizer", "optimizer"} & v.keys()) and v.keys() >= _MOSAIC,
     ),
     Unread(
         "configuration of LLM Foundry",
-        _INSTEAD,
+        INSTEAD,
         lambda v: "train_loader" in v and isinstance(v.get("model", v.get("models")), dict | list),
     ),
-    Unread("Lingua configuration", _INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
-    Unread("AXLearn configuration", _INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
+    Unread("Lingua configuration", INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
+    Unread("AXLearn configuration", INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(
         "table of Megatron-Bridge's performance runs",
         "give run_config.yaml, which a run of it writes into its checkpoint",
@@ -90,17 +105,17 @@ _MAPPINGS = (
             and "per_device_train_batch_size" not in v
         ),
     ),
-    Unread("configuration of a program of Lightning", _INSTEAD, lambda v: _has(v, "model", {"class_path"})),
+    Unread("configuration of a program of Lightning", INSTEAD, lambda v: _has(v, "model", {"class_path"})),
     Unread(
         "recipe of SageMaker HyperPod",
-        _INSTEAD,
+        INSTEAD,
         lambda v: (
             "use_smp_model" in v
             or _has(v, "model", {"shard_degree", "hf_model_name_or_path"})
             or ("training_config" in v and bool({"instance_types", "display_name"} & v.keys()))
         ),
     ),
-    Unread("NeMo 2 recipe", _INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
+    Unread("NeMo 2 recipe", INSTEAD, lambda v: isinstance(_within(v, "trainer", "strategy"), dict)),
     Unread(
         "NeMo configuration of another model than a decoder",
         "give the configuration of a language model (model.num_layers, model.hidden_size …)",
@@ -110,75 +125,10 @@ _MAPPINGS = (
     ),
     Unread(
         "LLaMA-Factory configuration of version 1",
-        f"give the DeepSpeed JSON of dist_config.config_file if there is one; else {_INSTEAD}",
+        f"give the DeepSpeed JSON of dist_config.config_file if there is one; else {INSTEAD}",
         lambda v: "micro_batch_size" in v and bool({"dist_config", "train_dataset"} & v.keys()),
     ),
 )
-
-Named = tuple[re.Pattern[str], str, str]
-"""What a text has that is of a stack, what the file then is, and what to give instead."""
-
-PROGRAMS: tuple[Named, ...] = (
-    (re.compile(r"^\s*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", _INSTEAD),
-    (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", _INSTEAD),
-    (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", _INSTEAD),
-    (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", _INSTEAD),
-    (
-        re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
-        "torchtitan program",
-        "give the JSON that a run of it writes with --debug.save_config_file=FILE",
-    ),
-    (
-        re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
-        "Megatron-Bridge program that runs no recipe",
-        "give run_config.yaml, which a run of it writes into its checkpoint",
-    ),
-    (
-        re.compile(r"^(?=.*^\s*import nemo_run\b).*\brun\.Script\(", re.MULTILINE | re.DOTALL),
-        "launcher of NeMo-Run",
-        "give the program that it starts, with what it is told as key=value",
-    ),
-    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", _INSTEAD),
-    (
-        re.compile(r"\bHfArgumentParser\(|\bTrlParser\("),
-        "program of Hugging Face's Trainer that is told all by its command",
-        "give the script that starts it, or the YAML of its arguments",
-    ),
-    (re.compile(r"^[\w.\[\]']*klass: '?axlearn\.", re.MULTILINE), "AXLearn configuration", _INSTEAD),
-)
-
-LAUNCHERS: tuple[Named, ...] = (
-    (re.compile(r"-m\s+EasyLM\.models\."), "script of EasyLM", _INSTEAD),
-    (
-        re.compile(r"\bverl\.trainer\.(?!fsdp_sft_trainer\b)\w+|\bopenrlhf\.cli\.train_\w+"),
-        "script of verl or OpenRLHF",
-        _INSTEAD,
-    ),
-    (
-        re.compile(r"\bllamafactory-cli +train\b"),
-        "script of LLaMA-Factory",
-        "give the YAML that it trains as --config, and its settings as key=value",
-    ),
-    (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", _INSTEAD),
-    (
-        re.compile(r"\brun_recipe\.py\b"),
-        "script of a Megatron-Bridge recipe",
-        "give run_config.yaml, which a run of it writes into its checkpoint",
-    ),
-    (
-        re.compile(r"\baxolotl(?:\.cli\.train| train)\b"),
-        "script of Axolotl",
-        "give the YAML that it trains as --config",
-    ),
-)
-"""By the command that starts a run."""
-
-INCLUDING: Named = (
-    re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL),
-    "Levanter configuration with files that it includes",
-    _INSTEAD,
-)
-"""Levanter's own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
 
 
 def refuse_mapping(values: Mapping[str, Any], path: Path) -> None:
@@ -189,16 +139,4 @@ def refuse_mapping(values: Mapping[str, Any], path: Path) -> None:
     """
     for stack in _MAPPINGS:
         if stack.fits(values):
-            _refuse(stack.name, stack.instead, path)
-
-
-def refuse_text(known: Iterable[Named], text: str, path: Path) -> None:
-    """Refuse a script or a program of a stack that is not read; raises like :func:`refuse_mapping`."""
-    for pattern, name, instead in known:
-        if pattern.search(text):
-            _refuse(name, instead, path)
-
-
-def _refuse(name: str, instead: str, path: Path) -> NoReturn:
-    article = "an" if name[0] in "AEIOU" else "a"
-    raise ConfigError(f"is {article} {plain(name, 80)}, which is not read", where=str(path), hint=instead)
+            raise refusal(stack.name, stack.instead, path)

@@ -125,6 +125,8 @@ def _of_command(command: Command, path: Path, before: list[Command], brought: Br
         return found, True
     if has_substitution(first := next(iter(words(said)), "")):
         raise missing("trains", below_variable(first), path, "give the YAML that it trains as --config")
+    if start.re is _FACTORY and first.endswith(_YAML):
+        raise missing("trains", first, path, "lay it beside the script, or give it as --config")
     document = Document(path, _settings(said), {})
     return (document, False) if start.re is _FACTORY and is_training_file(document.values) else None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from asap.models.architecture import Architecture
 
 _FILE = Path(__file__).parent / "catalogue.jsonl"
-_PREFIX = re.compile(r"^(?:meta-|hf[-_])")
+_PREFIX = re.compile(r"^(?:meta-|hf[-_])+")
 _VARIANT = re.compile(r"[-_ ](hf|instruct|chat|base|it|pt|pretrain|thinking|v0\.\d|\d{4})$")
 
 

@@ -15,8 +15,8 @@ from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.launchers import TITLES, launch_lines, stack_of
+from asap.plans.line_form import form_of
 from asap.plans.plan import AXES, Plan
-from asap.plans.torchtitan.python_lines import PYTHON
 from asap.reports.descriptions import describe_hardware
 from asap.reports.flags import flag_sentences, flag_summary
 from asap.study.flags import flags_of_record
@@ -130,7 +130,7 @@ def _in_words(experiment: Experiment) -> str:
         return ""
     try:
         form: dict[str, object] = {FOLDED: experiment.workload.experts_over}
-        form |= {key: value for key, value in experiment.hyperparameters.items() if key == PYTHON}
+        form |= form_of(experiment.hyperparameters)
         return launch_lines(plan, stack, form).replace("\n", " ")
     except PlanError:
         return ""

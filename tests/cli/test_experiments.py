@@ -130,6 +130,33 @@ def test_a_record_fits_into_80_columns(asap, config):
     assert len(printed.get().splitlines()) <= 24
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        (
+            "full.yaml",
+            "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nenable_activation_checkpointing: true\n"
+            "tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 2048}\n"
+            "optimizer: {_component_: torch.optim.AdamW}\nloss: {_component_: torchtune.modules.loss.X}\n"
+            "batch_size: 2\ndtype: bf16\n",
+            "enable_activation_checkpointing=true",
+        ),
+        (
+            "sft.sh",
+            "torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen3-8B --bf16 True"
+            " --per_device_train_batch_size 2 --gradient_checkpointing True --fsdp 'full_shard auto_wrap'\n",
+            '--fsdp "full_shard auto_wrap"',
+        ),
+    ],
+)
+def test_a_record_has_the_words_of_the_program_that_runs(asap, tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    assert asap("experiments", "add", "mine", "--config", str(tmp_path / name), "--hardware", "h100-8").code == 0
+    shown = asap("experiments", "show", "mine")
+    assert shown.code == 0
+    assert words in " ".join(shown.out.split())
+
+
 def test_what_an_empty_record_costs_is_said(asap):
     assert asap("experiments", "add", "empty").code == 0
     shown = asap("experiments", "show", "empty").out

@@ -227,6 +227,8 @@ def test_the_trainers_own_option_under_torchrun(read):
         ("sd.sh", "accelerate launch --multi_gpu train_text_to_image.py", "another model than a decoder"),
         ("tp.sh", "torchrun t.py --per_device_train_batch_size 1 --tensor_parallel_size 8", "splits its model itself"),
         ("eval.sh", "accelerate launch --multi_gpu eval.py --model x", "does not train"),
+        ("map.sh", "python analyze_data.py --per_device_train_batch_size 1000 --output_dir x", "does not train"),
+        ("sft.sh", "accelerate launch --multi_gpu sft_inference.py --per_device_train_batch_size 1", "does not train"),
         ("none.sh", "accelerate launch train.py --bf16", "without naming its configuration"),
         ("lost.sh", "accelerate launch --config_file lost.yaml train.py", "which is not there"),
         ("var.sh", "accelerate launch --config_file $CONFIG train.py", "which a variable names"),

@@ -34,6 +34,10 @@ def left_out(run) -> list[str]:
         ("d.yml", f"{MAXTEXT}attention: dot_product\n", None),
         ("e.sh", MEGATRON.replace("--bf16", "--bf16 --use-strided-attention --attention-impl lightning"),
          "use_strided_attention, attention_impl=lightning"),
+        ("k.sh", MEGATRON.replace("--bf16", "--bf16 --use-gated-deltanet --rwkv-chunk 16"), "use_gated_deltanet"),
+        ("l.yaml", f"{NANOTRON}use_mamba_layers: true\n", "use_mamba_layers"),
+        ("m.yaml", f"{NANOTRON}use_retnet: false\nmamba_state_dim: 128\n", None),
+        ("n.yml", f"{MAXTEXT}pretrain_multipack_attn: true\nintra_document_attention: true\n", None),
         ("f.sh", MEGATRON.replace("--bf16", "--bf16 --attention-backend flash --checkpoint-attention"), None),
         ("g.sh", SWIFT.replace("MORE", "--shift_attn true"), "shift_attn"),
         ("h.sh", SWIFT.replace("MORE", "--use_flash_attn true --shift_attn false"), None),
@@ -42,4 +46,4 @@ def left_out(run) -> list[str]:
     ],
 )  # fmt: skip
 def test_another_attention_is_said_to_be_left_out_and_a_kernel_is_not(read, name, text, said):
-    assert left_out(read(name, text, hardware=None if name[0] in "ab" else "h100-8")) == ([said] if said else [])
+    assert left_out(read(name, text, hardware=None if name[0] in "ablm" else "h100-8")) == ([said] if said else [])

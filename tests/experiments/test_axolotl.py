@@ -214,3 +214,50 @@ def test_what_is_recomputed_no_more_is_not_offloaded(read, tmp_path):
     run = read("run.yaml", text, hardware="h100-8")
     line = launch_lines(Plan.parse("replica=8 microbatches=4 remat=none"), "deepspeed", run.hyperparameters)
     assert parse_yaml(line, "line")[0] == {"gradient_checkpointing": False, "activation_offloading": False}
+
+
+@pytest.mark.parametrize(
+    ("more", "plan", "batch"),
+    [
+        ("fsdp_version: 2\nfsdp_config: {offload_params: false}\n", "data=4 seq=4 microbatches=4 remat=full", 32),
+        ("deepspeed: zero.json\n", "replica=4 seq=4 microbatches=4 remat=full", 32),
+    ],
+)
+def test_a_shared_sequence_under_its_earlier_name(read, tmp_path, more, plan, batch):
+    (tmp_path / "zero.json").write_text(json.dumps(STAGE_2))
+    run = read("long.yaml", TUNING + "sequence_parallel_degree: 4\n" + more, hardware="h100-16")
+    assert (str(run.plan), run.workload.global_batch, run.workload.context_parallel) == (plan, batch, "ring")
+
+
+def test_a_shared_sequence_is_written_by_the_name_on_record(read):
+    early = TUNING + "sequence_parallel_degree: 4\nfsdp_version: 2\nfsdp_config: {offload_params: false}\n"
+    for text, key in ((early, "sequence_parallel_degree"), (early + "context_parallel_size: 4\n", axolotl.CONTEXT)):
+        run = read("long.yaml", text, hardware="h100-16")
+        changed = run.plan.model_copy(update={"ici": Mesh(data=8, seq=2)})
+        assert f"{key}: 2" in launch_lines(changed, "axolotl", run.hyperparameters, global_batch=32)
+
+
+def test_moments_of_32_bits_beside_weights_of_16(read):
+    work = read("wide.yaml", TUNING.replace("adamw_torch_fused", "adamw_bnb_32bit"), hardware="h100-8").workload
+    assert (work.weight_precision, work.first_moment_precision, work.second_moment_precision) == (
+        "bf16",
+        "fp32",
+        "fp32",
+    )
+
+
+def test_moments_that_are_paged_are_left_open_and_said(read):
+    run = read("paged.yaml", TUNING.replace("adamw_torch_fused", "paged_adamw_32bit"), hardware="h100-8")
+    assert run.workload.first_moment_precision is None
+    assert [note.partition(":")[0] for note in run.notes] == ["optimizer paged_adamw_32bit"]
+    plain = read("plain.yaml", TUNING, hardware="h100-8")
+    assert (plain.notes, plain.workload.first_moment_precision) == ((), None)
+
+
+def test_wide_moments_take_their_bytes_beside_narrow_weights(read):
+    def state(optimizer: str) -> float:
+        run = read("run.yaml", TUNING.replace("adamw_torch_fused", optimizer), hardware="h100-8")
+        [prediction] = expect(study_of(run), [run.plan])
+        return next(part.size_bytes for part in prediction.memory.parts if part.name == "optimizer")
+
+    assert state("adamw_bnb_32bit") == pytest.approx(2 * state("adamw_torch_fused"))

@@ -240,3 +240,14 @@ def test_a_program_that_splits_its_model_itself_is_not_taken_for_replicas(read, 
         read("run.sh", f"deepspeed --num_gpus 4 train.py {said} --deepspeed_config ds.json\n")
     whole = read("run.sh", "deepspeed --num_gpus 4 train.py --model_parallel_size 1 --deepspeed_config ds.json\n")
     assert str(whole.plan) == "data=4 microbatches=2 offload=optimizer"
+
+
+@pytest.mark.parametrize("option", ["--ds_config ds.json", "--deepspeed_cfg=ds.json", "--ds_config_path ds.json"])
+def test_a_configuration_under_the_name_that_a_program_gives_it(read, tmp_path, option):
+    (tmp_path / "ds.json").write_text(json.dumps(DEEPSPEED))
+    start = f"deepspeed --num_gpus 8 pretrain.py {option} --n_layers 24 --seq 2048\n"
+    run = read("run.sh", start, hardware="a100-8")
+    assert (str(run.plan), run.workload.zero_stage) == ("data=8 microbatches=2 offload=optimizer", 3)
+    assert any("the model is not said" in note for note in run.notes)
+    with pytest.raises(ConfigError, match="pipeline is an argument of a program that splits its model itself"):
+        read("run.sh", f"{start.rstrip()} --pipeline\n", hardware="a100-8")

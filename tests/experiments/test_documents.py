@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from asap.core.errors import BadInputError, ConfigError, NotFoundError
 from asap.experiments.files.documents import read_document
 
-BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}, *a{i - 1}]\n" for i in range(1, 20))
 
 
 @pytest.fixture
@@ -30,6 +30,17 @@ def test_text_of_two_bytes_is_told_by_its_first(write):
     assert read_document(write("a: é\n".encode("utf-16"))).values == {"a": "é"}
 
 
+def test_an_alias_stands_for_what_its_anchor_names(write):
+    text = "base: &base {lr: 1, steps: [1, 2]}\nsame: *base\nmine: {<<: *base, lr: 2}\n"
+    text += "both: {<<: [{a: 1, b: 1}, {b: 2, c: 2}]}\n"
+    values = read_document(write(text)).values
+    assert values["same"] == {"lr": 1, "steps": [1, 2]}
+    assert values["mine"] == {"lr": 2, "steps": [1, 2]}
+    assert values["both"] == {"a": 1, "b": 1, "c": 2}
+    values["same"]["lr"] = 3
+    assert values["base"]["lr"] == 1
+
+
 def test_json_is_read_as_json(write):
     assert read_document(write('{"a": {"b": [1, "x"]}}', "c.json")).values == {"a": {"b": [1, "x"]}}
 
@@ -41,7 +52,10 @@ def test_json_is_read_as_json(write):
         ("a:\n  b: 1\n  b: 2\n", r"run\.yml:3: b is given twice"),
         ("a: [1\nb: 2\n", r"run\.yml:2: is not YAML"),
         ("a: 1\n\tb: 2\n", r"run\.yml:2: is not YAML"),
-        (BOMB, r"run\.yml:2: is not YAML: aliases .* are not read"),
+        (BOMB, r"run\.yml:\d+: has aliases .* more than 10,000 values"),
+        ("a: &a {b: *a}\n", "for themselves"),
+        ("a: *b\n", r"run\.yml:1: is not YAML: found undefined alias"),
+        ("a: {<<: 3}\n", r"run\.yml:1: merges \(<<\) what is no mapping"),
         ("a: !!python/object/apply:os.system [id]\n", r"run\.yml:1: has a tag that is not read"),
         ("a: !!python/name:os.system x\n", r"run\.yml:1: has a tag that is not read"),
         ("a: !!binary aGk=\n", r"run\.yml:1: has a tag that is not read"),

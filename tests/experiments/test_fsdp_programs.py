@@ -85,6 +85,7 @@ def test_plans_of_verl(read):
         (VERL.replace("fsdp_sft_trainer", "main_ppo"), "a script of verl"),
         (RECIPES.replace("--low-cpu-fsdp", "--direct-preference-optimization"), "training on preferences"),
         (RECIPES.replace("--low-cpu-fsdp", "--use-freeze-layers"), "training a part of the parameters"),
+        (RECIPES.replace("--low-cpu-fsdp", "--use-zero --zero-stage 3"), "moe-recipes, which DeepSpeed shards"),
         (RECIPES.replace("FULL_SHARD", "SOME"), "FSDP has no sharding_strategy SOME"),
     ],
 )

@@ -91,4 +91,4 @@ def test_lines_to_paste(read):
         return launch_lines(Plan.parse(plan), "fsdp", run.hyperparameters, global_batch=128)
 
     assert line("data=16 microbatches=2 remat=full") == "--batch_size_training 4 --gradient_accumulation_steps 2"
-    assert line("data=16 microbatches=4 remat=none") == "--fsdp_activation_checkpointing false"
+    assert line("data=16 microbatches=4 remat=none") == "--fsdp_activation_checkpointing False"

@@ -37,6 +37,11 @@ def tokens(run):
         "sed -i -e 's/^per_device_train_batch_size: [0-9]*$/per_device_train_batch_size: 16/' run.yaml",
         "yq '.per_device_train_batch_size = 16' run.yaml > new.yaml && mv new.yaml run.yaml",
         "cat > run.yaml <<EOF\n" + YAML.replace("size: 2", "size: 16") + "EOF",
+        "sed -i '/unused/d' other.yaml\necho 'gradient_accumulation_steps: 8' >> run.yaml",
+        "F=run.yaml\necho -e 'save_steps: 5\\ngradient_accumulation_steps: 8' >> $F",
+        "N=8\nprintf 'gradient_accumulation_steps: %s\\n' $N >> ./run.yaml",
+        "cat >> run.yaml <<EOF\ngradient_accumulation_steps: 8\nEOF",
+        "echo 'gradient_accumulation_steps: 8' > more.yaml\ncat more.yaml >> run.yaml",
     ],
 )
 def test_a_file_is_read_as_it_is_when_the_run_starts(read, tmp_path, edit):
@@ -54,6 +59,10 @@ def test_a_file_is_read_as_it_is_when_the_run_starts(read, tmp_path, edit):
         'yq -i ".per_device_train_batch_size = $BATCH" run.yaml',
         "sed -i 's/\\(size: \\)2/\\116/' run.yaml",
         "if [ -n \"$(nvidia-smi)\" ]; then\nyq -i '.cutoff_len = 8' run.yaml\nfi",
+        "if [ -n \"$(nvidia-smi)\" ]; then\necho 'cutoff_len: 8' >> run.yaml\nfi",
+        'echo "cutoff_len: $(wc -l < x)" >> run.yaml',
+        "printf 'cutoff_len: %d\\n' 8 >> run.yaml",
+        "python lengths.py | tee -a run.yaml",
     ],
 )
 def test_an_edit_that_is_not_read_is_told(read, tmp_path, edit):
@@ -126,3 +135,18 @@ def test_edits_without_end_are_not_followed(read, tmp_path, edit):
     (tmp_path / "run.yaml").write_text(YAML + "# " + "a" * 390 + "\n")
     with pytest.raises(ConfigError, match="in a way that is not read"):
         read("run.sh", f"{edit}\n{TRAIN}")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "if grep -q '^output_dir:' run.yaml; then\n"
+        'sed -i -e "s|^[[:space:]]*output_dir:.*|output_dir: $OUT|" run.yaml\n'
+        'else\necho "output_dir: $OUT" >> run.yaml\nfi',
+        "[ -n \"$(date)\" ] && echo 'wandb_project: ours' >> run.yaml",
+        "echo 'run_name: 3' >> run.yaml\necho done > log.yaml",
+    ],
+)
+def test_where_output_goes_may_hang_on_the_run(read, tmp_path, edit):
+    (tmp_path / "run.yaml").write_text(f"{YAML}output_dir: here\n")
+    assert tokens(read("run.sh", f"{edit}\n{TRAIN}")) == 16 * 2048

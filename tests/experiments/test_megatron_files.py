@@ -433,3 +433,10 @@ def test_arguments_that_no_command_takes_are_no_run(read):
     text = "python3 - <<PY\nrun('--num-attention-heads 8 --micro-batch-size 1')\nPY\n"
     with pytest.raises(ConfigError, match="no command that is read which takes them"):
         read("run.sh", text)
+
+
+def test_a_script_that_only_sets_arguments_says_so(read):
+    setting = "MODEL_ARGS='--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --micro-batch-size 2'\n"
+    said = "model.sh starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"
+    assert said in read("model.sh", setting, hardware="h100-8").notes
+    assert said not in read("model.sh", f"{setting}torchrun pretrain_gpt.py $MODEL_ARGS\n", hardware="h100-8").notes

@@ -101,3 +101,8 @@ def test_a_model_that_is_left_empty_is_asked(read):
 def test_another_framework_is_told_by_its_name(read, program):
     with pytest.raises(ConfigError, match="another framework than PyTorch"):
         read("run.sh", f"python {program} {ARGUMENTS}\n")
+
+
+def test_a_program_that_trains_and_then_evaluates_trains(read):
+    start = "python train_and_evaluate.py --model_name_or_path Qwen/Qwen3-8B --bf16 --per_device_train_batch_size 1"
+    assert read("run.sh", f"{start} --output_dir x\n", hardware="h100-1").plan is not None

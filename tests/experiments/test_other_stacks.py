@@ -8,7 +8,17 @@ from asap.core.errors import ConfigError
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.plans import Plan, Remat
 from asap.plans.launchers import inexpressible, launch_lines
-from tests.experiments.stack_configurations import BRIDGE, DEEPSPEED, LLAMA3_8B, MEGATRON, NEMO, TITAN, read, size
+from tests.experiments.stack_configurations import (
+    BRIDGE,
+    DEEPSPEED,
+    LLAMA3_8B,
+    MEGATRON,
+    MIXTURE,
+    NEMO,
+    TITAN,
+    read,
+    size,
+)
 
 __all__ = ["read"]
 
@@ -123,7 +133,10 @@ def test_without_hardware_that_is_said(read):
         ("tune.yaml", "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nbatch_size: 2", "torchtune recipe"),
         ("lev.yaml", "model: {type: llama}\ntrainer: {train_batch_size: 4, mp: x}", "a Levanter configuration"),
         ("lev.yaml", "data: !include data/x.yaml\nmodel: {type: llama}\ntrainer:\n  mp: x", "a Levanter"),
-        ("run.sh", "llamafactory-cli train a.yaml", "a script of LLaMA-Factory"),
+        ("run.sh", "llamafactory-cli train a.yaml", "trains a.yaml, which is not there"),
+        ("run.sh", "llamafactory-cli train a.yaml model_name_or_path=x cutoff_len=9", "a.yaml, which is not"),
+        ("own.yaml", "model: {name: x}\ndataset: {a: 1}\nlora: {r: 8}\ntraining: {lr: 1}", "is no MaxText config"),
+        ("nemo.yaml", "run: {name: x}\nmodel: {tensor_model_parallel_size: 8, checkpoint_path: y}", "is no MaxText"),
         ("run.sh", "python -m verl.trainer.main_ppo data.train_batch_size=8", "a script of verl"),
         ("film.yaml", "model: {num_layers: 8, crossattn_emb_size: 8}\ntrain: {train_iters: 1}", "a diffusion"),
         ("6-9B.yml", '{"pipe_parallel_size": 1, "zero_optimization": {"stage": 1}}', "a GPT-NeoX configuration"),
@@ -147,7 +160,29 @@ def test_without_hardware_that_is_said(read):
         ("v1.yaml", "model: x\nmicro_batch_size: 1\ntrain_dataset: y", "a LLaMA-Factory configuration of version 1"),
         ("run.sh", "if [ -f a ]; then deepspeed train.py --deepspeed b.json\nfi", "under a condition"),
         ("asr.yaml", "name: asr\nmodel: {sample_rate: 16000}\ntrainer: {devices: 1}", "a NeMo configuration"),
-        ("alias.yaml", "model: &m {a: 1}\nother: *m", "aliases .* are not read; write out"),
+        ("rl.toml", "[train]\noptm_lr = 1e-6\n[policy]\nmodel_name_or_path = 'x'", "is a cosmos-rl configuration"),
+        ("rl.toml", "[trainer]\nx = 1\n[orchestrator]\nbatch_size = 8", "is a prime-rl configuration"),
+        ("rl.yaml", "policy: {model_name: x}\ncluster: {num_nodes: 1}\ngrpo: {a: 1}", "is a NeMo-RL configuration"),
+        ("veomni.yaml", "model: {model_path: x}\ntrain: {rmpad: true, micro_batch_size: 1}", "is a VeOmni config"),
+        ("trn.yaml", "model_source: hf\ndistributed_strategy: {zero1: true}\ntrainer: {devices: 32}", "of NeuronX"),
+        ("ibm.yml", "model_args: {model_class: x}\ntuning_args: {tuning_method: x}", "is a dolomite-engine"),
+        ("rl.sh", f"{MIXTURE} --rollout-batch-size 32 --rm-type math", "is a script of slime"),
+        ("rl.sh", "ray job submit -- python -m main_ppo algorithm.adv_estimator=gae data.x=1", "verl or OpenRLHF"),
+        ("rl.sh", "python -m skyrl.train.main trainer.policy.model.path=x", "is a script of SkyRL"),
+        ("own.py", "import jax\nimport optax\nmesh = jax.make_mesh((8,), ('x',))", "is a JAX program of its own"),
+        ("own.py", "from trl import KTOTrainer\nKTOTrainer(model='x').train()", "a program of preferences or rewards"),
+        ("own.py", "from vllm import LLM\nLLM(model='x').generate(['y'])", "is a program that generates text"),
+        ("own.py", "import lightning as L\nL.Fabric(devices=8)", "is a program of Lightning"),
+        ("tpu.sh", "python -m axlearn.common.launch_trainer_main --module=text.gpt", "is a script of AXLearn"),
+        ("tpu.sh", "python -m levanter.main.train_lm --config_path a.yaml", "is a script of Levanter"),
+        ("tpu.sh", "python ${T5X}/t5x/train.py --gin_file=a.gin", "is a script of T5X"),
+        ("own.sh", "python ./deepy.py train.py configs/1-3B.yml", "is a script of GPT-NeoX"),
+        ("own.sh", "mpirun -np 8 ./train_gpt2cu -b 64 -t 1024 -z 1", "is a script of llm.c"),
+        ("rl.yaml", "algorithm: {adv_estimator: grpo}\nworker: {actor: {a: 1}}\ndata: {b: 1}", "an EasyR1 config"),
+        ("serve.sh", "srun vllm serve some/model --tensor-parallel-size 8", "is a script that serves a model"),
+        ("serve.sh", "python3 -m sglang.launch_server --model-path some/model --tp 8", "that serves a model"),
+        ("trn.sh", "neuron_parallel_compile torchrun --nproc_per_node 32 run.py --tp 8", "for AWS Neuron"),
+        ("alias.yaml", "model: &m {a: *m}\nother: *m", "aliases .* for themselves"),
         ("bert.sh", "python pretrain_bert.py --num-attention-heads 4 --micro-batch-size 2", "runs pretrain_bert.py"),
         ("flux.toml", '[model]\nname = "flux"\nflavor = "flux-dev"\n[training]\nsteps = 1', "only decoders"),
         ("other.toml", "[project]\nname = 'x'", "is not a torchtitan configuration"),
@@ -188,3 +223,7 @@ def test_what_is_not_read_says_so(read, name, text, said):
 def test_a_misspelt_setting_is_named(read, name, text, said):
     notes = read(name, text, hardware="h100-8" if name != "train.sh" else None).notes
     assert any(note.startswith("not read, as there is no such") and f"did you mean {said}?" in note for note in notes)
+
+
+def test_a_script_that_trains_and_then_serves_is_read(read):
+    assert read("run.sh", f"{MEGATRON}\nvllm serve out --tensor-parallel-size 8\n").plan is not None

@@ -45,3 +45,22 @@ def test_a_configuration_that_is_no_toml_says_so(read, tmp_path):
     (tmp_path / "muon.py").write_text("model = {'flavor': '8B'}\n")
     with pytest.raises(ConfigError, match=r"muon\.py, a fork's own kind of configuration"):
         read("run.sh", "CONFIG_FILE=muon.py ./run_train.sh\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"float8"', '"float8", "lora"'),
+        ('flavor = "8B"', 'flavor = "8B-lora"'),
+        ("[training]", "[lora]\nrank = 8\n[training]"),
+        ("[training]", "[model.peft]\nenable = true\n[training]"),
+    ],
+)
+def test_adapters_are_refused(read, old, new):
+    with pytest.raises(ConfigError, match="training a part of the parameters is not modelled"):
+        read("run.toml", TITAN.replace(old, new), hardware="h100-16")
+
+
+def test_adapters_that_are_off_are_none(read):
+    run = read("run.toml", TITAN.replace("[training]", "[model.lora]\nenable = false\n[training]"), hardware="h100-16")
+    assert run.plan is not None

@@ -252,3 +252,9 @@ def test_a_function_of_the_file_that_changes_a_configuration_is_followed(read):
 def test_a_function_of_another_file_that_is_handed_one_is_named(read):
     notes = read("registry.py", HELPED, "config=handed_on", hardware="h100-128").notes
     assert [note.partition(" may change")[0] for note in notes if "may change" in note] == ["tuning.for_our_cluster"]
+
+
+def test_a_function_that_needs_arguments_is_no_configuration(read):
+    helper = "\n\ndef _sized(local: int) -> Trainer.Config:\n    return large()\n"
+    one = REGISTRY.partition("def in_fp8")[0] + helper
+    assert read("config_registry.py", one, hardware="h100-64").plan is not None

@@ -101,3 +101,11 @@ def test_lines_to_paste(read):
         "tensor_parallel_dim=2 data_parallel_replicate_dim=2 enable_activation_checkpointing=false batch_size=8"
         " gradient_accumulation_steps=2"
     )
+
+
+def test_an_optimizer_within_the_backward_pass_goes_without_microbatches(read):
+    run = read("full.yaml", FULL.replace("steps: 4", "steps: 1") + "optimizer_in_bwd: True\n", hardware="h100-8")
+    changes = {"data=8 microbatches=2": "gradient_accumulation_steps=2 optimizer_in_bwd=false", "data=8": ""}
+    for plan, said in changes.items():
+        line = launch_lines(Plan.parse(plan), "fsdp", run.hyperparameters, global_batch=16)
+        assert " ".join(word for word in line.split() if word[:10] != "batch_size") == said

@@ -41,6 +41,7 @@ def test_entries_differ_and_the_file_is_small() -> None:
         ("deepseek-ai/DeepSeek-V3", "deepseek3-671b"),
         ("openai/gpt-oss-120b", "gpt-oss-120b"),
         ("LLAMA3.1_70B", "llama3-70b"),
+        ("/models/hf-meta-llama3-8B/", "llama3-8b"),
     ],
 )
 def test_names_as_hubs_and_launchers_write_them(name: str, entry: str) -> None:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from asap.core.text import plain
-from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.settings.transformers_arguments import (
     ATTENTION,
@@ -68,7 +68,7 @@ def of_program(said: StackSettings) -> dict[str, Any]:
         "optimizer": optimizer_family(named),
         "attention": attention_kernel(said),
         "compiled": True if said.flag("torch_compile") else None,
-        **narrow_moments(named),
+        **moments_of_bits(named),
     }
 
 

@@ -1,5 +1,6 @@
 """An experiment from Axolotl's YAML (axolotl-ai-cloud/axolotl, ``src/axolotl/utils/schemas/config.py``)."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from asap.experiments.deepspeed.named_configuration import read_named_configurat
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import read_named_model
-from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.axolotl import settings as axolotl
@@ -34,16 +35,17 @@ _PLUGINS = {
 """Axolotl's own (``src/axolotl/integrations``) that change what a step does, by the name of their package."""
 _READ = frozenset(
     [
-        axolotl.SHARD, axolotl.REPLICATE, axolotl.TENSOR, axolotl.CONTEXT, axolotl.EXPERT, axolotl.MICRO_BATCH,
-        axolotl.ACCUMULATION, axolotl.RECOMPUTE, axolotl.OFFLOAD_ACTIVATIONS, axolotl.FSDP, axolotl.FSDP_CONFIG,
-        _MODEL, _SEQUENCE, _CONFIG, *_OTHER_TRAINING, "bf16", "bfloat16", "fp16", "float16", "fp8", "optimizer",
-        "sample_packing", "pad_to_sequence_len", ACCELERATOR,
+        axolotl.SHARD, axolotl.REPLICATE, axolotl.TENSOR, axolotl.CONTEXT, axolotl.EARLIER_CONTEXT, axolotl.EXPERT,
+        axolotl.MICRO_BATCH, axolotl.ACCUMULATION, axolotl.RECOMPUTE, axolotl.OFFLOAD_ACTIVATIONS, axolotl.FSDP,
+        axolotl.FSDP_CONFIG, _MODEL, _SEQUENCE, _CONFIG, *_OTHER_TRAINING, "bf16", "bfloat16", "fp16", "float16", "fp8",
+        "optimizer", "sample_packing", "pad_to_sequence_len", ACCELERATOR,
     ]
 )  # fmt: skip
 _SYNCS = "accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _INTEGRATIONS = "axolotl.integrations."
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _OFF = ("", "none", "false", "0")
+_FEW_BITS = re.compile(r"(?<!\d)[48]-?bit$")
 
 
 def is_axolotl(values: Mapping[str, Any]) -> bool:
@@ -75,9 +77,9 @@ def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str]
         "sequence_length": settings.count(_SEQUENCE),
         "precision": _precision(settings),
         "attention": _attention(settings),
-        "context_parallel": "ring" if (settings.count(axolotl.CONTEXT) or 1) > 1 else None,
+        "context_parallel": "ring" if _sharing_a_sequence(settings) > 1 else None,
         "optimizer": optimizer_family(settings.text("optimizer")),
-        **narrow_moments(settings.text("optimizer")),
+        **moments_of_bits(settings.text("optimizer")),
     }
     sources = {"model": settings.source(_MODEL), "workload.sequence_length": settings.source(_SEQUENCE)}
     return read.model_copy(
@@ -139,7 +141,7 @@ def _plan_and_batch(settings: StackSettings, devices: int | None) -> tuple[Plan 
 
 def _with_deepspeed(settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
     """With the DeepSpeed configuration that is named; what it leaves ``auto`` Axolotl's settings fill."""
-    sizes = {zero.TENSOR: settings.count(axolotl.TENSOR, 1), zero.SEQUENCE: settings.count(axolotl.CONTEXT, 1)}
+    sizes = {zero.TENSOR: settings.count(axolotl.TENSOR, 1), zero.SEQUENCE: _sharing_a_sequence(settings)}
     sizes = {key: value for key, value in sizes.items() if value != 1}
     micro = settings.count(axolotl.MICRO_BATCH, 1)
     arguments = StackSettings(
@@ -159,6 +161,10 @@ def _with_deepspeed(settings: StackSettings, named: Any, path: Path, experiment:
     if plan is not None and plan.remat is Remat.FULL and axolotl.offloads_activations(settings):
         plan = plan.model_copy(update={"offload": (*plan.offload, "activations")})
     return read.model_copy(update={"hyperparameters": recorded, "plan": plan})
+
+
+def _sharing_a_sequence(settings: StackSettings) -> int:
+    return settings.count(axolotl.context_key(settings)) or 1
 
 
 def _precision(settings: StackSettings) -> str:
@@ -195,7 +201,7 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
     if not (axolotl.is_on(settings, "sample_packing") or axolotl.is_on(settings, "pad_to_sequence_len")):
         length = settings.get(_SEQUENCE)
         notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
-    if (optimizer := settings.text("optimizer", "") or "").endswith("bit") and not narrow_moments(optimizer):
+    if _FEW_BITS.search(optimizer := settings.text("optimizer", "") or "") and not moments_of_bits(optimizer):
         notes.append(f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32")
     if axolotl.is_on(settings, "liger_fused_linear_cross_entropy"):
         notes.append("liger_fused_linear_cross_entropy: logits are predicted as if they were written")

@@ -39,6 +39,8 @@ _OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
 _PROGRAM = re.compile(r"\s(?:-m|--module)\s+(?!torch\.|deepspeed\.)([\w.-]+)|([\w./-]+\.py\b)")
 _CONFIG = ("deepspeed_config", "deepspeed")
 _JSON = (".json", ".conf")
+_CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|json|path))+")
+"""What programs call the argument that names it: ``--ds_config``, ``--deepspeed_cfg``, ``--ds_config_path``."""
 _OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
 """Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
 
@@ -124,7 +126,8 @@ def _configuration(
 
 
 def _named(arguments: Mapping[str, Any]) -> str | None:
-    return next((str(arguments[key]) for key in _CONFIG if str(arguments.get(key, "")).endswith(_JSON)), None)
+    keys = (*_CONFIG, *(key for key in arguments if _CONFIG_OF_PROGRAM.fullmatch(key)))
+    return next((str(arguments[key]) for key in keys if str(arguments.get(key, "")).endswith(_JSON)), None)
 
 
 def _is_chat(arguments: Mapping[str, Any]) -> bool:

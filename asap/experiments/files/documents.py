@@ -1,6 +1,6 @@
 """YAML and JSON from strangers: read safely, with one clear line for what is wrong.
 
-A document is a mapping without repeated keys, aliases or tags. Every key of the top level knows its line.
+A document is a mapping without repeated keys or tags. Every key of the top level knows its line.
 """
 
 import json

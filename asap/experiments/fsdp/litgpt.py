@@ -15,7 +15,7 @@ from asap.experiments.fsdp.litgpt_model import litgpt_model
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.processes import with_devices
-from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
@@ -186,7 +186,7 @@ def _workload(settings: StackSettings, tuned: bool, unsettled: frozenset[str]) -
         optimizer=optimizer_family(optimizer),
         attention="flash",
         compiled=not tuned,
-    ).model_copy(update=narrow_moments(optimizer))
+    ).model_copy(update=moments_of_bits(optimizer))
 
 
 def _is_start(command: Command) -> bool:

@@ -24,6 +24,8 @@ _SIGNS = frozenset(("base_model", "micro_batch_size", "sharding_strategy", "low_
 _READ = frozenset(("seq_length", "bf16", "fp16", "param_dtype", "optimizer", "mixed_precision", *_SIGNS))
 _MPI = ("mpirun", "mpiexec")
 _PROCESSES = re.compile(r"\s--?n(?:p|umber)?[\s=]+(\d+)", re.ASCII)
+_SHARDED_BY_DEEPSPEED = ("use_zero", "zero_config", "zero_stage")
+"""Of moe-recipes, whose other arguments are the same (rioyokotalab/moe-recipes, ``src/llama_recipes/arguments.py``)."""
 _NOT_MODELLED = {
     "direct_preference_optimization": "training on preferences",
     "quantization": "training of quantized weights",
@@ -59,6 +61,10 @@ def read_recipes_script(
     if other := next((key for key in _NOT_MODELLED if settings.flag(key)), None):
         reason = f"{other}: {_NOT_MODELLED[other]} is not modelled"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint="give a run that trains all parameters on tokens")
+    if zero := next((key for key in _SHARDED_BY_DEEPSPEED if key in settings), None):
+        reason = f"{zero} is an argument of moe-recipes, which DeepSpeed shards: it is not read"
+        hint = "give the DeepSpeed JSON that it takes as --config, with model=NAME, --batch and --sequence"
+        raise ConfigError(reason, where=f"{path}:{start.line}", hint=hint)
     launched = _PROCESSES.search(start.text) if any(name in start.text for name in _MPI) else None
     processes = digits(launched[1]) if launched else processes_of(start)
     kept = settings.text("param_dtype") or (

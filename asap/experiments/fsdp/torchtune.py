@@ -15,7 +15,7 @@ from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.fsdp.torchtune_model import component, torchtune_model
 from asap.experiments.processes import processes_of, with_devices
-from asap.experiments.settings.optimizer_names import narrow_moments, optimizer_family
+from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import dotted, overriding
 from asap.experiments.settings.unused_settings import note_on_unused
 from asap.experiments.several_runs import with_note_on_others
@@ -121,7 +121,7 @@ def _read(
         optimizer=optimizer_family(optimizer),
         attention="flash",
         compiled=None if "compile" in unsettled else settings.flag("compile"),
-    ).model_copy(update=narrow_moments(optimizer))
+    ).model_copy(update=moments_of_bits(optimizer))
     read = read_program(settings, WORDS, path, experiment, None, workload, unsettled)
     notes = note_on_unused(settings, _UNUSED)
     if length and not settings.flag(_PACKED):

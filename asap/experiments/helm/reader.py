@@ -18,7 +18,7 @@ from asap.experiments.helm.set_values import with_set
 from asap.experiments.launch.job import with_devices
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.script import read_launch
-from asap.experiments.unread_stacks import PROGRAMS, refuse_text
+from asap.experiments.unread_texts import PROGRAMS, refuse_text
 from asap.flags.environment import is_performance_variable
 
 _DOCUMENTS = (".yaml", ".yml", ".json")

@@ -11,6 +11,7 @@ from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.launch.suggestion import suggestion, trained_part
 from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
+from asap.experiments.unread_texts import OTHERWISE, refusal_of_text
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
 _INSTEAD = (
@@ -39,6 +40,8 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         path: its file.
     """
     commands = list(_commands(text))
+    if (known := refusal_of_text(OTHERWISE, "\n".join(command.text for command in commands), path)) is not None:
+        return known
     named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     calls = [name for name in map(_called, commands) if name]

@@ -132,6 +132,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
         reason = "has arguments of Megatron-LM, and no command that is read which takes them"
         raise ConfigError(reason, where=str(path), hint=_INSTEAD)
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
+    notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes = [f"{path.name} {note}" for note in notes] + (_note_on_open(run, path.name) if run else [])
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))

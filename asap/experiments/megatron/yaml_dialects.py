@@ -39,6 +39,8 @@ _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _DEEPEST = 8
 _STAGES = ("training", "fine_tuning", "peft")
 """Where NeMo's launcher has a configuration among its own."""
+_OF_OTHER_JOBS = frozenset(("workload", "run", "inference", "export", "conversion", "evaluation"))
+"""Sections of files that run something else than a training of Megatron-Bridge's (NeMo's launcher, ``conf/export``)."""
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
 _OTHER_MODELS = (
     (re.compile(r"bert_binary_head"), "BERT"),
@@ -67,7 +69,7 @@ def dialect(values: Mapping[str, Any]) -> str | None:
         return BRIDGE
     if "nemo." in target or (parallel and ("trainer" in values or "exp_manager" in values)):
         return NEMO
-    return BRIDGE if parallel and "workload" not in values else None
+    return BRIDGE if parallel and not _OF_OTHER_JOBS & values.keys() else None
 
 
 def argument_of(key: str) -> str:

@@ -23,6 +23,8 @@ _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.D
 _OPTION = re.compile(r"(?:^|\s)--[a-z]")
 _DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
 _SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
+_FILLS = re.compile(r"^(?:echo|printf)\s.*>\s*\S+\.(?:ya?ml|json|toml|conf)[\"']?\s*$", re.DOTALL)
+"""Text that is printed into a configuration is none of a command, and makes its file."""
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 
 
@@ -163,6 +165,8 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
     if said[0] == "shift" and certain:
         scope.shift(digits(said[1]) or 1 if len(said) > 1 else 1)
     if said[0] in _SILENT:
+        if _FILLS.search(printing := expand(command, scope.variables)):
+            yield Command(printing, command, number, certain, scope, assigns=True)
         return
     if said[0] in scope.functions:
         yield from _called(said[0], [unquoted(expand(word, scope.variables)) for word in said[1:]], certain, scope)

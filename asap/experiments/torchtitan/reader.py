@@ -12,6 +12,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.torchtitan.accumulation import with_global_batch
+from asap.experiments.torchtitan.adapters import refuse_adapters
 from asap.experiments.torchtitan.own_flavors import own_model
 from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, own_vocabulary, unknown_shapes
 from asap.experiments.torchtitan.predicted import not_predicted
@@ -79,6 +80,7 @@ def read_torchtitan(
     saved = is_saved(values)
     named = in_names_of_toml(values) if saved else values
     settings = StackSettings(dotted(named) | overriding(overrides, _name), str(path))
+    refuse_adapters(settings, path)
     model, notes = _model(settings, path)
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()

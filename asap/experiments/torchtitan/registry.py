@@ -33,6 +33,7 @@ _SELECTIVE = {"mode": "selective", "selective_ac_option": "op"}
 """The default of ``Trainer.Config``."""
 _DEFAULTS = {TOKENS.partition(".")[2]: 16_384, LENGTH.partition(".")[2]: 2048}
 """Of ``TrainingConfig`` (``torchtitan/config/configs.py``, August 2026)."""
+_SAVED = "give the JSON that a run of it writes with --debug.save_config_file=FILE"
 _CONVERTERS = {"float8": "float8", "mxfp8": "mx", "nvfp4": "nvfp4"}
 
 
@@ -42,9 +43,15 @@ def is_registry(text: str) -> bool:
 
 
 def _configurations(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Functions that return a ``Trainer.Config``, also one of another trainer; those for the file's own use last."""
+    """Functions that return a ``Trainer.Config`` and need no arguments, also one of another trainer; those for the
+    file's own use last."""
     found = sorted(functions_of(tree).items(), key=lambda named: named[0].startswith("_"))
-    return {name: node for name, node in found if node.returns and _RETURNS.fullmatch(ast.unparse(node.returns))}
+    returning = ((n, node) for n, node in found if node.returns and _RETURNS.fullmatch(ast.unparse(node.returns)))
+    return {name: node for name, node in returning if not _needs_arguments(node.args)}
+
+
+def _needs_arguments(said: ast.arguments) -> bool:
+    return len(said.posonlyargs + said.args) > len(said.defaults) or None in said.kw_defaults
 
 
 def is_setting(key: str) -> bool:
@@ -74,7 +81,7 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
         raise ConfigError(error.message, where=str(path)) from error
     if _TRAINER not in str(found.get(CLASS)):
         reason = f"{name} returns what {plain(found.get(CLASS), 60)} makes, which cannot be told without running it"
-        raise ConfigError(reason, where=str(path))
+        raise ConfigError(reason, where=str(path), hint=_SAVED)
     rest = [override for override in overrides if not override.startswith(_CHOSEN)]
     of_modes = _MODES in text
     in_sequences = of_modes or any(override.partition("=")[0] in _IN_SEQUENCES for override in rest)
@@ -122,7 +129,7 @@ def _recomputation(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
         raise ConfigError(
             "activation_checkpoint cannot be told without running it",
             where=str(path),
-            hint="give the JSON that a run of it writes with --debug.save_config_file=FILE",
+            hint=_SAVED,
         )
     return _SELECTIVE
 

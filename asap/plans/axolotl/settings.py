@@ -14,11 +14,13 @@ from asap.plans.plan import Mesh, Offload, Plan, Remat
 
 SHARD, REPLICATE = "dp_shard_size", "dp_replicate_size"
 TENSOR, CONTEXT, EXPERT = "tensor_parallel_size", "context_parallel_size", "expert_parallel_size"
+EARLIER_CONTEXT = "sequence_parallel_degree"
+"""What releases before ``context_parallel_size`` call it; later ones take it as well."""
 MICRO_BATCH, ACCUMULATION = "micro_batch_size", "gradient_accumulation_steps"
 RECOMPUTE, OFFLOAD_ACTIVATIONS = "gradient_checkpointing", "activation_offloading"
 FSDP, FSDP_CONFIG = "fsdp", "fsdp_config"
 _DEFAULTS = {
-    **dict.fromkeys((SHARD, REPLICATE, TENSOR, CONTEXT, EXPERT, MICRO_BATCH, ACCUMULATION), "1"),
+    **dict.fromkeys((SHARD, REPLICATE, TENSOR, CONTEXT, EARLIER_CONTEXT, EXPERT, MICRO_BATCH, ACCUMULATION), "1"),
     **dict.fromkeys((RECOMPUTE, OFFLOAD_ACTIVATIONS), "false"),
 }
 _OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
@@ -53,6 +55,11 @@ def fsdp_key(settings: Mapping[str, object], name: str) -> str:
     return first if first in settings else f"{FSDP_CONFIG}.{name}"
 
 
+def context_key(settings: Mapping[str, object]) -> str:
+    """The key of the devices that share a sequence, by the release."""
+    return EARLIER_CONTEXT if settings.get(CONTEXT) is None and settings.get(EARLIER_CONTEXT) is not None else CONTEXT
+
+
 def recomputation_keys(settings: Mapping[str, object]) -> tuple[str, ...]:
     """Switches of which each makes layers compute again what they did not keep."""
     own = (RECOMPUTE,)
@@ -65,7 +72,8 @@ def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
     Raises:
         PlanError: the degrees do not multiply to the devices, or a plan cannot say them.
     """
-    degrees = {key: degree(settings, key) for key in (TENSOR, CONTEXT, EXPERT)}
+    context = context_key(settings)
+    degrees = {key: degree(settings, key) for key in (TENSOR, context, EXPERT)}
     groups = groups_of(devices, degrees)
     replicas = _replicas(settings, groups)
     recomputes, offload = any(is_on(settings, key) for key in recomputation_keys(settings)), ()
@@ -75,7 +83,7 @@ def from_settings(settings: Mapping[str, object], devices: int) -> Plan:
         ici=Mesh(
             replica=replicas,
             data=groups // replicas,
-            seq=degrees[CONTEXT],
+            seq=degrees[context],
             model=degrees[TENSOR],
             expert=degrees[EXPERT],
         ),
@@ -103,7 +111,7 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         SHARD: str(plan.degree("data")),
         REPLICATE: str(plan.degree("replica")),
         TENSOR: str(plan.degree("model")),
-        CONTEXT: str(plan.degree("seq")),
+        context_key(current): str(plan.degree("seq")),
         EXPERT: str(plan.degree("expert")),
         **_recompute(plan, current),
         **batch,

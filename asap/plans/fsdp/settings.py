@@ -75,6 +75,8 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
         wanted |= {words.accumulation: str(plan.microbatches)} if words.accumulation else {}
         if plan.microbatches > 1 and not words.batch and not words.accumulation:
             raise PlanError(f"{words.name} has no microbatches")
+        if plan.microbatches > 1:
+            wanted |= {key: "false" for key in words.at_once if _is_on(said, key)}
     changed = {key: value for key, value in wanted.items() if str(said.get(key)).casefold() != value.casefold()}
     if own := sorted(words.fixed & changed.keys()):
         raise PlanError(f"{words.name} sets {', '.join(own)} itself")
@@ -83,7 +85,10 @@ def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int 
 
 def line_to_paste(settings: Mapping[str, str], current: Mapping[str, object]) -> str:
     """The settings on one line, as the program's command takes them; a switch that is off comes last."""
-    how = words_of(current).written
+    words = words_of(current)
+    how = words.written
+    if words.pythonic:
+        settings = {key: value.title() if value in ("true", "false") else value for key, value in settings.items()}
     if how != "switches":
         form = {"options": "--{} {}", "equals": "--{}={}"}.get(how, "{}={}")
         return " ".join(form.format(key, value) for key, value in settings.items())

@@ -36,6 +36,8 @@ class Words:
         written: ``key=value``, ``--key value``, ``--key=value``, or ``--key value`` with hyphens and switches.
         fixed: those that the program sets itself.
         recomputing: how recomputation is said to be on, and off.
+        pythonic: whether a switch is Python's ``True`` or ``False``, and any other word counts as on (Python Fire).
+        at_once: switches that the program refuses beside more than one microbatch.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Words:
     replicas: str | None = None
     fixed: frozenset[str] = frozenset()
     recomputing: tuple[str, str] = ("true", "false")
+    pythonic: bool = False
+    at_once: tuple[str, ...] = ()
 
 
 VERL = Words(
@@ -112,6 +116,7 @@ LLAMA_RECIPES = Words(
         "fsdp_cpu_offload": "false",
     },
     written="options",
+    pythonic=True,
 )
 LITGPT = Words(
     name="LitGPT",
@@ -163,6 +168,7 @@ TORCHTUNE = Words(
         "data_parallel_replicate_dim": "1",
     },
     written="assigned",
+    at_once=("optimizer_in_bwd",),
 )
 FOUNDRY = Words(
     name="LLM Foundry",

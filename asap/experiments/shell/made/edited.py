@@ -1,5 +1,5 @@
 """Files that a script makes of others before it starts a run: ``sed "s/STAGE/3/" template.json > ds.json``,
-``yq -i '.training.steps = 8' run.yaml``, ``cp base.yaml run.yaml``."""
+``yq -i '.training.steps = 8' run.yaml``, ``cp base.yaml run.yaml``, ``echo "zero_stage: 3" >> run.yaml``."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,13 +7,15 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.named_file import Brought, below_variable, find_brought, find_named
+from asap.experiments.shell.made.aside import is_aside, is_settled, only_aside
 from asap.experiments.shell.made.edits import assigned, is_substitution, substituted
-from asap.experiments.shell.made.written import written_file
+from asap.experiments.shell.made.printed import PRINTERS, printed
+from asap.experiments.shell.made.written import appended_to, written_file
 from asap.experiments.shell.script import Command
 from asap.experiments.shell.words import words
 
-_SED, _CAT, _ASSIGNING, _COPYING = "sed", "cat", ("yq", "jq"), ("cp", "mv")
-_PROGRAMS = (_SED, _CAT, *_ASSIGNING, *_COPYING)
+_SED, _CAT, _TEE, _ASSIGNING, _COPYING = "sed", "cat", "tee", ("yq", "jq"), ("cp", "mv")
+_PROGRAMS = (_SED, _CAT, _TEE, *_ASSIGNING, *_COPYING, *PRINTERS)
 _SUBCOMMANDS = ("eval", "e", "eval-all", "ea")
 _TARGETS = (">", ">>")
 _MOST = 64
@@ -41,24 +43,54 @@ def edited_files(commands: Iterable[Command], path: Path, brought: Brought) -> d
     left = _MOST
     for command in commands:
         said = words(command.text)
+        if (appended := appended_to(command)) is not None:
+            _append(files, appended, command.document if command.certain else None, path, brought)
         if not said or said[0] not in _PROGRAMS or command.document:
             text = None
             continue
-        left -= 1
         target = next((said[at + 1] for at, word in enumerate(said[:-1]) if word in _TARGETS), None)
+        if said[0] in PRINTERS and target is None:
+            text = printed(said)
+            continue
+        left -= 1
         operands = [word for word in said[1:] if not word.startswith("-") and word not in (*_TARGETS, target)]
         edits, names = _parted(said[0], operands)
-        if names:
+        if said[0] in PRINTERS:
+            text = printed(said)
+        elif names and said[0] != _TEE:
             text = _text_of(names[0], path, {**brought, **files}) if len(names) == 1 else None
-        text = _edited(said[0], text, edits) if command.certain and left >= 0 else None
+        before, text = text, _edited(said[0], text, edits) if left >= 0 else None
         in_place = any(word.startswith(_IN_PLACE) for word in said[1:])
         if said[0] in _COPYING and len(operands) == 2 and text is not None:
             target = operands[1]
-        elif in_place and names:
+        elif (in_place or said[0] == _TEE) and names:
             target = names[0]
-        if target is not None and (command.certain or said[0] != _CAT):
-            files[target] = text or ""
+        appends = _TARGETS[1] in said if said[0] != _TEE else "-a" in said
+        if target is not None and appends:
+            _append(files, target, text if command.certain or _decides_nothing(text) else None, path, brought)
+        elif target is not None and not command.certain and in_place and _changes_nothing(before, text):
+            text = before
+        elif target is not None and (command.certain or said[0] not in (_CAT, *PRINTERS)):
+            files[target] = text if text and command.certain else ""
+        text = text if command.certain else None
     return files
+
+
+def _append(files: dict[str, str], target: str, text: str | None, path: Path, brought: Brought) -> None:
+    """Append to a file; one that is not read, or that is appended what only a run can tell, is empty."""
+    before = _text_of(target, path, {**brought, **files})
+    if before == "" or text is None or not is_settled(text):
+        files[target] = ""
+    elif before is None or not only_aside(before, before + text):
+        files[target] = f"{before.rstrip()}\n{text}" if before else text
+
+
+def _decides_nothing(text: str | None) -> bool:
+    return text is not None and all(map(is_aside, text.splitlines()))
+
+
+def _changes_nothing(before: str | None, after: str | None) -> bool:
+    return before is not None and after is not None and only_aside(before, after)
 
 
 def _text_of(named: str, path: Path, brought: Brought) -> str | None:
@@ -92,6 +124,8 @@ def _parted(program: str, operands: list[str]) -> tuple[list[str], list[str]]:
     if program in _ASSIGNING:
         rest = [word for place, word in enumerate(operands) if place or word not in _SUBCOMMANDS]
         return rest[:1], rest[1:]
+    if program in PRINTERS:
+        return [], []
     return [], operands[:1] if program in _COPYING else operands
 
 
@@ -99,5 +133,7 @@ def _edited(program: str, text: str | None, edits: Iterable[str]) -> str | None:
     for edit in edits:
         if text is None:
             return None
+        if program not in (_SED, *_ASSIGNING):
+            break
         text = substituted(text, edit) if program == _SED else assigned(text, edit)
     return text

@@ -9,9 +9,19 @@ from asap.experiments.files.yaml_text import parse_yaml
 
 _DELIMITERS = "/|#,@:"
 _LITERAL = r"[\w\s\"':,@%#<>{}=/-]|\\[./]"
-_PATTERN = re.compile(rf"\^?(?:{_LITERAL}|\.\*|\[0-9\](?:\*|\\?\+)|\\s\*)+\$?")
-_TOKENS = re.compile(r"\.\*|\[0-9\](?:\*|\\?\+)|\\s\*|\\.|\^|\$|.", re.DOTALL)
-_WILD = {".*": ".*", "[0-9]*": r"\d*", r"[0-9]\+": r"\d+", "[0-9]+": r"\d+", r"\s*": r"\s*", "^": "^", "$": "$"}
+_PATTERN = re.compile(rf"\^?(?:{_LITERAL}|\.\*|\[0-9\](?:\*|\\?\+)|\\s\*|\[\[:(?:space|blank):\]\]\*)+\$?")
+_TOKENS = re.compile(r"\.\*|\[0-9\](?:\*|\\?\+)|\\s\*|\[\[:(?:space|blank):\]\]\*|\\.|\^|\$|.", re.DOTALL)
+_WILD = {
+    ".*": ".*",
+    "[0-9]*": r"\d*",
+    r"[0-9]\+": r"\d+",
+    "[0-9]+": r"\d+",
+    r"\s*": r"\s*",
+    "[[:space:]]*": r"\s*",
+    "[[:blank:]]*": r"[ \t]*",
+    "^": "^",
+    "$": "$",
+}
 _ANCHORS, _MOST_WILD = "^$", 1
 _ASSIGNMENT = re.compile(r"\s*((?:\.[A-Za-z_][\w-]*|\.\"[\w -]+\")+)\s*=\s*(.+?)\s*", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"\.(?:([\w-]+)|\"([^\"]+)\")")

@@ -170,4 +170,4 @@ def _moment_bytes(w: Workload, usual: float) -> float:
     if said_of_all is not None:
         return said_of_all * usual / FP32_MASTER
     moments = (w.first_moment_precision, w.second_moment_precision)
-    return sum(usual if said is None else min(OPERAND_BYTES[precision_class(said)], usual) for said in moments)
+    return sum(usual if said is None else OPERAND_BYTES[precision_class(said)] for said in moments)
