@@ -233,3 +233,9 @@ program --last $1
     assert [command.certain for command in uncertain if command.text == "program"] == [False]
     assert run("f() { f; }\nf\n") is not None
     assert run("f() {\n" * 5_000 + "f\n" * 2_000) is not None
+
+
+def test_an_environment_is_in_the_order_of_the_script():
+    names = [f"NCCL_{letter}" for letter in "QWERTZUIOP"]
+    commands = list(read_commands("\n".join(f"export {name}=1" for name in names)))
+    assert list(commands[-1].scope.environment()) == names

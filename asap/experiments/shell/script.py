@@ -40,8 +40,9 @@ class Scope:
     """Bodies of functions that can be called."""
 
     def environment(self) -> dict[str, str]:
-        """What commands find in their environment."""
-        return {name: value for name in self.exported if (value := self.variables.get(name)) is not None}
+        """What commands find in their environment, in the order in which a script says it."""
+        known = {name: value for name, value in self.variables.items() if value is not None}
+        return {name: value for name, value in known.items() if name in self.exported}
 
     def assign(self, name: str, value: str, appended: bool, certain: bool) -> None:
         """Remember a value; one that only a run can tell makes the name open, an addition that may not be made its
