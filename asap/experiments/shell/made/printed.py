@@ -23,9 +23,10 @@ def printed(said: Sequence[str]) -> str | None:
         text = " ".join(rest)
         text = _unescaped(text) if any("e" in option for option in given) else text
         return text if any("n" in option for option in given) else f"{text}\n"
-    if not rest or rest[0].count("%") != len(rest) - 1 or rest[0].count("%s") != len(rest) - 1:
+    pieces = _unescaped(rest[0]).split("%s") if rest else []
+    if not pieces or len(pieces) != len(rest) or any("%" in piece for piece in pieces):
         return None
-    return _unescaped(rest[0]).replace("%s", "{}").format(*rest[1:]) if len(rest) > 1 else _unescaped(rest[0])
+    return pieces[0] + "".join(f"{value}{piece}" for value, piece in zip(rest[1:], pieces[1:], strict=True))
 
 
 def _unescaped(text: str) -> str:
