@@ -17,6 +17,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
+from asap.proposals.trials import trials_of
 from asap.study.study import Study
 
 Limit = Annotated[int, Field(ge=1, le=50)]
@@ -33,7 +34,8 @@ class PlanTools:
     def list_candidates(self, experiment: str, limit: Limit = 6) -> Answer:
         """List the best valid configurations for a run with their predictions, best first by gain after doubt.
 
-        `engine_choice` holds those that the engine would propose, at most three, each of another strategy.
+        `engine_choice` holds those that the engine would propose, at most three, each of another strategy; `settings`
+        what no configuration varies and is worth a test.
 
         Args:
             experiment: ID of the experiment.
@@ -47,6 +49,7 @@ class PlanTools:
             "incumbent": _row(ranked, ranked.incumbent) if ranked.incumbent else None,
             "engine_choice": [plan.beside(ranked.study.plan) for plan in chosen],
             "candidates": table([_row(ranked, prediction) for prediction in shown]),
+            "settings": [{"setting": trial.statement, "line": trial.line} for trial in trials_of(ranked.study)],
             **_footing(shown),
         }
 
