@@ -5,7 +5,7 @@ Its unit decides what it can be: ``s`` and ``ms`` are times, ``x`` a factor, ``%
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LARGEST_AMOUNT = 1e18
 """No quantity of a training run is larger; what is above counts as this, which no check of a quantity lets through."""
@@ -86,8 +86,8 @@ _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
 _SOME_OF = re.compile(r"\b(?:last|first|top|bottom|initial|final|other|every|some|middle)\s+$", re.I)
 """Before a number of layers: so many of those that there are."""
-_ARROW = re.compile(r"\s*(?:-+>|=>|→)\s*\$?\d")
-"""Behind a number, that it becomes the next one: "8k -> 4k"."""
+_ARROW = re.compile(r"\s*(?:[a-z]+\s+){0,2}(?:-+>|=>|→)\s*\$?\d", re.I)
+"""Behind a number and its noun, that it becomes the next one: "8k -> 4k", "2 slices → 4"."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,13 @@ def amounts(text: str) -> list[Amount]:
             continue
         words = next(words for words in _FACTORS if re.fullmatch(words, match.group(), re.I))
         found.append(Amount(_FACTORS[words], "x", match.start(), match.end(), match.group()))
-    return sorted(found, key=lambda amount: amount.start)
+    return _with_unit_of_old(sorted(found, key=lambda amount: amount.start))
+
+
+def _with_unit_of_old(found: list[Amount]) -> list[Amount]:
+    """The amounts, one that another becomes in its unit: "1024 sequences -> 2048"."""
+    pairs = zip([None, *found], found, strict=False)
+    return [replace(a, unit=old.unit) if old and old.before and old.unit and not a.unit else a for old, a in pairs]
 
 
 def thousands(amount: Amount) -> int:

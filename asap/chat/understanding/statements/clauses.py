@@ -56,8 +56,12 @@ _ADDS = re.compile(r"^\W*(?:(?:and|also|plus|or|oh|same)\W+)+(?:no|without|nor)(
 """Adds something to what was ruled out: "and no cp either"."""
 _BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
 """What a reason before it makes a constraint: "the host is weak, so no offloading"."""
-_NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b|\bmay (?:not|go)\b", re.I)
-"""Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
+_NEEDED = re.compile(
+    r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b|\bmay (?:not|go)\b"
+    r"|\b(?:obviously|clearly|surely|certainly|definitely|of course|for certain)\b",
+    re.I,
+)
+"""Words of a wish, or of emphasis, that state a constraint where something is kept: "we need tp 8 to stay"."""
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,17 @@ _HOST_MEMORY = re.compile(r"\b(?:host|cpu)(?:'s)? (?:memory|mem|ram|dram)\b", re
 """What is used or not, and never changed."""
 _AS_VERBS = r"(?:offload|accumulat|interleav)\w*(?! (?:\w+ )?(?:much|more|a lot|everything|all)\b)"
 """Techniques that are verbs: "we can't offload", and not "we can't offload more"."""
+_WHATEVER = (
+    r"(?:anything|everything|all|any|whatever|every|the|of|them|plans?|proposals?|options?|ones?|those|config\w*)"
+)
+_EXCLUDED = re.compile(
+    r"(?:^|[,;:.]|\b(?:so|then|please|just|and|let'?s|you can|must|should)\b)\W*"
+    r"(?:drop|remove|exclude|skip|ditch|kill|lose|ban|nix|avoid|forget|scrap|discard|reject"
+    r"|(?:filter|leave|rule|throw|take|kick|cross|weed) out|get rid of)\s+"
+    rf"(?:{_WHATEVER}\s+)+(?:with|on|needing|using|involving|(?:that|which) \w+|uses?|needs?|has|have)\b",
+    re.I,
+)
+"""Orders away all plans of a kind: "drop anything with vpp"."""
 _RULED_OUT = re.compile(
     r"\b(?:impossible|off the table|broken|not an option|no option|ruled out|out of the question|forbidden"
     r"|(?:not|never|isn't|aren't|wasn't) (?:an option|allowed|possible|available|supported|implemented|enabled|usable)"
@@ -148,7 +159,10 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
         sought: it asks for plans that keep within the constraints: "anything without offload?".
     """
     excludes = (
-        _RULED_OUT.search(clause) or _REFUSED.search(clause) or (sought and (_LACKS.search(clause) or dislikes(clause)))
+        _RULED_OUT.search(clause)
+        or _REFUSED.search(clause)
+        or _EXCLUDED.search(clause)
+        or (sought and (_LACKS.search(clause) or dislikes(clause)))
     )
     fixed = _FIXED.search(clause) or (sought and _KEEPS.search(clause))
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
@@ -175,6 +189,11 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
         stated.model_copy(update={"about": thing, "keeps": now if thing in kept_as_now else None})
         for thing in [*axes, *_things_named(clause)]
     ]
+
+
+def orders_away(text: str) -> bool:
+    """Whether it orders away all plans of a kind: "remove anything with offload"."""
+    return _EXCLUDED.search(text) is not None
 
 
 def _technique(clause: str) -> str | None:

@@ -99,6 +99,11 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bsr+y\b", "sorry"),
     (r"\bdoes ?nt\b", "doesn't"),
     (r"\bhow come you\b", "why did you"),
+    (
+        r"\b((?:max\w*|largest|biggest|highest) (?:(?:global|local|micro)[- ]?)?(?:batch(?: size)?|[gml]bs|pdbs)"
+        r" (?:at|@|with|for)) (?=\d+ ?k\b(?! ?(?:tok|seq|con|chip|[gt]pu|step)))",
+        r"\1 sequence ",
+    ),
 )  # fmt: skip
 _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
