@@ -123,5 +123,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "figure": None,
         "offered": answer.offered,
         "term": answer.term,
+        "goal": answer.goal,
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -27,6 +27,9 @@ _WHICH = re.compile(
     r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))"
     r"|\b(?:the )?(?:cheap|saf|light|simpl|easi|small|narrow)(?:er|est)"
     r" (?:one|plan|proposal|option|thing|config\w*|layout|setup)\b"
+    r"|\b(?:any|some)thing (?:(?:with|of|that (?:is|has|needs)) )?(?:less|lower|smaller|fewer|more|higher|\w+er)\b"
+    r"|^\W*(?:(?:an?|the|any|some|and|is there|got)\W+)*(?:less|least|most|more|low(?:er|est))\s+(?:\w+ )?"
+    r"(?:one|proposal|option|plan)\b"
     r"|\bwhat(?:'s| is| are) (?:the|your|our) \w+ (?:proposals?|options?|plans?|config\w*|layouts?)\b",
     re.I,
 )

@@ -1,0 +1,190 @@
+"""What engineers argue in few words: orders on the list, plans that are out, what is off, goals, links, copies."""
+
+import re
+
+import pytest
+
+from asap.chat.evidence.claims import Claim
+from asap.chat.evidence.fact import NO_OFFLOAD
+from tests.chat.conversations import ask
+
+pytestmark = pytest.mark.slow
+PAPER = "paper-v5p-512"
+
+
+def constraints(answer):
+    return {fact.about for fact in answer.evidence if fact.claim is Claim.CONSTRAINT}
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("drop everything with interleaving", {"no virtual stages"}),
+        ("our jit dies on cp, so kick out whatever uses cp", {"seq"}),
+        ("pls remove any plan that offloads", {NO_OFFLOAD}),
+        ("2 recomputes, 3 offloads to the host, neither is ok", {NO_OFFLOAD}),
+        ("accumulation and offloading, no to both", {"no accumulation", NO_OFFLOAD}),
+        ("vpp or offload? we want none of it", set()),
+    ],
+)
+def test_plans_of_a_kind_are_ordered_away(text, about, megatron):
+    assert constraints(ask(megatron, text)) >= about
+
+
+@pytest.mark.parametrize("text", ["ep stays on nvlink of course", "experts clearly must not leave the node"])
+def test_emphasis_is_no_doubt_about_a_limit(text, megatron):
+    assert constraints(ask(megatron, text)) == {"expert"}
+
+
+@pytest.mark.parametrize("text", ["interleaving off", "what if vpp is disabled?", "1 with vpp turned off?"])
+def test_what_is_off_is_not_turned_on(text, megatron):
+    answer = ask(megatron, text)
+    assert "With pipeline_repeats=2" not in answer.text
+    assert "pipeline_repeats=4" not in answer.text.splitlines()[0]
+
+
+def test_without_an_axis_that_does_not_run_the_best_other_plan_lacks_it(torchtitan):
+    answer = ask(torchtitan, "cp disabled?")
+    assert answer.text.startswith("What runs now has no context parallelism.")
+    assert answer.focus is not None
+    assert answer.focus.degree("seq") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("resort the list with that", "The order is up to date"),
+        ("re-rank please", "The order is up to date"),
+        ("flip those two", "Swap what?"),
+        ("exchange 1 and 2", "I do not swap proposals on request"),
+        ("what moved?", "Nothing, the order is the one that we began with"),
+        ("why is 1 on top?", "Proposal 1 is first, ahead of proposal 2"),
+        ("is 2 still ahead?", "No: proposal 2 is not first"),
+        ("does 1 still lead", "Yes"),
+    ],
+)
+def test_the_order_is_spoken_of_in_a_few_words(text, said, three):
+    answer = ask(three, text)
+    assert answer.text.startswith(said)
+    assert len(answer.text) < 1000
+    assert not answer.changed
+
+
+def test_two_proposals_beside_each_other_begin_with_what_differs(three):
+    assert ask(three, "1 vs 2, what else is different?").text.startswith("They differ in ")
+
+
+def test_a_proposal_that_is_dropped_with_a_limit_is_set_aside_and_the_limit_stands(three):
+    dropped = three.conversation.order[1]
+    answer = ask(three, "scrap 2, cp over dcn is a nogo")
+    assert constraints(answer) == {"seq"}
+    assert f"{dropped}, proposal 2 before," in answer.text
+    assert str(dropped) not in answer.text.splitlines()[-1]
+
+
+@pytest.mark.parametrize("goal", ["we need 50% mfu", "has to be under 5 s a step"])
+def test_a_change_behind_a_goal_says_if_it_is_reached(goal, dense):
+    ask(dense, goal)
+    answer = ask(dense, "on v6e?")
+    assert re.search(r"the goal of [\d.e+]+ tokens/s is (?:not )?likely reached", answer.text.splitlines()[0])
+
+
+def test_a_change_without_a_goal_is_a_what_if(dense):
+    assert "goal" not in ask(dense, "on v6e?").text
+
+
+@pytest.mark.parametrize("text", ["ported from the 13b example", "we took the flags from somebody's 70b tutorial"])
+def test_where_a_configuration_comes_from_changes_nothing(text, dense):
+    answer = ask(dense, text)
+    assert answer.text.startswith("Where it was copied from changes no figure")
+    assert answer.context is not None
+    assert answer.context.change is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("do we touch dcn at all", "No: what runs now keeps every axis inside a slice"), ("is ici used?", "Yes")],
+)
+def test_whether_a_link_is_used_is_answered_first(text, said, dense):
+    assert ask(dense, text).text.startswith(said)
+
+
+def test_which_axes_go_between_nodes(torchtitan):
+    assert ask(torchtitan, "does anything go over infiniband?").text.startswith("Yes: what runs now has FSDP (data=8)")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max seq with gbs 512", "The longest sequence that fits (now 4096)"),
+        ("longest context at bs 1", "A batch of 1 is read as 1 sequence of each data rank"),
+        ("biggest batch at 2k", "The largest global batch that fits (now 256)"),
+        ("lowest gbs without accumulation", "The smallest global batch"),
+    ],
+)
+def test_the_most_of_one_size_while_another_is_set(text, said, dense):
+    assert ask(dense, text).text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("64 chips → 128 chips", "With 128 chips"),
+        ("layers 32 -> 48", "With 48 layers"),
+        ("256 sequences => 512", "With a global batch of 512"),
+        ("4k ctx → 8k", "With a sequence length of 8192"),
+    ],
+)
+def test_behind_an_arrow_stands_what_it_becomes(text, change, dense):
+    assert ask(dense, text).text.startswith(change)
+
+
+def test_dp_is_the_data_parallelism_that_the_run_has(start):
+    answer = ask(start(PAPER), "dp32 tp4 cp4 took 36.2 s")
+    (fact,) = answer.evidence
+    assert fact.plan == start(PAPER).conversation.order[2]
+    assert "dp is read as FSDP" in answer.text
+
+
+def test_dp_beside_fsdp_is_plain_data_parallelism(torchtitan):
+    assert "replica=2 data=4" in ask(torchtitan, "dp2 fsdp4?").text
+
+
+@pytest.mark.parametrize("text", ["prod works fine, tops out at 61 GiB", "it trains ok tho, max 61 GiB"])
+def test_a_peak_of_a_run_that_works_is_no_limit(text, megatron):
+    answer = ask(megatron, text)
+    assert [fact.claim for fact in answer.evidence] == [Claim.HBM_BYTES]
+
+
+@pytest.mark.parametrize(
+    "text", ["cuda graphs on already", "we compile already", "already training with torch.compile"]
+)
+def test_what_is_in_use_is_part_of_the_run(text, torchtitan):
+    assert "is part of what runs now" in ask(torchtitan, text).text
+
+
+@pytest.mark.parametrize(
+    "text", ["are the grads bf16 or fp32", "is the optimizer state in there?", "which dtype are weights held in"]
+)
+def test_the_precision_of_the_state_is_said(text, megatron):
+    assert ask(megatron, text).text.startswith("HBM is predicted with weights in bf16, gradients in fp32")
+
+
+def test_what_opaque_operations_are_changes_no_figure(start):
+    answer = ask(start(PAPER), "those custom calls are our paged kernels")
+    assert answer.text.startswith("So the opaque time is paged kernels.")
+    assert not answer.evidence
+
+
+def test_cheaper_weighs_the_chips_that_were_just_spoken_of(dense):
+    ask(dense, "what about v5p?")
+    assert "chip-hours instead of" in ask(dense, "and which is cheaper?").text
+
+
+def test_without_it_is_of_the_limit_before_or_asked_back(megatron):
+    assert ask(megatron, "without that?").text.startswith("Without what?")
+    assert ask(megatron, "no cp for us", "and without it?").text.startswith(("first with the limit", "Nothing:"))
+
+
+def test_a_proposal_that_is_not_there_is_not_answered_for_another(too_large):
+    assert ask(too_large, "does 3 offload").text.startswith("There is no proposal 3.")
