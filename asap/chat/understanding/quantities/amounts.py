@@ -29,7 +29,9 @@ _HOURLY = (
     rf"(?:\s*{_A}(?:[gt]pu|chip|device|core|accelerator|card))?"
 )
 """The hour that a price is of: "an hour", "/chip/h", "per GPU-hour"."""
-_PAID = re.compile(r"\b(?:cost\w*|pric\w+|pay\w*|charg\w+|bill\w*|rent\w*|spend\w*|money|cheap\w*|expensive)\b", re.I)
+_PAID = re.compile(
+    r"\b(?:cost\w*|pric\w+|pay\w*|charg\w+|bill\w*|rent\w*|spend\w*|money|cheap\w*|expensive)\b|\$", re.I
+)
 _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|sec|second)\b\s*(?:/|per|a|each)\s*(?:chip"
 r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
@@ -86,6 +88,9 @@ _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
 _SOME_OF = re.compile(r"\b(?:last|first|top|bottom|initial|final|other|every|some|middle)\s+$", re.I)
 """Before a number of layers: so many of those that there are."""
+_OWNED = re.compile(r"\bvpp[ =]$|\b(?:proposal|option)\s*#?$", re.I)
+"""Before a number that is of this, whatever follows: "pp4 vpp 4 layers divide?", "proposal 1 runs out of memory"."""
+_SLICES_ARE = re.compile(r"\b(?:slices?|pods?|torus|topology) (?:is|are|was|were)(?: an?| of)? \d", re.I)
 _ARROW = re.compile(r"\s*(?:[a-z]+\s+){0,2}(?:-+>|=>|→)\s*\$?\d", re.I)
 """Behind a number and its noun, that it becomes the next one: "8k -> 4k", "2 slices → 4"."""
 
@@ -112,6 +117,9 @@ def amounts(text: str) -> list[Amount]:
         scale = (match["scale"] or "").lower()
         value = min(_value(match["digits"]) * _SCALES.get(scale, 1), LARGEST_AMOUNT)
         value = -value if match["minus"] else value
+        if _of_topology(text, match.start(), match.end()):
+            found.append(Amount(value, "other", match.start(), match.end(), match.group().strip()))
+            continue
         found.append(_with_unit(text, value, match.start(), match.end(), bool(match["money"]), scale))
     taken = [(amount.start, amount.end) for amount in found]
     for match in _SPELLED.finditer(text):
@@ -126,6 +134,12 @@ def amounts(text: str) -> list[Amount]:
         words = next(words for words in _FACTORS if re.fullmatch(words, match.group(), re.I))
         found.append(Amount(_FACTORS[words], "x", match.start(), match.end(), match.group()))
     return _with_unit_of_old(sorted(found, key=lambda amount: amount.start))
+
+
+def _of_topology(text: str, start: int, end: int) -> bool:
+    """Whether a number is a side of a slice: "our slices are 8x16"."""
+    beside = re.match(r"\s?[x×]\s?\d", text[end:]) or re.search(r"\d\s?[x×]\s?$", text[:start])
+    return beside is not None and _SLICES_ARE.search(text) is not None
 
 
 def _with_unit_of_old(found: list[Amount]) -> list[Amount]:
@@ -148,6 +162,8 @@ def _value(digits: str) -> float:
 
 
 def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale: str) -> Amount:
+    if _OWNED.search(text[:start]):
+        return Amount(value, "", start, end, text[start:end].strip())
     before = _OLD.search(text[:start]) is not None or _ARROW.match(text, end) is not None
     if money:
         hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)

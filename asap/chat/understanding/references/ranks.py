@@ -83,6 +83,11 @@ _CHOSEN = (
         rf"(?!{_COUNTABLE}\b|(?:of|x|or|and|more|less|fewer|extra|additional|[a-z]+[ -]{_COUNTABLE})\b)[a-z]{{2,}}\b",
         re.I,
     ),
+    re.compile(
+        r"\bwhy (?:is|was|isn't|does|did|doesn't|would|has)\s+(?P<chosen>[1-3])\s+"
+        rf"(?!{_COUNTABLE}\b|(?:of|x|or|and|more|less|fewer)\b)[a-z]{{2,}}\b",
+        re.I,
+    ),
     re.compile(r"\b(?:is|was|isn't|wasn't)\s+(?:it\s+)?(?P<chosen>[1-3])\s+(?:not\s+)?the\s+(?:one|plan)\b", re.I),
     re.compile(r"^\W*(?:ok(?:ay)?|fine|so|right|alright|well)\W+(?P<chosen>[1-3])\s*[,.;:-]\s+(?=[a-z])", re.I),
     re.compile(

@@ -39,6 +39,8 @@ _FIXED = re.compile(
     r"(?:keep|stick with|stay with|leave)\b(?! (?:in mind|going|it (?:short|simple|brief)))"
     r"|\bno way (?:(?:i|we)(?:'m|'re|'d| am| are)?|im) (?:going to |gonna )?(?:touch|chang|alter|modif|tweak|mess)\w*"
     r"|\b(?:no|without)(?: any)? (?:[\w-]+ ){1,2}?changes?\b|\b(?:no|without)(?: any)? changes? (?:to|of|in)\b"
+    r"|\bno (?:more|extra|additional|other|new|different|further) "
+    r"(?:chips?|[gt]pus?|hardware|nodes?|machines?|devices?|slices?|pods?)\b(?=\W*$|\s*[,;])"
     r"|\bno (?:touch|chang|alter|modif|tweak|fiddl|mess)\w*ing\b"
     r"|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
@@ -141,7 +143,9 @@ _JOINED = re.compile(
 _THINGS = {
     "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b|\b\d+ (?:sequences|seqs)\b",
     "sequence": r"(?<!\d )\bseq(?:uences?)?\b|\bcontext\b",
-    "hardware": r"\bhardware|\bchips?\b|\bslices?\b", "optimizer": r"\boptimi[sz]er|\badam\w*",
+    "hardware": r"\bhardware|\bchips?\b|\bslices?\b"
+    r"|\bno (?:more|extra|additional|other|new|different|further) (?:[gt]pus?|nodes?|machines?|devices?|pods?)\b",
+    "optimizer": r"\boptimi[sz]er|\badam\w*",
     "precision": r"\bprecision|\bbf16|\bfp8|\bint8|\bquant(?:s|i\w*)?\b", "model": r"\blayers\b|\barchitecture",
     "remat": r"\bremat\w*|\brecomput\w*|\bcheckpointing",
     "microbatches": r"\bmicro-?batch(?:es|ing)?\b|\baccumulat\w+",
@@ -198,7 +202,8 @@ def orders_away(text: str) -> bool:
 
 def _technique(clause: str) -> str | None:
     """The technique that a clause rules out."""
-    if (_REFUSED.search(clause) or dislikes(clause)) and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
+    refused = _REFUSED.search(clause) or _EXCLUDED.search(clause) or dislikes(clause)
+    if refused and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
         return "no recomputation"
     return next((about for about, words in _TECHNIQUES if re.search(words, clause, re.I)), None)
 

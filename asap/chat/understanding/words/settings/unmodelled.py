@@ -24,9 +24,10 @@ _KNOWN: tuple[tuple[str, str], ...] = (
      r"|reduc(?:e|es|ed|tions?)|accumulation)"
      r"|grad(?:ient)?s? (?:all-?reduc\w*|reduction|reduce[- ]?scatter|accumulation)"
      r"(?: (?:in|at|precision|dtype))? (?:fp32|bf16|fp16)"
-     r"|(?:all-?reduce|reduce) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)",
+     r"|(?:all-?reduce|reduce(?:[- ]?scatters?)?) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)"
+     r"|(?:fp32|bf16|fp16|float32|half) grad(?:ient)?s?(?! acc)|grad(?:ient)?s? in (?:fp32|bf16|fp16)",
      "the precision in which gradients are summed"),
-    (r"sharp|nvls|nccl[_ ]algo\w*|nccl tuning", "algorithms of NCCL"),
+    (r"sharp|nvls|nccl[_ ](?:algo\w*|proto\w*|tree|ring|ll128|tuning|channels?)", "algorithms of NCCL"),
     (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
     (rf"{_TENSOR}[-_ ](?:comm\w*[-_ ])?overlap\w*|overlapp?\w*[- ](?:the |of )?{_TENSOR}(?:[- ]\w+)?|user[- ]buffers?",
      "overlap of tensor collectives"),

@@ -98,6 +98,9 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bnvm\b", "never mind"),
     (r"\bsr+y\b", "sorry"),
     (r"\bdoes ?nt\b", "doesn't"),
+    (r"\bv-?pp(?=\d)", "vpp "),
+    (r"(?<=\d )devs?\b", "devices"),
+    (r"(?<=\d) ?T(?= (?:run|training|pretrain\w*|job|corpus|dataset)\b)", "T tokens"),
     (r"\bhow come you\b", "why did you"),
     (
         r"\b((?:max\w*|largest|biggest|highest) (?:(?:global|local|micro)[- ]?)?(?:batch(?: size)?|[gml]bs|pdbs)"
