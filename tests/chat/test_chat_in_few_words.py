@@ -188,3 +188,148 @@ def test_without_it_is_of_the_limit_before_or_asked_back(megatron):
 
 def test_a_proposal_that_is_not_there_is_not_answered_for_another(too_large):
     assert ask(too_large, "does 3 offload").text.startswith("There is no proposal 3.")
+
+
+@pytest.mark.parametrize("text", ["how much of the step is tp allreduce", "what share does the all-reduce have"])
+def test_the_share_of_a_collective_is_said(text, megatron):
+    assert re.match(
+        r"what runs now \(.*\): all-reduce of model [\d.]+ m?s, [\d.]+ % of the step", ask(megatron, text).text
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "about"),
+    [
+        (("the seq cannot change", "gbs neither"), "batch"),
+        (("no offload for us", "same for cp"), "seq"),
+        (("the batch must stay as it is", "nor the optimizer"), "optimizer"),
+    ],
+)
+def test_a_limit_goes_on_with_another_thing(texts, about, megatron):
+    assert constraints(ask(megatron, *texts)) == {about}
+
+
+@pytest.mark.parametrize("text", ["no further gpus", "h100 only, no more nodes"])
+def test_no_more_chips_is_a_limit(text, megatron):
+    assert constraints(ask(megatron, text)) == {"hardware"}
+
+
+def test_each_of_two_things_without_a_verb_is_ruled_out(megatron):
+    assert constraints(ask(megatron, "no cp, no recompute")) == {"seq", "no recomputation"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("ours 6.1 s, yours 5.5 s, ok?", 6.1), ("we 6.1s / you 5.5s", 6.1), ("measured 6.1 s, you 5.5", 6.1)],
+)
+def test_ours_beside_yours_is_a_measurement(text, value, megatron):
+    (fact,) = ask(megatron, text).evidence
+    assert (fact.claim, fact.value) == (Claim.STEP_TIME, value)
+
+
+def test_what_a_proposal_took_is_in_seconds(three):
+    (fact,) = ask(three, "2 took 9.4").evidence
+    assert (fact.plan, fact.value) == (three.conversation.opening[1], 9.4)
+
+
+@pytest.mark.parametrize("text", ["tp4→2", "model=4 → model=2", "tp 4 => tp 2"])
+def test_a_plan_before_an_arrow_is_not_meant(text, dense):
+    answer = ask(dense, text)
+    assert answer.focus is not None
+    assert answer.focus.degree("model") == 2
+    assert "model=2" in ask(dense, "mem?").text.splitlines()[0]
+
+
+def test_there_is_the_run_that_was_supposed(dense):
+    ask(dense, "what if 32 chips")
+    assert "on 32 chips" in ask(dense, "per chip throughput drops?").text
+    assert "with 32 chips" in ask(dense, "and the bottleneck there?").text
+
+
+def test_a_bare_share_after_mfu_is_a_goal(dense):
+    ask(dense, "why is the mfu that low?")
+    assert ask(dense, "how far from 60").text.startswith("That is a step that is")
+
+
+def test_savings_of_a_period_are_in_chip_hours_and_money(dense):
+    text = ask(dense, "at $1.2 per chip hour, what do we save monthly?").text
+    assert "the tokens of a month on 64 chips" in text
+    assert "$1.2 a chip-hour" in text
+
+
+@pytest.mark.parametrize("text", ["fastest one, i don't care about memory", "just fast, memory doesn't matter"])
+def test_what_does_not_count_is_not_compared(text, three):
+    assert "HBM use" not in ask(three, text).text.splitlines()[0]
+
+
+@pytest.mark.parametrize("text", ["does fp8 hurt convergence?", "would int8 change the loss"])
+def test_what_a_change_does_to_the_loss_is_not_predicted(text, dense):
+    answer = ask(dense, text)
+    assert answer.text.startswith("It changes the numerics")
+    assert "tokens/s" not in answer.text
+
+
+def test_vpp_with_its_number_behind_it(megatron):
+    assert ask(megatron, "whats vpp4 cost in memory").text.startswith("With pipeline_repeats=4")
+
+
+@pytest.mark.parametrize("text", ["bf16 grads?", "reduce-scatter in bf16?", "nccl tree?"])
+def test_what_cannot_be_varied_is_said(text, megatron):
+    assert ask(megatron, text).text.startswith("I cannot say what changes with")
+
+
+def test_a_digit_after_why_is_a_proposal(three):
+    ask(three, "cost of 2 microbatches")
+    assert ask(three, "why is 3 even there").focus == three.conversation.order[2]
+
+
+@pytest.mark.parametrize("text", ["seq8 is for long context", "our slices are 8x16 btw"])
+def test_neither_a_degree_nor_a_topology_is_a_size_of_the_run(text, start):
+    answer = ask(start(PAPER), text)
+    assert not answer.evidence
+    assert "chips in 8 slices" not in answer.text
+
+
+def test_another_criterion_ranks_again(three):
+    ask(three, "rank them by risk")
+    assert "lowest HBM use" in ask(three, "and by hbm").text.splitlines()[0]
+    assert "lowest cost per token" in ask(three, "on cost?").text.splitlines()[0]
+
+
+@pytest.mark.parametrize("text", ["carve it up by 8", "trim it how"])
+def test_it_alone_is_asked_back(text, three):
+    ask(three, "explain 1")
+    assert ask(three, text).text.startswith(("I do not understand that", "I am not sure what you ask"))
+
+
+@pytest.mark.parametrize("text", ["is 2 dangerous?", "catch?"])
+def test_a_risk_in_few_words(text, three):
+    assert "What speaks against it:" in ask(three, text).text
+
+
+def test_virtual_stages_before_layers_are_no_layers(megatron):
+    assert "layers instead of" not in ask(megatron, "do pp2 vpp4 layers divide?").text
+
+
+@pytest.mark.parametrize("text", ["why 1.2 gib of params", "temporaries so large how"])
+def test_why_a_part_of_the_memory_is_so_large(text, dense):
+    assert "is modelled from the architecture and the plan" in ask(dense, text).text
+
+
+def test_a_degree_in_place_of_data_parallelism(dense):
+    plan = ask(dense, "cp 16 instead of fsdp").focus
+    assert plan is not None
+    assert plan.degree("data") == 1
+
+
+@pytest.mark.parametrize("text", ["how stable is that figure", "how robust is this number?"])
+def test_how_much_a_number_may_move(text, dense):
+    assert "This is based on" in ask(dense, text).text
+
+
+@pytest.mark.parametrize("text", ["if 2 crashes?", "what if proposal 2 runs out of memory"])
+def test_an_outcome_that_is_supposed_is_of_its_proposal(text, three):
+    second = three.conversation.order[1]
+    answer = ask(three, text)
+    assert answer.text.startswith(f"Assuming that {second} ")
+    assert not answer.evidence

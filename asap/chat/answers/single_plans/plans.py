@@ -155,12 +155,15 @@ def _differences(one: Plan, other: Plan) -> str:
     """In which degrees and settings two plans differ."""
     named = [(axis, one.degree(axis), other.degree(axis)) for axis in _AXES]
     named += [(name, getattr(one, name), getattr(other, name)) for name in SETTINGS]
-    said = [
-        f"{name} ({'default' if a is None else a} and {'default' if b is None else b})"
-        for name, a, b in named
-        if a != b
-    ]
+    said = [f"{name} ({_written(a)} and {_written(b)})" for name, a, b in named if a != b]
     return f"They differ in {', '.join(said)}."
+
+
+def _written(value: object) -> str:
+    """A setting in a sentence."""
+    if isinstance(value, tuple):
+        return "+".join(map(str, value)) or "none"
+    return "default" if value is None else str(value)
 
 
 def what_counts(conversation: Conversation, candidate: Candidate) -> str:

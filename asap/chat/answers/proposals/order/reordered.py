@@ -9,8 +9,8 @@ from asap.chat.understanding.question import Question
 
 _BEFORE = r"^\W*(?:(?:ok(?:ay)?|and|so|then|now|please|just|can you|could you|you should|let'?s)\W+)*"
 _AFTER = (
-    r"(?:\W+(?:please|then|now|again|with (?:that|this|it)|given (?:that|this)|accordingly|for me|thanks|all"
-    r"|from scratch))*\W*$"
+    r"(?:\W+(?:please|then|now|again|(?:with|for|after|on) (?:that|this|it)|given (?:that|this)|accordingly"
+    r"|for me|thanks|all|from scratch))*\W*$"
 )
 _LIST = (
     r"(?:(?:the|your|this|that) )?(?:rank(?:ing)?s?|order(?:ing)?|list|proposals?|options?|plans?|everything|them"
