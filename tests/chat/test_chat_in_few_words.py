@@ -333,3 +333,77 @@ def test_an_outcome_that_is_supposed_is_of_its_proposal(text, three):
     answer = ask(three, text)
     assert answer.text.startswith(f"Assuming that {second} ")
     assert not answer.evidence
+
+
+@pytest.mark.parametrize("text", ["our a2a is 90 ms in nsys", "the gemms took 2.1 s in the trace"])
+def test_a_time_of_a_part_is_no_step_time(text, megatron):
+    answer = ask(megatron, text)
+    assert not answer.evidence
+    assert "proposal 2 …" not in answer.text
+
+
+def test_a_price_behind_at_is_no_batch(dense):
+    ask(dense, "gbs 512?")
+    assert "a day, at $1.7 a chip hour" in ask(dense, "cost/day at 1.7").text
+
+
+def test_activations_and_optimizer_are_both_offloaded(dense):
+    assert ask(dense, "offload opt and acts?").text.startswith("With remat=offload and offload=optimizer")
+
+
+@pytest.mark.parametrize("text", ["is 2 alone using how much", "proposal 2 needs how much"])
+def test_how_much_a_proposal_uses_is_its_memory(text, three):
+    assert "HBM at its peak" in ask(three, text).text
+
+
+def test_back_to_a_number_leaves_what_was_supposed(dense):
+    assert ask(dense, "what if 32 chips", "back to 64").text.startswith("What was supposed is dropped")
+
+
+def test_a_figure_near_another_is_not_taken_for_it(start):
+    assert "35.4 %" not in ask(start(PAPER), "35.6 was before").text.splitlines()[0]
+
+
+def test_the_same_recipe_is_asked_in_two_words(dense):
+    assert ask(dense, "explain 1", "same lr?").text.startswith("No: sharding")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("we're already using cp", "Not on record"), ("tensor parallelism is on", "Yes: tensor parallelism is")],
+)
+def test_an_axis_in_use_is_set_against_the_record(text, said, dense):
+    answer = ask(dense, text)
+    assert answer.text.startswith(said)
+    assert not answer.evidence
+
+
+def test_a_proposal_without_its_offloading_keeps_nothing_on_the_host(dense):
+    plan = ask(dense, "1 without offloading, still ok?").focus
+    assert dense.conversation.order[0].moves_activations
+    assert plan is not None
+    assert not plan.moves_activations
+
+
+@pytest.mark.parametrize(
+    ("text", "about"), [("80 gig chips can't do that", set()), ("bigger chips are no option", {"hardware"})]
+)
+def test_what_chips_cannot_do_is_no_limit(text, about, megatron):
+    assert constraints(ask(megatron, text)) == about
+
+
+@pytest.mark.parametrize("text", ["we measured 12.4 s, yours 11.0", "we got 12.4 s, yours said 11"])
+def test_yours_beside_a_figure_is_no_proposal(text, dense):
+    (fact,) = ask(dense, text).evidence
+    assert (fact.plan, fact.value) == (dense.conversation.study.plan, 12.4)
+
+
+def test_dp_with_a_small_degree_is_no_version_of_fsdp(torchtitan):
+    assert "data=2" in ask(torchtitan, "hm dp2?").text
+
+
+def test_a_plan_is_meant_by_its_step_time(megatron):
+    first = megatron.conversation.proposals[0].prediction
+    assert first.step_time is not None
+    text = ask(megatron, f"what is {first.step_time.value:.2f} in tok/s/gpu").text
+    assert text.startswith(f"proposal 1 ({first.plan})")

@@ -121,6 +121,9 @@ def _repeats(amount: Amount, figure: ShownFigure) -> bool:
     unit = {"GB": "GiB", "": figure.unit}.get(amount.unit, amount.unit)
     if unit != figure.unit:
         return False
+    if not amount.unit and amount.value % 1:
+        shown = len(amount.text.partition(".")[2])
+        return round(figure.value, shown) == amount.value
     cut = amount.value == int(amount.value) == int(figure.value)
     return cut or abs(amount.value - figure.value) <= _ROUNDED * figure.value
 

@@ -11,12 +11,15 @@ from asap.chat.answers.proposals.order.standing import asks_standing, standing
 from asap.chat.answers.single_plans.memory.why_part import asks_why_part, why_part
 from asap.chat.answers.single_plans.network_use import asks_network_use, network_use
 from asap.chat.answers.single_plans.part_share import asks_part_share, part_share
+from asap.chat.answers.single_plans.quoted_step import of_quoted_step, quotes_step
 from asap.chat.answers.this_run.opaque_named import names_opaque, opaque_named
+from asap.chat.answers.this_run.record.axis_in_use import axis_in_use, says_axis_in_use
 from asap.chat.answers.this_run.record.state_bytes import asks_state_bytes, state_bytes
 from asap.chat.understanding.topics.topics import Topic
 
 TERSE_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_without_it(q), without_it, Topic.COMPARE),
+    Form(lambda c, q: says_axis_in_use(q), axis_in_use, Topic.RUN),
     Form(lambda c, q: asks_why_part(q), why_part, Topic.MEMORY),
     Form(lambda c, q: asks_state_bytes(q), state_bytes, Topic.MEMORY),
     Form(lambda c, q: most_wanted(q) is not None, most, Topic.LARGEST),
@@ -26,6 +29,7 @@ TERSE_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: names_opaque(q), opaque_named, Topic.OPERATIONS),
     Form(lambda c, q: goes_on_ranking(q), rank_by, Topic.RANK_BY),
     Form(lambda c, q: asks_reordering(q), reordered, Topic.PROPOSALS),
+    Form(quotes_step, of_quoted_step, Topic.THROUGHPUT),
     Form(asks_part_share, part_share, Topic.COLLECTIVES),
     Form(asks_standing, standing, Topic.COMPARE),
     Form(lambda c, q: asks_network_use(q), network_use, Topic.SHARDING),

@@ -88,6 +88,8 @@ _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
 _SOME_OF = re.compile(r"\b(?:last|first|top|bottom|initial|final|other|every|some|middle)\s+$", re.I)
 """Before a number of layers: so many of those that there are."""
+_AT = re.compile(r"(?:\bat|@)\s*$", re.I)
+"""Before a price without its unit: "cost a day at 2.2"."""
 _OWNED = re.compile(r"\bvpp[ =]$|\b(?:proposal|option)\s*#?$", re.I)
 """Before a number that is of this, whatever follows: "pp4 vpp 4 layers divide?", "proposal 1 runs out of memory"."""
 _SLICES_ARE = re.compile(r"\b(?:slices?|pods?|torus|topology) (?:is|are|was|were)(?: an?| of)? \d", re.I)
@@ -178,6 +180,8 @@ def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale
     hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
     if hourly and not scale and (value % 1 or _PAID.search(text)):
         return Amount(value, "$", start, hourly.end(), text[start : hourly.end()], before)
+    if value % 1 and not scale and _AT.search(text[:start]) and _PAID.search(text):
+        return Amount(value, "$", start, end, text[start:end].strip(), before)
     if scale == "k" and (match := re.compile(r"\s*/\s*s\b", re.I).match(text, end)):
         return Amount(value, "tokens/s", start, match.end(), text[start : match.end()], before)
     unit = "other" if scale == "b" else ""

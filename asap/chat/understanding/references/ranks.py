@@ -16,7 +16,8 @@ _RANKS = {
 _NOUN = r"(?:proposals?|options?|plans?|numbers?|candidates?|suggestions?|picks?|no\.?|nr\.?)"
 _NUMBERED = re.compile(rf"(?:\b{_NOUN}\s*#?\s*|#)(\d{{1,2}})(?![\d.,]*\d|\w|\s*%)", re.I)
 _YOURS = re.compile(
-    r"\byours\b|\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
+    r"\byours\b(?!\s*(?:is|was|says?|said|at|:|had)?\s*~?\d)"
+    r"|\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
     r"|\bwhat you (?:suggest|propose|recommend)(?:ed)?\b",
     re.I,
 )

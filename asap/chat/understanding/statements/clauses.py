@@ -24,7 +24,7 @@ from asap.chat.understanding.statements.outcomes import against_another, happene
 from asap.chat.understanding.statements.report_subjects import is_of_what_runs, lone_subject, names_by_digit
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
-from asap.chat.understanding.words.subjects import unknown_subject
+from asap.chat.understanding.words.subjects import unknown_plan, unknown_subject
 from asap.chat.understanding.words.voices import is_order
 from asap.chat.understanding.words.wished import NEEDED, wishes_figure
 from asap.core.text import plain
@@ -235,7 +235,7 @@ def _figure(
         if not plans and (lone := lone_subject(rest)) is not None:
             return [f'Is "{lone}" the number of a proposal? Say "proposal {lone} …", or "the baseline …".']
         if not plans and (name := unknown_subject(rest)) is not None:
-            return [f'Which plan is "{plain(name, 60)}"? Name it by its number or its axes, as in "proposal 2 …".']
+            return [unknown_plan(plain(name, 60))]
         plans = [study.plan]
     return _of_plans(clause, figure, plans, study)
 

@@ -64,7 +64,7 @@ _TOOK = re.compile(
 """A time that something took: "2 took 4.4"."""
 _OURS_AND_YOURS = re.compile(
     r"^\W*(?:(?:ok|so|btw|fyi|hm+)\W+)*(?:our|ours|we|us|here|mine|measured)"
-    r"(?:'s|'re| is| are| at| get| got| have| see|:)*\s+"
+    r"(?:'s|'re| is| are| at| get| got| have| see| saw| measured?| clock(?:ed)?| hit| ran| run| now|:)*\s+"
     r"(?P<figure>\d+(?:\.\d+)?)\s*(?P<unit>m?s|secs?|seconds?)?\s*(?:[,;/]|vs\.?|and|but)?\s*"
     r"(?:you|yours|your (?:model|number|figure)|asap|predicted|model)(?:'re| are| is| said?| say| have| had| at|:)*\s+"
     r"~?\d+(?:\.\d+)?\s*(?P<other>m?s|secs?|seconds?)?(?![\w%]|\s*%)",

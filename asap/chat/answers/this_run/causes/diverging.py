@@ -45,11 +45,17 @@ _ADJUSTS = re.compile(
     re.I,
 )
 """Asks whether something of the recipe has to follow."""
+_SAME = re.compile(
+    r"^\W*(?:(?:and|so|with|at)\W+)*(?:the )?same (?:lr|learning[- ]rate|warm-?up|hyper\w*|hparams)\b"
+    r"(?: then| ok| fine)?\W*$",
+    re.I,
+)
 
 
 def asks_recipe_of_change(question: Question) -> bool:
     """Whether it asks if the recipe has to follow what was proposed or changed: "does that change the lr"."""
     asked = _ADJUSTS.search(question.text) is not None and _RECIPE.search(question.text) is not None
+    asked = asked or _SAME.match(question.text) is not None
     unnamed = all(mention.way == "pointing" for mention in question.refs.mentions)
     return asked and unnamed
 

@@ -133,6 +133,10 @@ _TECHNIQUES: tuple[tuple[str, str], ...] = (
 is of a policy."""
 _RECOMPUTATION = re.compile(r"\bremat\w*\b(?!\s*=)|\brecomput\w*|\bcheckpointing\b", re.I)
 _POLICY = re.compile(r"\b(?:full|selective|minimal|policy)\b", re.I)
+_OTHER_CHIPS = re.compile(
+    r"\b(?:more|other|another|new|different|bigger|larger|extra|additional|further)\b|\bhardware\b", re.I
+)
+"""Chips that are ruled out, and no chips that cannot do something."""
 _HSDP = re.compile(r"\bhsdp\b|\b(?:plain|pure|replicated) (?:data[- ]?parallel\w*|d?dp)\b", re.I)
 """Plain data parallelism beside FSDP, whatever the run has."""
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
@@ -188,10 +192,11 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
     if fixed and (kept := _kept_degree(clause, refs, now)) is not None:
         return [stated.model_copy(update={"about": kept[0], "keeps": kept[1]})]
     axes: list[str] = [_own_kind(axis, now) for axis in axes_in_short(clause)] if fixed else []
+    things = [one for one in _things_named(clause) if fixed or one != "hardware" or _OTHER_CHIPS.search(clause)]
     kept_as_now = {"remat", "microbatches", MESH, *axes}
     return [
         stated.model_copy(update={"about": thing, "keeps": now if thing in kept_as_now else None})
-        for thing in [*axes, *_things_named(clause)]
+        for thing in [*axes, *things]
     ]
 
 

@@ -4,7 +4,7 @@ import re
 
 from asap.study.study import Study
 
-_DEGREE = re.compile(r"(?<![\w=.-])dp(?P<degree>[- ]?=?\s?\d+)(?![\w.]*\d|\s*(?:x|%|times)\b)", re.I)
+_DEGREE = re.compile(r"(?<![\w=.-])dp[- ]?=?\s?(?P<degree>\d+)(?![\w.]*\d|\s*(?:x|%|times)\b)", re.I)
 _BOTH_KINDS = re.compile(
     r"\b(?:h?fsdp|hsdp|ddp|data|replicas?|replicat\w+|plain|pure|zero(?:-?[123])?|shard\w*)(?![a-z])", re.I
 )
@@ -12,8 +12,8 @@ _BOTH_KINDS = re.compile(
 
 
 def with_own_data_parallelism(text: str, study: Study) -> str:
-    """The text with FSDP for "dp16", where the run shards and the text names no other kind of data parallelism."""
-    return _DEGREE.sub(r"fsdp\g<degree>", text) if _means_own(text, study) else text
+    """The text with ``data=16`` for "dp16", where the run shards and no other kind of data parallelism is named."""
+    return _DEGREE.sub(r"data=\g<degree>", text) if _means_own(text, study) else text
 
 
 def data_parallelism_note(said: str, study: Study) -> str | None:

@@ -9,7 +9,8 @@ _TENSOR = r"(?:tp|tensor(?:[- ]parallel\w*)?)"
 _DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
 _KNOWN: tuple[tuple[str, str], ...] = (
     (r"etp|expert[- ]tensor[- ]parallel\w*", "tensor parallelism of the experts alone (ETP)"),
-    (r"zero[- ]?bubble|dual-?pipe\w*|zb-?h?[12v]", "zero-bubble schedules of a pipeline"),
+    (r"loss[- ]parallel\w*|(?:vocab\w*|parallel)[- ]parallel loss", "a loss over split vocabulary as a switch"),
+    (r"zero[- ]?bubble|dual-?pipe\w*|zb(?:-?h?[12v])?", "zero-bubble schedules of a pipeline"),
     (r"cuda[- ]?graphs?", "CUDA graphs"),
     (r"async(?:hronous)?[- ](?:tp|tensor[- ]parallel\w*)", "asynchronous tensor parallelism"),
     (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),

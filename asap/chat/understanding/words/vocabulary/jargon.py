@@ -100,6 +100,9 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bdoes ?nt\b", "doesn't"),
     (r"\bv-?pp(?=\d)", "vpp "),
     (r"(?<=\d )devs?\b", "devices"),
+    (r"(\boffload\w*\b[^?]*\b)acts\b", r"\1activations"),
+    (r"(\boffload\w*\b[^?]*\b)opt\b", r"\1optimizer"),
+    (r"(?<![\w-])b(?=(?:\d{4,}|512|256|128)\b)", "batch "),
     (r"(?<=\d) ?T(?= (?:run|training|pretrain\w*|job|corpus|dataset)\b)", "T tokens"),
     (r"\bhow come you\b", "why did you"),
     (
