@@ -8,7 +8,8 @@ from asap.chat.answers.proposals.goal_with_change import changes_towards_goal, g
 from asap.chat.answers.proposals.order.criteria import goes_on_ranking, rank_by
 from asap.chat.answers.proposals.order.reordered import asks_reordering, reordered
 from asap.chat.answers.proposals.order.standing import asks_standing, standing
-from asap.chat.answers.single_plans.memory.why_part import asks_why_part, why_part
+from asap.chat.answers.single_plans.memory.memory import memory
+from asap.chat.answers.single_plans.memory.why_part import asks_how_much, asks_why_part, why_part
 from asap.chat.answers.single_plans.network_use import asks_network_use, network_use
 from asap.chat.answers.single_plans.part_share import asks_part_share, part_share
 from asap.chat.answers.single_plans.quoted_step import of_quoted_step, quotes_step
@@ -20,6 +21,7 @@ from asap.chat.understanding.topics.topics import Topic
 TERSE_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_without_it(q), without_it, Topic.COMPARE),
     Form(lambda c, q: says_axis_in_use(q), axis_in_use, Topic.RUN),
+    Form(lambda c, q: asks_how_much(q), memory, Topic.MEMORY),
     Form(lambda c, q: asks_why_part(q), why_part, Topic.MEMORY),
     Form(lambda c, q: asks_state_bytes(q), state_bytes, Topic.MEMORY),
     Form(lambda c, q: most_wanted(q) is not None, most, Topic.LARGEST),

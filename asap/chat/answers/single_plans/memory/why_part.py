@@ -22,6 +22,14 @@ def asks_why_part(question: Question) -> bool:
     return short and asked and _PART.search(text) is not None and _LARGE.search(text) is not None
 
 
+_USES = re.compile(r"\b(?:(?:use|need|take|hold|eat|want)s?|using|taking)\s+how much\W*$", re.I)
+
+
+def asks_how_much(question: Question) -> bool:
+    """Whether it asks how much a proposal uses, and says of nothing else that it means: "2 needs how much"."""
+    return _USES.search(question.text) is not None and bool(question.refs.ranked) and question.change.empty
+
+
 def why_part(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """What each part follows from; raises InsufficientEvidenceError where HBM is not predicted."""
     answer.complete = True
