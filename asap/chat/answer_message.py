@@ -17,6 +17,7 @@ from asap.chat.understanding.quantities.rematerialisation.own_selective import s
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.statements import is_possible
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.settings.data_parallelism import data_parallelism_note
 from asap.chat.understanding.words.settings.sequence_parallelism import sequence_parallelism_note
 from asap.chat.understanding.words.vocabulary.languages import speaks_english
 from asap.core.errors import AsapError, InsufficientEvidenceError
@@ -53,7 +54,8 @@ def answer_message(conversation: Conversation, message: Message, *, interactive:
     replicas = conversation.study.plan.degree("replica") if conversation.study.plan else 1
     with suppress(AsapError):
         of_sequences = sequence_parallelism_note(message.text, conversation.study)
-        notes = [*data_notes(message.text, replicas), *([of_sequences] if of_sequences else [])]
+        of_data = data_parallelism_note(message.said, conversation.study)
+        notes = [*data_notes(message.text, replicas), *filter(None, (of_sequences, of_data))]
         read = (selective_note(each.text, each.change.remat, conversation.study) for each in message.questions)
         notes += dict.fromkeys(filter(None, read))
         answer.add(*(f"Note: {note}." for note in notes))

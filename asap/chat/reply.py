@@ -56,6 +56,8 @@ class ReplyBuilder:
     steps: float | None = None
     offered: tuple[str, ...] | None = None
     term: str | None = None
+    goal: float | None = None
+    """Tokens a second that are wanted."""
     starts_anew: bool = False
     """The next question leaves out nothing that was spoken of before."""
     on_record: bool = False

@@ -66,12 +66,18 @@ def _dispatch(
         answer_shown(conversation, answer, question, shown)
     elif question.topic in ANSWERS:
         ANSWERS[question.topic].answer(conversation, answer, question)
-    elif question.plans:
+    elif question.plans and not _points_alone(question):
         if question.topic is Topic.UNKNOWN and len(question.text.split()) > _LONG:
             answer.add("Of that I read the plan alone; this is what I know of it:")
         named_plans.about_plans(conversation, answer, question)
     else:
         changes.not_understood(conversation, answer, question, suggestions(question))
+
+
+def _points_alone(question: Question) -> bool:
+    """Whether nothing but an "it" says what it is of, and no topic what is asked: "cut it how", "tile it by 8"."""
+    pointed = bool(question.refs.mentions) and all(one.way == "pointing" for one in question.refs.mentions)
+    return question.topic is Topic.UNKNOWN and pointed and question.change.empty
 
 
 def _is_loose(question: Question) -> bool:
@@ -123,5 +129,6 @@ def _remember(conversation: Conversation, answer: ReplyBuilder, question: Questi
         "figure": None,
         "offered": answer.offered,
         "term": answer.term,
+        "goal": answer.goal,
     }
     answer.context = question.context.model_copy(update={**update, "tokens": tokens, "dollars": dollars})

@@ -49,6 +49,7 @@ from asap.chat.answers.single_plans.techniques.zero import asks_zero, zero
 from asap.chat.answers.single_plans.throughput import throughput
 from asap.chat.answers.talk import hearsay, small_talk
 from asap.chat.answers.talk.unmodelled import in_use, unmodelled
+from asap.chat.answers.terse_forms import TERSE_FORMS
 from asap.chat.answers.this_run import profile as profile_answers
 from asap.chat.answers.this_run.causes.culprit import blamed, culprit
 from asap.chat.answers.this_run.causes.outside_causes import outside_cause, say_outside_cause
@@ -211,11 +212,15 @@ FORMS: tuple[Form, ...] = (
     *HURRIED_FORMS,
     Form(
         lambda c, q: (
-            bool(q.refs.missing) and not (q.plans or asks_zero(q)) and q.change.empty and outside_cause(q) is None
+            bool(q.refs.missing)
+            and not (q.plans or asks_zero(q))
+            and (q.change.empty or q.topic is Topic.EXPLAIN)
+            and outside_cause(q) is None
         ),
         _no_such_proposal,
         Topic.PROPOSALS,
     ),
+    *TERSE_FORMS,
     Form(lambda c, q: asks_unit(q), units, Topic.TERM),
     Form(lambda c, q: bool(flags_named(q.text)), named_flags, Topic.XLA_FLAGS),
     Form(lambda c, q: bool(_nodes(q)), lambda c, a, q: small_talk.unread(a, " and ".join(_nodes(q)))),

@@ -11,11 +11,13 @@ from asap.chat.answers.proposals.too_good import doubts_gain, what_gain_rests_on
 from asap.chat.answers.single_plans.why_degree import asks_why_degree, why_degree
 from asap.chat.answers.single_plans.without_axis import asks_without_axis, without_axis
 from asap.chat.answers.talk.actions import action, asks_action
+from asap.chat.answers.talk.copied import copied, tells_origin
 from asap.chat.answers.talk.saved_state import asks_saved_state, saved_state
 from asap.chat.answers.this_run.capture import asks_profiling, capture
 from asap.chat.understanding.topics.topics import Topic
 
 CLOSING_FORMS: tuple[Form, ...] = (
+    Form(lambda c, q: tells_origin(q), copied, Topic.RUN),
     Form(lambda c, q: asks_action(q), action, Topic.OUT_OF_SCOPE),
     Form(lambda c, q: asks_done(q), done, Topic.FIRST),
     Form(lambda c, q: asks_which_one(q), which_one, Topic.FIRST),

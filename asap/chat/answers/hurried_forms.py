@@ -22,9 +22,11 @@ from asap.chat.answers.single_plans.plausible import judges_rate, plausible
 from asap.chat.answers.talk.beyond import asks_version, versions
 from asap.chat.answers.talk.tried import tells_of_trial, trial
 from asap.chat.answers.this_run.causes.diverging import (
+    asks_loss_of_change,
     asks_recipe_of_change,
     asks_recipe_of_plan,
     divergence,
+    loss_of_change,
     recipe_of_change,
     recipe_of_plan,
     tells_of_divergence,
@@ -72,6 +74,7 @@ HURRIED_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: judges_rate(q), plausible, Topic.PLAUSIBLE),
     Form(lambda c, q: asks_ideal(q), ideal, Topic.EFFICIENCY),
     Form(lambda c, q: states_model(q), stated_model, Topic.RUN),
+    Form(lambda c, q: asks_loss_of_change(q), loss_of_change, Topic.LEARNING),
     Form(lambda c, q: asks_recipe_of_change(q), recipe_of_change, Topic.LEARNING),
     Form(lambda c, q: asks_recipe_of_plan(q), recipe_of_plan, Topic.LEARNING),
     Form(lambda c, q: tells_of_divergence(q), divergence, Topic.LEARNING),

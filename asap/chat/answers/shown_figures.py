@@ -75,6 +75,7 @@ def figure_shown(conversation: Conversation, question: Question) -> ShownFigure 
     """The figure of the analysis that a message repeats; ``None`` where it repeats none, or names another quantity."""
     said = [amount for amount in question.amounts if amount.unit in {"s", "%", "GiB", "GB"}]
     said = said or [amount for amount in question.amounts if not amount.unit and _is_yours(amount, question.text)]
+    said = said or [amount for amount in question.amounts if not amount.unit and amount.value % 1]
     if len(said) != 1:
         return None
     try:
@@ -88,6 +89,16 @@ def figure_shown(conversation: Conversation, question: Question) -> ShownFigure 
     if named:
         near = [figure for figure in near if any(re.search(figure.names, word) for word in named)]
     return min(near, key=lambda figure: abs(figure.value - said[0].value), default=None)
+
+
+def quotes_figure(conversation: Conversation, amount: Amount) -> bool:
+    """Whether an amount repeats a figure that the analysis shows: "59.9" of "59.9 GiB"."""
+    if amount.unit not in {"s", "%", "GiB", "GB"} and not (not amount.unit and amount.value % 1):
+        return False
+    try:
+        return any(_repeats(amount, figure) for figure in _shown(conversation))
+    except AsapError:
+        return False
 
 
 def _is_yours(amount: Amount, text: str) -> bool:
@@ -110,6 +121,9 @@ def _repeats(amount: Amount, figure: ShownFigure) -> bool:
     unit = {"GB": "GiB", "": figure.unit}.get(amount.unit, amount.unit)
     if unit != figure.unit:
         return False
+    if not amount.unit and amount.value % 1:
+        shown = len(amount.text.partition(".")[2])
+        return round(figure.value, shown) == amount.value
     cut = amount.value == int(amount.value) == int(figure.value)
     return cut or abs(amount.value - figure.value) <= _ROUNDED * figure.value
 
@@ -173,7 +187,11 @@ def _of_proposal(conversation: Conversation, candidate: Candidate) -> Iterator[S
         figures += [abs(end - 1) for end in (relative.value, relative.low, relative.high) if end is not None]
     for figure in figures:
         yield ShownFigure(figure * 100, "%", "step", sure, Topic.SURE, candidate.plan)
+    if prediction.step_time is not None:
+        yield ShownFigure(prediction.step_time.value, "s", "step", sure, Topic.SURE, candidate.plan)
     held = prediction.memory
+    if held is not None:
+        yield ShownFigure(held.total.value / GIB, "GiB", "hbm|memory|vram|fit", fits, Topic.MEMORY, candidate.plan)
     if held is not None and held.probability_fits is not None:
         yield ShownFigure(held.probability_fits * 100, "%", "fit", fits, Topic.MEMORY, candidate.plan)
 

@@ -32,7 +32,10 @@ _SETTING = re.compile(
     re.I,
 )
 """What a change is of, where one was spoken of before."""
-_AUXILIARY = re.compile(r"do|does|did|would|will|can|could|still|needs?|uses?|takes?|even|really|my|our|any")
+_AUXILIARY = re.compile(
+    r"do|does|did|would|will|can|could|still|needs?|uses?|takes?|even|really|my|our|any|per|gpus?|tpus?|chips?|devices?"
+    r"|drops?|goes|down|falls?|rises?|changes?|worse|better|higher|lower|looks?|left|free|each|total|what|jumps?|increases?|growth|grows?|delta|diff\w*"
+)
 LARGEST_PART = re.compile(
     r"\b(?:dominat\w+|(?:takes?|uses?|needs?|eats?|makes? up|accounts? for)?\s*(?:the )?(?:most|biggest|largest"
     r"|main|worst)\b"

@@ -27,16 +27,22 @@ from asap.chat.understanding.words.denials import as_meant, as_question
 from asap.chat.understanding.words.line_before.count_of_before import with_count_of_before
 from asap.chat.understanding.words.line_before.picked import picked_in
 from asap.chat.understanding.words.line_before.said_instead import said_instead
+from asap.chat.understanding.words.line_before.same_limit import with_limit_of_before
+from asap.chat.understanding.words.line_before.share_of_before import with_share_of_before
 from asap.chat.understanding.words.line_before.term_of_before import with_term_of_before
 from asap.chat.understanding.words.origins import without_origin
 from asap.chat.understanding.words.other_times import of_another_time
 from asap.chat.understanding.words.questions import is_question
+from asap.chat.understanding.words.refused_both import with_both_refused
+from asap.chat.understanding.words.settings.data_parallelism import with_own_data_parallelism
 from asap.chat.understanding.words.settings.degrees import with_degrees_written
 from asap.chat.understanding.words.settings.made_otherwise import with_value_wanted
 from asap.chat.understanding.words.settings.memory_shares import with_memory_in_bytes
+from asap.chat.understanding.words.settings.plan_before import without_plan_before
 from asap.chat.understanding.words.settings.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.settings.setting_names import with_settings_as_axes
 from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
+from asap.chat.understanding.words.settings.turned_off import with_technique_off
 from asap.chat.understanding.words.vocabulary.jargon import spelled_out
 from asap.chat.understanding.words.vocabulary.languages import in_english
 from asap.chat.understanding.words.vocabulary.spelling import well_spelt
@@ -114,18 +120,19 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
-    text = with_axis_for_it(without_origin(text))
+    text = with_both_refused(with_axis_for_it(without_origin(text)))
+    text = with_technique_off(text)
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)
     instead = said_instead(text, scene.line)
     text = picked_in(text, scene.context.offered or ()) or instead or text
-    text = with_value_wanted(text)
+    text = with_share_of_before(with_limit_of_before(with_value_wanted(text), scene.latest), scene.context.topic)
     text, steps = with_median_step(with_unit_of_figure(text, scene.context.figure))
     text = with_term_of_before(with_count_of_before(text, scene.context.asked), scene.context.term)
     text = with_axis_of_before(with_sequence_parallelism_named(text, scene.study), scene.context.axis)
     text = with_chips_of_slices(with_unit_of_before(text, scene.context.counted))
-    text = with_memory_in_bytes(text, scene.study)
-    text = with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study)
+    text = with_own_data_parallelism(with_memory_in_bytes(text, scene.study), scene.study)
+    text = without_plan_before(with_degrees_written(with_batches_in_sequences(text, scene.study), scene.study))
     if pretends(said) or pretends(text):
         return Message(said, text, pretends=True)
     try:

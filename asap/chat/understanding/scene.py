@@ -38,6 +38,8 @@ class Context(BaseModel):
     """Questions of which one was to be picked."""
     term: str | None = None
     """The word that was explained."""
+    goal: float | None = None
+    """Tokens a second that are wanted."""
 
     @property
     def counted(self) -> str | None:

@@ -21,6 +21,8 @@ _QUOTES = re.compile(
     r"\byou (?:just |once |also |even |have )*(?:said|told (?:me|us)|claim(?:ed)?|wrote|stated|promised)\b", re.I
 )
 """Quotes the engine."""
+_CONFIRMS = re.compile(r"^(?!.*\bwhat\b).*\b(?:you|u) mean(?:t)?\W*$", re.I)
+"""Asks whether that was meant, and for the meaning of no word: "batch too small you mean"."""
 _LOOSE = {Topic.MEMORY, Topic.UNKNOWN, Topic.BASIS, Topic.SOURCES, Topic.OPINION}
 """Topics of what a quote is of, and of what is asked about it."""
 _NEVER_PERHAPS = {
@@ -86,6 +88,8 @@ def _by_figures(text: str, found: Sequence[Amount], context: Context, topic: Top
     """What a text is about: throughput where money or a whole training is named, else what the examples say."""
     if _AGAINST_PREDICTION.search(text):
         return Topic.PREDICTION_CHECK
+    if topic is Topic.TERM and _CONFIRMS.search(text):
+        return Topic.UNKNOWN
     if topic in _LOOSE and _QUOTES.search(text) and any(a.unit for a in found):
         return Topic.FALSE_CLAIM
     if topic in _PARTS and _BOUND.search(text) and is_question(text):

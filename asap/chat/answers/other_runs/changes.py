@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from asap.chat.answers.named_plans import about_plans
 from asap.chat.answers.other_runs.what_if import what_if
+from asap.chat.answers.shown_figures import quotes_figure
 from asap.chat.answers.single_plans.directions import wished_plans
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk import small_talk
@@ -60,6 +61,7 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     answer.topic = Topic.WHAT_IF
     left = [amount for amount in question.unused if amount.unit not in {"other"}]
     left += [amount for amount in question.amounts if not 0 < amount.value < LARGEST_AMOUNT]
+    left = [amount for amount in left if not quotes_figure(conversation, amount)]
     if left:
         small_talk.unread(answer, " and ".join(amount.text for amount in left))
         return

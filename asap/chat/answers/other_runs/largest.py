@@ -1,5 +1,7 @@
 """The largest batch or microbatch, the longest sequence, or the fewest chips, that fit."""
 
+from collections.abc import Callable
+
 from asap.chat.answers.other_runs.fewest_chips import fewest_chips
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.whole_plan import whole
@@ -28,8 +30,24 @@ _REMARKS: dict[Thing, str] = {
 }
 
 
-def largest(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+_UNCHANGED = Change()
+
+
+def largest(
+    conversation: Conversation,
+    answer: ReplyBuilder,
+    question: Question,
+    thing: Thing | None = None,
+    under: Callable[[Plan], Change] = lambda plan: _UNCHANGED,
+) -> None:
     """Of the plan that is named, else of what runs now and of the first proposal.
+
+    Args:
+        conversation: what was analysed.
+        answer: where the lines go.
+        question: what is asked.
+        thing: of what the most is asked; by default what the question names.
+        under: what else is to be different, for each plan.
 
     Raises:
         InsufficientEvidenceError: batch, sequence or plan is not known, or HBM cannot be predicted.
@@ -39,7 +57,9 @@ def largest(conversation: Conversation, answer: ReplyBuilder, question: Question
         fewest_chips(conversation, answer, question.text)
         return
     workload = study.experiment.workload
-    thing: Thing = "sequence" if "sequence" in named else "micro_batch_size" if "micro_batch_size" in named else "batch"
+    thing = thing or (
+        "sequence" if "sequence" in named else "micro_batch_size" if "micro_batch_size" in named else "batch"
+    )
     now = workload.sequence_length if thing == "sequence" else workload.global_batch
     plans = list(question.plans) or [plan for plan in (study.plan, *conversation.order[:1]) if plan is not None]
     if now is None or not plans:
@@ -48,15 +68,18 @@ def largest(conversation: Conversation, answer: ReplyBuilder, question: Question
     rows = []
     for plan in dict.fromkeys(whole(conversation, plan) for plan in plans):
         found = _largest_micro_batch if thing == "micro_batch_size" else _largest_count
-        subject = f"what runs now ({plan})" if plan == study.plan else str(plan)
-        value, prediction = found(conversation, thing, now, plan)
+        value, prediction = found(conversation, thing, now, plan, under(plan))
+        shown = plan if prediction is None else plan.model_copy(update={"remat": prediction.plan.remat})
+        subject = f"what runs now ({shown})" if plan == study.plan else str(shown)
         if prediction is None:
             rows.append(f"- {subject}: not even {value} fits")
             continue
         rows.append(f"- {subject}: {value}{_beside(thing, value, prediction)}; {figures_of(prediction)}")
         answer.add_figure(f"{plan}, {thing} {value}: step time", prediction.step_time)
         answer.focus = plan
-    answer.add(_HEADS[thing].format(now), *rows, _REMARKS[thing])
+    changed = {one for plan in plans for one, _ in under(plan).counts}
+    remark = [] if changed & {"batch", "sequence"} else [_REMARKS[thing]]
+    answer.add(_HEADS[thing].format(now), *rows, *remark)
 
 
 def _beside(thing: Thing, value: int, prediction: Prediction) -> str:
@@ -69,13 +92,13 @@ def _beside(thing: Thing, value: int, prediction: Prediction) -> str:
 
 
 def _largest_micro_batch(
-    conversation: Conversation, thing: Thing, batch: int, plan: Plan
+    conversation: Conversation, thing: Thing, batch: int, plan: Plan, under: Change
 ) -> tuple[int, Prediction | None]:
     """The largest microbatch that divides the sequences of a device and fits, else the smallest without prediction."""
     each = max(batch // plan.batch_shards, 1)
     for size in (size for size in range(each, 0, -1) if each % size == 0):
         try:
-            prediction = _prediction(conversation, thing, size, plan)
+            prediction = _prediction(conversation, thing, size, plan, under)
         except PlanError:
             continue
         if prediction.memory is not None and prediction.memory.verdict == "fits":
@@ -83,21 +106,24 @@ def _largest_micro_batch(
     return 1, None
 
 
-def _largest_count(conversation: Conversation, thing: Thing, now: int, plan: Plan) -> tuple[int, Prediction | None]:
+def _largest_count(
+    conversation: Conversation, thing: Thing, now: int, plan: Plan, under: Change
+) -> tuple[int, Prediction | None]:
     """The largest multiple of a step that fits, else that step without prediction; HBM grows with it."""
     step = _SEQUENCE_STEP if thing == "sequence" else plan.batch_shards * (plan.microbatches or 1)
     fitting, found = 0, None
     width = _MOST
     while width:
-        prediction = _prediction(conversation, thing, (fitting + width) * step, plan)
+        prediction = _prediction(conversation, thing, (fitting + width) * step, plan, under)
         if prediction.memory is not None and prediction.memory.verdict == "fits":
             fitting, found = fitting + width, prediction
         width //= 2
     return (fitting or 1) * step, found
 
 
-def _prediction(conversation: Conversation, thing: Thing, value: int, plan: Plan) -> Prediction:
-    found = predict_scenario(scenario_of(conversation.study, Change(counts=((thing, To(value=value)),)), plan))
+def _prediction(conversation: Conversation, thing: Thing, value: int, plan: Plan, under: Change) -> Prediction:
+    change = under.model_copy(update={"counts": (*under.counts, (thing, To(value=value)))})
+    found = predict_scenario(scenario_of(conversation.study, change, plan))
     if found.memory is None:
         raise InsufficientEvidenceError("HBM cannot be predicted", where=conversation.id)
     return found

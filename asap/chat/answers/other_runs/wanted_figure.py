@@ -17,8 +17,21 @@ _REACHED = re.compile(
 _DISTANCE = re.compile(r"\bhow (?:close|far)\b[^?]*\b(?:to|from|off|short of|away)\b", re.I)
 
 
+_BELOW = re.compile(r"\b(?:under|below|less than|at most|no more than|sub)\b|<", re.I)
+_STEP_SECONDS = re.compile(r"\d\s*(?:m?s|m?secs?|seconds?)$", re.I)
+
+
+def _wants_step(question: Question) -> bool:
+    """Whether it wants a step below so many seconds: "has to be under 3 s a step"."""
+    times = [amount for amount in question.amounts if amount.unit == "s" and _STEP_SECONDS.search(amount.text)]
+    wants = wishes_figure(question.text) and _BELOW.search(question.text) is not None
+    return wants and len(times) == len(question.amounts) == 1 and question.change.empty
+
+
 def asks_wanted_figure(question: Question) -> bool:
-    """Whether it wants so many tokens/s of the run, with what is there."""
+    """Whether it wants so many tokens/s of the run, or a step below so many seconds, with what is there."""
+    if _wants_step(question):
+        return True
     share = _DISTANCE.search(question.text) is not None and SAYS_MFU.search(question.text) is not None
     units = {*_RATES, "%"} if share else _RATES
     rates = [amount for amount in question.amounts if amount.unit in units and (share or not amount.before)]

@@ -14,6 +14,7 @@ from asap.core.units import format_percent
 _COST = re.compile(
     r"\b(?:what|how much)\b[^.?!]*\b(?:cost|costs|costing|lose|losing|lost|giv(?:e|ing) up|price of)\b", re.I
 )
+_WITHOUT = re.compile(r"\bwithout (?:that|this|it)\b", re.I)
 _LIMIT = re.compile(r"\b(?:limit|cap|constraint|restriction|ceiling)\b", re.I)
 _POINTS = re.compile(r"\b(?:that|this|it)\b", re.I)
 _OTHERS = re.compile(r"[$€]|\b(?:dollars?|money|tokens?|chip|gpu|tpu|test|run|memory|hbm)\b", re.I)
@@ -22,7 +23,12 @@ _OTHERS = re.compile(r"[$€]|\b(?:dollars?|money|tokens?|chip|gpu|tpu|test|run|
 def limits_asked(conversation: Conversation, question: Question) -> tuple[StatedFact, ...]:
     """The limits whose cost is asked for: those of the last message, or all where limits are named."""
     text = question.text
-    if not _COST.search(text) or _OTHERS.search(text) or question.refs.written or not question.change.empty:
+    if (
+        not (_COST.search(text) or _WITHOUT.search(text))
+        or _OTHERS.search(text)
+        or question.refs.written
+        or not question.change.empty
+    ):
         return ()
     stated = tuple(fact for fact in conversation.evidence if fact.claim is Claim.CONSTRAINT)
     latest = tuple(fact for fact in conversation.latest if fact in stated)

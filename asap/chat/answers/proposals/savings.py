@@ -19,6 +19,15 @@ _LEFT = re.compile(
     r"|save\w*)\b",
     re.I,
 )
+_SAVED = re.compile(r"\bsav(?:e|es|ed|ing|ings)\b", re.I)
+_PERIOD = re.compile(
+    r"\b(?:(?:per|a|each|every|in a|over a)\s+(?P<period>day|week|month|year)"
+    r"|(?P<adverb>daily|weekly|monthly|yearly))\b"
+    r"|/\s?(?P<short>day|week|wk|month|mo|year|yr)\b",
+    re.I,
+)
+_HOURS_OF = {"d": 24.0, "w": 168.0, "m": 730.0, "y": 8760.0}
+"""Hours of a day, a week, a month and a year, by their first letter."""
 _RUN_OF = 200
 """Steps from which a number of them is a run, and no test or warm-up."""
 _PAYS = re.compile(r"\b(?:worth|pay\w*|spend\w*|justif\w*|recoup\w*|break[- ]?even)\b", re.I)
@@ -47,7 +56,19 @@ def asks_savings(question: Question) -> bool:
     priced = question.dollars_named is not None and question.tokens is None
     again = question.topic is Topic.TEST_COST and question.ellipsis
     goes_on = question.context.steps is not None and (priced or again)
+    if _period(question.text) is not None:
+        return True
     return steps_named(question) is not None or _hours_to_spend(question) is not None or goes_on
+
+
+def _period(text: str) -> tuple[str, float] | None:
+    """The period over which savings are asked for, and its hours."""
+    found = _PERIOD.search(text) if _SAVED.search(text) else None
+    if found is None:
+        return None
+    word = (found["period"] or found["adverb"] or found["short"]).lower()
+    names = {"d": "day", "w": "week", "m": "month", "y": "year"}
+    return names[word[0]], _HOURS_OF[word[0]]
 
 
 def _hours_to_spend(question: Question) -> tuple[float, int | None] | None:
@@ -82,6 +103,14 @@ def savings(conversation: Conversation, answer: ReplyBuilder, question: Question
     answer.focus, answer.steps = plan, steps_named(question) or question.context.steps
     saved = (1 - relative.value) * now.value
     each = saved * chips / _HOUR
+    if (period := _period(question.text)) is not None:
+        hours = period[1] * chips * (1 - relative.value)
+        price = question.dollars_named or question.context.dollars
+        worth = f", ${hours * price:,.0f} at ${price:g} a chip-hour" if price else ""
+        answer.add(
+            f"With {plan} the tokens of a {period[0]} on {chips} chips are expected to take {significant(hours)} of"
+            f" {significant(period[1] * chips)} chip-hours less{worth} (modelled)."
+        )
     if (spend := _hours_to_spend(question)) is not None:
         worth_it(conversation, answer, [plan])
         _pays_after(answer, str(plan), spend[0] * (spend[1] or chips), spend, each, relative.value * now.value)

@@ -30,6 +30,8 @@ def target(conversation: Conversation, answer: ReplyBuilder, question: Question)
     if ratio is None or not ratio > 0:
         answer.add('How much? Ask it like "which gives 20 % more throughput", "an MFU of 45 %", "below 8 s a step".')
         return
+    rate = _now(conversation).tokens_per_second
+    answer.goal = rate.value / ratio if rate is not None else None
     if ratio >= 1:
         answer.add("What runs now is expected to reach that already.")
         return

@@ -104,9 +104,25 @@ def correct_premise(conversation: Conversation, answer: ReplyBuilder, plan: Plan
 def no_such_plan(conversation: Conversation, answer: ReplyBuilder, wish: Wish) -> None:
     """Say that no valid plan lies in the direction that was asked for."""
     plan = conversation.study.plan
-    if plan is not None:
+    if plan is not None and wish.sense == "none" and plan.degree(wish.axis) == 1:
+        _without(conversation, answer, wish.axis)
+    elif plan is not None:
         change = "less" if wish.sense in {"less", "none", "half"} else "more"
         answer.add(f"No valid plan has {change} {NAMES[wish.axis]} than what runs now ({plan}), as far as is known.")
+
+
+def _without(conversation: Conversation, answer: ReplyBuilder, axis: Axis) -> None:
+    """What runs lacks the axis already; the best other plan that does."""
+    ranked = conversation.revised.ranked.candidates
+    left = [one for one in ranked if fits(one.prediction) and one.plan.degree(axis) == 1]
+    answer.complete = True
+    answer.add(
+        f"What runs now has no {NAMES[axis]}. "
+        + ("Of the others without it, the best:" if left else "No other plan without it fits.")
+    )
+    if left:
+        answer.focus = left[0].plan
+        answer.add(f"- {line(conversation, left[0])}")
 
 
 def _lies_in_direction(plan: Plan, incumbent: Plan, wish: Wish) -> bool:

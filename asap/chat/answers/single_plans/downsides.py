@@ -18,7 +18,10 @@ _ASKS = re.compile(
     r"\b(?:what(?:'s| is| are)|whats|any|is there an?|see an?)(?: the| a| your)?(?: \w+)? "
     r"(?:risks?|downsides?|drawbacks?|catch|cons|gotchas?|trade-?offs?|disadvantages?)\b(?! of (?:the|a) )"
     r"|\bwhat (?:can|could|would|will|might|may)(?: possibly)? (?:go wrong|break|bite)\b"
-    r"|\bwhat (?:breaks|goes wrong)\b",
+    r"|\bwhat (?:breaks|goes wrong)\b"
+    r"|^\W*(?:(?:and|so|but|ok)\W+)*(?:(?:is|isn't) (?:it|that|this|proposal [1-3]|#?[1-3]) "
+    r"(?:(?:too|very|really|so) )?(?:risky|dangerous|unsafe|scary)"
+    r"|(?:the |your )?(?:catch|risks?|downsides?|drawbacks?|gotchas?))(?=\W*$)",
     re.I,
 )
 _NOTHING_MORE = re.compile(r"\W*(?:(?:then|here|please|though|there|again)\b\W*)*$", re.I)

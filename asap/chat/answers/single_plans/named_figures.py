@@ -121,7 +121,8 @@ _FIGURES = (
     ),
     Figure(
         re.compile(
-            r"\bhost transfers?\b|\bpci-?e\b|\bc2c\b|\b(?:copy|copies|copying|transfers?|traffic) (?:to|from|over|with)"
+            r"\bhost transfers?\b|\b(?:offload|host|pci-?e)\w*\b[^?]*\b(?:bw|bandwidth|link)\b|\bpci-?e\b|\bc2c\b"
+            r"|\b(?:copy|copies|copying|transfers?|traffic) (?:to|from|over|with)"
             r" (?:the )?(?:host|cpu)\b",
             re.I,
         ),

@@ -24,7 +24,7 @@ def numerics(conversation: Conversation, answer: ReplyBuilder, question: Questio
         changed = [lever for lever in changed_levers(now, plan) if lever.on_request]
         said = "; ".join(f"{lever.title}: {lever.changes.rpartition('numerics: ')[2]}" for lever in changed)
         answer.add(f"{plan}: {said or SAME}.")
-        answer.focus = plan
+        answer.focus = answer.focus or plan
     if not answer.lines:
         answer.add("Keeping what runs now changes nothing.")
 

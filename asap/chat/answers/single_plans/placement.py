@@ -17,7 +17,7 @@ _PLACE = re.compile(
     r"(?:(?:one|a|an|the|each|its|single|same|several|two|more)\s+){0,2}"
     r"(?:nodes?|servers?|hosts?|machines?|box(?:es)?|nvlink(?: domain)?|nvswitch|island|slice|pod)\b"
     r"|\b(?:intra|inter|cross)[- ]?node\b"
-    r"|\b(?:on|over|via|through|us(?:e|es|ing))\s+(?:the\s+)?(?:ib|infiniband|roce|nvlink|ici|dcn|scale-?(?:out|up))\s+or\s+\w+"
+    r"|\b(?:on|over|via|through|across|us(?:e|es|ing))\s+(?:the\s+)?(?:ib|infiniband|roce|nvlink|ici|dcn|scale-?(?:out|up))\b"
     r"|\b(?:on|onto|to|along|over|around|across|in)\s+(?:(?:an?|the|each|its|single|same|other|another|one|two|both|ici|long"
     r"|short|x|y|z)\s+){0,3}(?:rings?|torus|tori|dim\w*|wraparound|physical axis)\b",
     re.I,

@@ -129,6 +129,8 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
     full = list(dict.fromkeys(whole(conversation, plan) for plan in plans))
     known = [(conversation.candidate(plan), plan) for plan in full]
     ranked = sorted((found for found, _ in known if found), key=lambda found: found[0])
+    if len(ranked) == 2 and len(full) == 2:
+        answer.add(_differences(ranked[0][1].plan, ranked[1][1].plan))
     for rank, candidate in ranked:
         answer.add(
             f"{_named(conversation, candidate.plan)}{line(conversation, candidate)}; {_ranked(conversation, rank)}"
@@ -138,7 +140,7 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
     for found, plan in known:
         if found is None:
             why_not(conversation, answer, plan)
-    answer.add(*(_what_counts(conversation, candidate) for _, candidate in ranked[:2] if len(ranked) > 1))
+    answer.add(*(what_counts(conversation, candidate) for _, candidate in ranked[:2] if len(ranked) > 1))
     if len(ranked) > 1:
         answer.focus = ranked[0][1].plan
         difference = ranked[0][1].score - ranked[1][1].score
@@ -149,7 +151,22 @@ def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan])
         )
 
 
-def _what_counts(conversation: Conversation, candidate: Candidate) -> str:
+def _differences(one: Plan, other: Plan) -> str:
+    """In which degrees and settings two plans differ."""
+    named = [(axis, one.degree(axis), other.degree(axis)) for axis in _AXES]
+    named += [(name, getattr(one, name), getattr(other, name)) for name in SETTINGS]
+    said = [f"{name} ({_written(a)} and {_written(b)})" for name, a, b in named if a != b]
+    return f"They differ in {', '.join(said)}."
+
+
+def _written(value: object) -> str:
+    """A setting in a sentence."""
+    if isinstance(value, tuple):
+        return "+".join(map(str, value)) or "none"
+    return "default" if value is None else str(value)
+
+
+def what_counts(conversation: Conversation, candidate: Candidate) -> str:
     """What the place of a plan in the order is made of."""
     made_of = [f"predicted gain {percent_of(expected_gain(candidate.prediction))}"]
     if candidate.precedent:

@@ -19,6 +19,7 @@ def asks_without_axis(conversation: Conversation, question: Question) -> bool:
     """Whether it names one proposal and an axis that this is to do without."""
     wish = question.refs.wish
     without = wish is not None and takes_away(question.text) and question.sweep is None
+    without = without and not question.refs.written
     return without and len(question.refs.ranked) == 1 and question.change.empty and not asks_why(question.text)
 
 

@@ -12,7 +12,8 @@ _CHECKPOINT = r"(?:checkpoints?|ckpts?|saved (?:state|weights|model)|optimizer s
 _RESUMES = (
     r"(?:re-?shard\w*|convert\w*|resum\w*|restor\w*|re-?load\w*|load\w*|continu\w*|restart\w*|go(?:es)? on"
     r"|reus\w*|keep using"
-    r"|compatible|carry over|invalid\w*|break\w*|start(?:ing)? (?:over|from scratch|fresh))"
+    r"|compat\w*|portable|still (?:good|valid|usable|work\w*)|usable|carry over|invalid\w*|break\w*"
+    r"|start(?:ing)? (?:over|from scratch|fresh))"
 )
 _ASKS = re.compile(rf"\b{_RESUMES}\b[^.?!]*\b{_CHECKPOINT}\b|\b{_CHECKPOINT}\b[^.?!]*\b{_RESUMES}\b", re.I)
 _SECONDS = {"s", "min", "h", "GiB", "GB"}

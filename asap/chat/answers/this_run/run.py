@@ -28,9 +28,10 @@ def bottleneck(conversation: Conversation, answer: ReplyBuilder, question: Quest
     study, diagnosis = conversation.study, conversation.study.diagnosis
     named = [] if _SLOW.search(question.text) and not question.refs.ranked else question.plans
     others = [whole(conversation, plan) for plan in named if plan != study.plan]
-    changed_plans = others or ([study.plan] if study.plan and not question.change.empty else [])
+    change = question.of_scenario or question.change
+    changed_plans = others or ([study.plan] if study.plan and not change.empty else [])
     for plan in changed_plans:
-        scenario = scenario_of(study, question.change, plan)
+        scenario = scenario_of(study, change, plan)
         step = modelled_step(replace(scenario.study, profile=None), predict_scenario(scenario))
         changed = f" with {' and '.join(scenario.changes)}" if scenario.changes else ""
         answer.add(f"{scenario.plan}{changed}: {step.statement if step else 'what holds it back is not predicted.'}")

@@ -5,7 +5,7 @@ Its unit decides what it can be: ``s`` and ``ms`` are times, ``x`` a factor, ``%
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LARGEST_AMOUNT = 1e18
 """No quantity of a training run is larger; what is above counts as this, which no check of a quantity lets through."""
@@ -29,7 +29,9 @@ _HOURLY = (
     rf"(?:\s*{_A}(?:[gt]pu|chip|device|core|accelerator|card))?"
 )
 """The hour that a price is of: "an hour", "/chip/h", "per GPU-hour"."""
-_PAID = re.compile(r"\b(?:cost\w*|pric\w+|pay\w*|charg\w+|bill\w*|rent\w*|spend\w*|money|cheap\w*|expensive)\b", re.I)
+_PAID = re.compile(
+    r"\b(?:cost\w*|pric\w+|pay\w*|charg\w+|bill\w*|rent\w*|spend\w*|money|cheap\w*|expensive)\b|\$", re.I
+)
 _UNITS: tuple[tuple[str, str, float], ...] = (
     (r"(?:tokens?|toks?|tok)\s*(?:/|per|a|each)\s*(?:s|sec|second)\b\s*(?:/|per|a|each)\s*(?:chip"
 r"|device|core|gpu|tpu)", "tokens/s/chip", 1),
@@ -86,8 +88,13 @@ _WITH_RESULT = re.compile(r"(?:doubl|tripl|quadrupl|halv)\w*\s+(?:[a-z_-]+\s+){1
 _OLD = re.compile(r"(?:\b(?:instead of|rather than|not|from|than|out of|of the)\s+(?:the )?(?:top-?)?)$", re.I)
 _SOME_OF = re.compile(r"\b(?:last|first|top|bottom|initial|final|other|every|some|middle)\s+$", re.I)
 """Before a number of layers: so many of those that there are."""
-_ARROW = re.compile(r"\s*(?:-+>|=>|→)\s*\$?\d")
-"""Behind a number, that it becomes the next one: "8k -> 4k"."""
+_AT = re.compile(r"(?:\bat|@)\s*$", re.I)
+"""Before a price without its unit: "cost a day at 2.2"."""
+_OWNED = re.compile(r"\bvpp[ =]$|\b(?:proposal|option)\s*#?$", re.I)
+"""Before a number that is of this, whatever follows: "pp4 vpp 4 layers divide?", "proposal 1 runs out of memory"."""
+_SLICES_ARE = re.compile(r"\b(?:slices?|pods?|torus|topology) (?:is|are|was|were)(?: an?| of)? \d", re.I)
+_ARROW = re.compile(r"\s*(?:[a-z]+\s+){0,2}(?:-+>|=>|→)\s*\$?\d", re.I)
+"""Behind a number and its noun, that it becomes the next one: "8k -> 4k", "2 slices → 4"."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,9 @@ def amounts(text: str) -> list[Amount]:
         scale = (match["scale"] or "").lower()
         value = min(_value(match["digits"]) * _SCALES.get(scale, 1), LARGEST_AMOUNT)
         value = -value if match["minus"] else value
+        if _of_topology(text, match.start(), match.end()):
+            found.append(Amount(value, "other", match.start(), match.end(), match.group().strip()))
+            continue
         found.append(_with_unit(text, value, match.start(), match.end(), bool(match["money"]), scale))
     taken = [(amount.start, amount.end) for amount in found]
     for match in _SPELLED.finditer(text):
@@ -125,7 +135,19 @@ def amounts(text: str) -> list[Amount]:
             continue
         words = next(words for words in _FACTORS if re.fullmatch(words, match.group(), re.I))
         found.append(Amount(_FACTORS[words], "x", match.start(), match.end(), match.group()))
-    return sorted(found, key=lambda amount: amount.start)
+    return _with_unit_of_old(sorted(found, key=lambda amount: amount.start))
+
+
+def _of_topology(text: str, start: int, end: int) -> bool:
+    """Whether a number is a side of a slice: "our slices are 8x16"."""
+    beside = re.match(r"\s?[x×]\s?\d", text[end:]) or re.search(r"\d\s?[x×]\s?$", text[:start])
+    return beside is not None and _SLICES_ARE.search(text) is not None
+
+
+def _with_unit_of_old(found: list[Amount]) -> list[Amount]:
+    """The amounts, one that another becomes in its unit: "1024 sequences -> 2048"."""
+    pairs = zip([None, *found], found, strict=False)
+    return [replace(a, unit=old.unit) if old and old.before and old.unit and not a.unit else a for old, a in pairs]
 
 
 def thousands(amount: Amount) -> int:
@@ -142,6 +164,8 @@ def _value(digits: str) -> float:
 
 
 def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale: str) -> Amount:
+    if _OWNED.search(text[:start]):
+        return Amount(value, "", start, end, text[start:end].strip())
     before = _OLD.search(text[:start]) is not None or _ARROW.match(text, end) is not None
     if money:
         hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
@@ -156,6 +180,8 @@ def _with_unit(text: str, value: float, start: int, end: int, money: bool, scale
     hourly = re.compile(rf"\s*{_HOURLY}", re.I).match(text, end)
     if hourly and not scale and (value % 1 or _PAID.search(text)):
         return Amount(value, "$", start, hourly.end(), text[start : hourly.end()], before)
+    if value % 1 and not scale and _AT.search(text[:start]) and _PAID.search(text):
+        return Amount(value, "$", start, end, text[start:end].strip(), before)
     if scale == "k" and (match := re.compile(r"\s*/\s*s\b", re.I).match(text, end)):
         return Amount(value, "tokens/s", start, match.end(), text[start : match.end()], before)
     unit = "other" if scale == "b" else ""

@@ -16,7 +16,7 @@ from asap.chat.understanding.quantities.hardware.hardware_names import (
 from asap.chat.understanding.quantities.hardware.network import network_factor, network_in, without_rate
 from asap.chat.understanding.quantities.model_names import model_in
 from asap.chat.understanding.quantities.not_wanted import is_dropped
-from asap.chat.understanding.quantities.rematerialisation.offloading import offloading_in
+from asap.chat.understanding.quantities.rematerialisation.offloading import leaves_host, offloading_in
 from asap.chat.understanding.quantities.rematerialisation.recomputed_modules import recomputed_modules_in
 from asap.chat.understanding.quantities.rematerialisation.saved_tensors import saved_tensors_in
 from asap.chat.understanding.quantities.state_precision import narrow_states_in, state_precision_in
@@ -122,6 +122,7 @@ _SAME_LOCAL = re.compile(
     re.I,
 )
 _CAPACITY = re.compile(r"\bcapacity(?:[_ -]?factor)?\s*(?:of|=|:|to|at)?\s*(\d+(?:\.\d+)?)", re.I)
+_ALSO_ACTIVATIONS = re.compile(r"\boffload\w*[^?]*\bactivations?\b", re.I)
 _OFFLOADED = re.compile(r"\boffload\w*\b", re.I)
 
 
@@ -162,7 +163,7 @@ def change_in(text: str, amounts: Sequence[Amount], earlier: Change | None = Non
         model=model,
         precision=_named(PRECISION, stateless, {"bfloat16": "bf16", "float32": "fp32", "float8": "fp8"}),
         optimizer=optimizer,
-        remat=None if moved else _remat(text, earlier),
+        remat=None if moved and not _ALSO_ACTIVATIONS.search(text) else _remat(text, earlier),
         offload=moved,
         state=tuple(state.items()),
         network=network,
@@ -216,6 +217,7 @@ def varied(change: Change, earlier: Change, left: Sequence[Amount], text: str) -
     now, "and 4x?" after "twice the batch", unless it comes again on top of that; so it is in an alternative.
     """
     free = [a for a in left if not a.before and a.unit in {"", "x"} and not _COMPARED.search(text)]
+    free = [a for a in free if a.unit or not a.value % 1]
     if change.counts or len(earlier.counts) != 1 or len(free) != 1 or _CONSEQUENCE.search(text):
         return change, []
     thing, before = earlier.counts[0]
@@ -249,6 +251,8 @@ def plan_settings(change: Change, plan: Plan, batch: int | None = None) -> Plan:
     if change.offload:
         left = [what for what in plan.offload if what not in dict(change.offload)]
         fields["offload"] = tuple(sorted((*left, *(what for what, on_host in change.offload if on_host))))
+    if leaves_host(change.offload) and change.remat is None and plan.moves_activations:
+        fields |= {"remat": Remat.FULL, "offload": ()}
     if (steps := change.get("microbatches")) and (count := steps.of(plan.microbatches or 1)):
         fields["microbatches"] = count
     elif (size := change.get("micro_batch_size")) and batch:

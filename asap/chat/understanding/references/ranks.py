@@ -16,7 +16,8 @@ _RANKS = {
 _NOUN = r"(?:proposals?|options?|plans?|numbers?|candidates?|suggestions?|picks?|no\.?|nr\.?)"
 _NUMBERED = re.compile(rf"(?:\b{_NOUN}\s*#?\s*|#)(\d{{1,2}})(?![\d.,]*\d|\w|\s*%)", re.I)
 _YOURS = re.compile(
-    r"\byours\b|\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
+    r"\byours\b(?!\s*(?:is|was|says?|said|at|:|had)?\s*~?\d)"
+    r"|\byour (?:favou?rite|best|recommendation|suggestion|(?:top |first )?(?:pick|choice))\b(?! guess)"
     r"|\bwhat you (?:suggest|propose|recommend)(?:ed)?\b",
     re.I,
 )
@@ -53,6 +54,12 @@ _NUMBERED_THING = re.compile(
     re.I,
 )
 """Before a lone digit: it is the number of such a thing, as in "OOM at step 3"."""
+_COUNTABLE = (
+    r"(?:nodes?|hosts?|servers?|machines?|[gt]pus?|chips?|devices?|cores?|slices?|pods?|racks?|stages?|layers?|experts?"
+    r"|micro-?batch\w*|batch\w*|seq\w*|samples?|tokens?|steps?|iter\w*|runs|jobs|times|repeats?|chunks?|parts?|ways?"
+    r"|k|m|b|s|ms|secs?|seconds?|min\w*|hours?|days?|weeks?|gi?b|links?|nics?|ports?|proposals?|plans?|options?)"
+)
+"""What a lone digit may be a number of."""
 _CHOSEN = (
     re.compile(r"\b(?P<chosen>[1-3])\s+or\s+(?:just |rather |better )?(?:keep|stay|stick|leave|nothing|not)\b", re.I),
     re.compile(
@@ -74,8 +81,12 @@ _CHOSEN = (
     ),
     re.compile(
         r"\b(?:can|could|will|would|do|does|did|has|must|should|may|doesn't|don't|didn't|won't|can't)\s+(?P<chosen>[1-3])\s+(?:(?:also|still|even|really)\s+)?"
-        r"(?:go|run|work|fit|scale|be|do|use|need|take|hold|survive|help|change|require|keep|get|reach|beat|stay|rely"
-        r"|have|include|involve|contain|recompute|offload|bring|save|gain|give|buy|cut|shave|win|cost)\b",
+        rf"(?!{_COUNTABLE}\b|(?:of|x|or|and|more|less|fewer|extra|additional|[a-z]+[ -]{_COUNTABLE})\b)[a-z]{{2,}}\b",
+        re.I,
+    ),
+    re.compile(
+        r"\bwhy (?:is|was|isn't|does|did|doesn't|would|has)\s+(?P<chosen>[1-3])\s+"
+        rf"(?!{_COUNTABLE}\b|(?:of|x|or|and|more|less|fewer)\b)[a-z]{{2,}}\b",
         re.I,
     ),
     re.compile(r"\b(?:is|was|isn't|wasn't)\s+(?:it\s+)?(?P<chosen>[1-3])\s+(?:not\s+)?the\s+(?:one|plan)\b", re.I),

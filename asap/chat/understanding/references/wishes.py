@@ -19,6 +19,7 @@ _WISH = re.compile(
     rf"|\b{_AXIS.replace('axis>', 'named>')}(?:\s+|-)(?:parallel\w*|stages?|axis|sharding|degrees?)\b"
     rf"|\b{_AXIS.replace('axis>', 'sole>')}(?:\s+parallel\w*)?\s+(?:only|alone)\b"
     r"|\b(?P<alone>pipelining|hsdp)\b"
+    r"|\bwhy (?:do we (?:use|have|run|need) )?(?:the )?(?P<asked>tp|dp|cp|pp|ep|fsdp)(?= at all\b)"
     rf"|\b{_AXIS.replace('axis>', 'wide>')}\s+(?:parallel\w*\s+)?(?:over|across|on)\s+(?:all|every)",
     re.I,
 )
@@ -33,7 +34,9 @@ _AGAINST = re.compile(r"instead of|rather than", re.I)
 _NO_AXIS = re.compile(r"\bthe (?:model|data|sequence|context|experts?)$", re.I)
 """The thing, and not the axis that is named after it: "is that just the model?"."""
 _UNNEEDED = re.compile(
-    r"\b(?:do|does|did)\b.*\bneed\b|\b(?:needed|necessary|required)\b.*\bat all\b|\bneed\b.*\bat all\b", re.I
+    r"\bwhy\b.*\bat all\b|\b(?:do|does|did)\b.*\bneed\b|\b(?:needed|necessary|required)\b.*\bat all\b"
+    r"|\bneed\b.*\bat all\b",
+    re.I,
 )
 _WHY_NONE = re.compile(
     r"\b(?:why|how come)\b[^.?!]*?\b"
@@ -71,7 +74,9 @@ def wish_in(text: str) -> Wish | None:
     if not found:
         return None
     match = next((one for one in found if one["alone"]), None) or next((one for one in found if one["much"]), found[0])
-    name = (match["axis"] or match["named"] or match["alone"] or match["wide"] or match["sole"]).lower()
+    name = (
+        match["axis"] or match["named"] or match["alone"] or match["asked"] or match["wide"] or match["sole"]
+    ).lower()
     plain_data = name in {"dp", "data"} and bool(re.search(r"\bplain\b|no sharding", text, re.I))
     name = (
         "stage"

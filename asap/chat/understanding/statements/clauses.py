@@ -24,9 +24,9 @@ from asap.chat.understanding.statements.outcomes import against_another, happene
 from asap.chat.understanding.statements.report_subjects import is_of_what_runs, lone_subject, names_by_digit
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS, run_facts
 from asap.chat.understanding.words.doubt import has
-from asap.chat.understanding.words.subjects import unknown_subject
+from asap.chat.understanding.words.subjects import unknown_plan, unknown_subject
 from asap.chat.understanding.words.voices import is_order
-from asap.chat.understanding.words.wished import wishes_figure
+from asap.chat.understanding.words.wished import NEEDED, wishes_figure
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.prose import plan_spans, without_plans
@@ -56,8 +56,6 @@ _ADDS = re.compile(r"^\W*(?:(?:and|also|plus|or|oh|same)\W+)+(?:no|without|nor)(
 """Adds something to what was ruled out: "and no cp either"."""
 _BARE = re.compile(r"(?:so\W+)?(?:no|without)(?:\s+(?!needed|necessary|required|used|at\b)[\w-]+){1,3}\W*", re.I)
 """What a reason before it makes a constraint: "the host is weak, so no offloading"."""
-_NEEDED = re.compile(r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b|\bmay (?:not|go)\b", re.I)
-"""Words of a wish that state a constraint where something is kept: "we need tp 8 to stay"."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def clause_facts(
         return [] if _is_no_report(text, study) else _measured(clause, scene, before, [plan])
     if not imagined:
         if (constraints := constraints_of_parts(clause, scene)) and not is_foreign(text, study):
-            if has("strong", UNWILLING.sub(" ", _NEEDED.sub(" ", text))):
+            if has("strong", UNWILLING.sub(" ", NEEDED.sub(" ", text))):
                 return []
             words = plain(text, LONGEST_WORDS)
             kept = [one.model_copy(update={"words": words}) for one in constraints]
@@ -151,6 +149,9 @@ def constraints_of_parts(clause: Clause, scene: Scene, *, sought: bool = False) 
     of_parts = [constraints for constraints in each if constraints]
     if not whole and not any(each) and len(parts) > 1 and _BARE.fullmatch(parts[-1].text):
         return _spared(parts[-1], now)
+    if whole and len(of_parts) == 1:
+        about = {one.about for one in whole}
+        return [*(one for one in of_parts[0] if one.about not in about), *whole]
     ends_with_it = not whole and bool(each[-1]) and _SPARES.match(parts[-1].text) is not None
     return [one for constraints in of_parts for one in constraints] if len(of_parts) > 1 or ends_with_it else whole
 
@@ -234,7 +235,7 @@ def _figure(
         if not plans and (lone := lone_subject(rest)) is not None:
             return [f'Is "{lone}" the number of a proposal? Say "proposal {lone} …", or "the baseline …".']
         if not plans and (name := unknown_subject(rest)) is not None:
-            return [f'Which plan is "{plain(name, 60)}"? Name it by its number or its axes, as in "proposal 2 …".']
+            return [unknown_plan(plain(name, 60))]
         plans = [study.plan]
     return _of_plans(clause, figure, plans, study)
 

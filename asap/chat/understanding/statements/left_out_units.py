@@ -56,6 +56,21 @@ _LONE_STEP = re.compile(
     re.I,
 )
 """A step and no more: "step 2.95". A whole number may be that of a step."""
+_TOOK = re.compile(
+    r"\b(?:took|takes|ran (?:in|at)|clocked(?: in)?(?: at)?)\s+(?:(?:about|around|only|roughly)\s+)*"
+    rf"~?\d+\.\d+{_BARE}(?=\W*$|\s*[,;])",
+    re.I,
+)
+"""A time that something took: "2 took 4.4"."""
+_OURS_AND_YOURS = re.compile(
+    r"^\W*(?:(?:ok|so|btw|fyi|hm+)\W+)*(?:our|ours|we|us|here|mine|measured)"
+    r"(?:'s|'re| is| are| at| get| got| have| see| saw| measured?| clock(?:ed)?| hit| ran| run| now|:)*\s+"
+    r"(?P<figure>\d+(?:\.\d+)?)\s*(?P<unit>m?s|secs?|seconds?)?\s*(?:[,;/]|vs\.?|and|but)?\s*"
+    r"(?:you|yours|your (?:model|number|figure)|asap|predicted|model)(?:'re| are| is| said?| say| have| had| at|:)*\s+"
+    r"~?\d+(?:\.\d+)?\s*(?P<other>m?s|secs?|seconds?)?(?![\w%]|\s*%)",
+    re.I,
+)
+"""What was measured beside what was predicted, without verbs: "our 5.1 s, you 5.48"."""
 _PER_STEP = re.compile(r"\b\d+\.\d+(?=\s*(?:/|per|an?|each)\s*(?:step|iter\w*)\b)", re.I)
 _MFU = re.compile(rf"\bmfu\b\s*{_FILLER}\d{{1,2}}(?:\.\d+)?{_BARE}", re.I)
 _EACH = r"\s*(?:/|per|a|each)\s*(?:gpu|chip|device|tpu)\b"
@@ -95,14 +110,21 @@ def _held(found: re.Match[str]) -> str:
 def with_units(text: str) -> str:
     """The text with units that are left out, or stand before their figure: of a step, of MFU, of HBM "78 of 80", "tps:
     8100", and of a figure beside another one, "10.2 s? we got 7.9"."""
+    text = _OURS_AND_YOURS.sub(_measured_alone, text)
     text = _RATE_FIRST.sub(lambda one: f"{one['count']} {one['unit']}{one['per'] or one['each'] or ''}", text)
-    for pattern in (_STEP_OF, _LONE_STEP, _PER_STEP):
+    for pattern in (_STEP_OF, _LONE_STEP, _TOOK, _PER_STEP):
         text = pattern.sub(lambda found: f"{found.group()} s", text)
     text = _NAMED_BEFORE.sub(lambda found: f"{found.group()} {found['name']}", text)
     text = _MFU.sub(lambda found: f"{found.group()} %", text)
     text = _HBM_OF.sub(_held, text)
     text = _THE_REST.sub(lambda found: f"{found.group()} {found['unit']}", text)
     return _SET_AGAINST.sub(lambda found: f"{found.group()} {found['unit']}{found['name'] or ''}", text)
+
+
+def _measured_alone(found: re.Match[str]) -> str:
+    """The measured figure of a pair; as it is where neither has a unit."""
+    unit = found["unit"] or found["other"]
+    return f"we measured {found['figure']} {unit} a step" if unit else found.group()
 
 
 def said_and_measured(part: str) -> tuple[str, ...]:

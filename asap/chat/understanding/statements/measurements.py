@@ -18,6 +18,7 @@ _SHORTER = re.compile(r"\b(?:shorter|less time)\b", re.I)
 _MFU = re.compile(r"\bmfu\b|\bflops? utili[sz]ation\b|\bmodel flops?\b", re.I)
 _HBM = re.compile(
     r"\b(?:compiler reports|xla reports|hbm|memory|vram|nvidia-smi|peak(?:ed|s)?|allocated|reserved|high-?water"
+    r"|(?:top|max)(?:e?s|p?ed)? (?:out )?(?:is |at )?(?=~?\d)"
     r"|in reality|(?:actually|really) (?:uses?|takes|needs))\b",
     re.I,
 )

@@ -8,7 +8,7 @@ _TRIED = re.compile(
     r"\b(?:tried|tested|ran|run|benchmarked|timed|launched|started|deployed|used|switched to|went with|applied)\s+"
     r"(?:out\s+)?[1-9]\b(?!\s+(?:chips?|[gt]pus?|nodes?|hosts?|devices?|slices?|pods?|steps?|jobs?|times?))"
     r"|\b(?:with|on|for|under)\s+#?[1-3](?=\W*(?:$|[,;!]|\.(?!\d)))"
-    r"|^\W*(?:(?:ok(?:ay)?|and|so|but|then|btw|well|also)\W+)*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was"
+    r"|^\W*(?:(?:ok(?:ay)?|and|so|but|then|btw|well|also|what|if|when|suppose|assuming|say)\W+)*[1-9]\s+(?:oom\w*|crash\w*|fail\w*|ran|took|measured|was"
     r"|died|hung|gave|got|did|fits?|doesn't|didn't|does not|did not|won't"
     r"|went|came|comes|runs|clock\w*|land\w*|hits?|hit"
     r"|reach\w*|finish\w*|averag\w*|needed|returned|ended|peak\w*|is at|sits at|at"

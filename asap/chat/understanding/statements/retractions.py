@@ -10,6 +10,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.discarded import discarded_at_once, discarded_by
+from asap.chat.understanding.statements.limits.constraints import orders_away
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.line_before.going_back import undoes
 from asap.chat.understanding.words.questions import is_question
@@ -78,6 +79,8 @@ def retracted_by(question: Question, scene: Scene) -> tuple[StatedFact, ...] | N
     """The facts that a line takes back, empty if what it names is not on record; ``None`` if it takes nothing back."""
     text = question.text
     known = [fact for fact in reversed(scene.known) if not fact.compiled]
+    if orders_away(text):
+        return None
     if undoes(text):
         return scene.latest or None
     if discarded_at_once(question, scene.latest):

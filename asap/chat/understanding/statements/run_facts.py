@@ -16,6 +16,8 @@ from asap.study.study import Study
 
 LONGEST_WORDS = 300
 """Characters of a clause that are kept with a fact."""
+_SHORTEST = 64
+"""Tokens below which a length is a degree of context parallelism: "seq8 is for long context"."""
 _NO_COUNT = f"A {{}} is a whole number from 1 to {LARGEST_COUNT:,}; I have not recorded it."
 
 _FILLER = r"(?:now|actually|really|only|exactly|not \d+ ?(?:,|but))\s+"
@@ -103,6 +105,8 @@ def _sequence(length: int | None, thousands: bool, words: str) -> StatedFact | s
     tokens = (length or 0) * (1024 if thousands else 1)
     if not 0 < tokens <= LARGEST_COUNT:
         return _NO_COUNT.format("sequence length")
+    if tokens < _SHORTEST:
+        return f"A sequence of {tokens} tokens? A degree of that axis is written cp={tokens}. Nothing is recorded."
     return StatedFact(claim=Claim.SEQUENCE, value=float(tokens), words=words)
 
 

@@ -21,6 +21,19 @@ _FROM = re.compile(
 )
 
 
+COPIED = "this was copied from another run"
+"""A line that tells the origin and nothing else."""
+_SUBJECT = re.compile(
+    r"(?:it|this|that|these|those|them|they|we|i|the|our|my|whole|all|everything|most|just|btw|fyi|simply|basically|is|are|was"
+    r"|config\w*|setup|settings?|flags?|mesh|plan|layout|sharding|numbers|values|params?|parameters|yaml|toml|script|run"
+    r"|job|stuff|thing|came|come|comes|taken|took|straight|over|as|tho|though|mostly|verbatim)",
+    re.I,
+)
+"""Words beside an origin that name no setting."""
+
+
 def without_origin(text: str) -> str:
-    """The text without the run that something in it was copied from."""
-    return _FROM.sub(" ", _COPIED.sub(lambda found: found["what"] or " ", text)).lstrip(" ,;")
+    """The text without the run that something in it was copied from; :data:`COPIED` where it says no more."""
+    rest = _FROM.sub(" ", _COPIED.sub(lambda found: found["what"] or " ", text)).lstrip(" ,;")
+    words = re.findall(r"[^\W_]+", rest)
+    return COPIED if rest != text.lstrip(" ,;") and all(map(_SUBJECT.fullmatch, words)) and "?" not in rest else rest

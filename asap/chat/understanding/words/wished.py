@@ -11,6 +11,12 @@ _WISHES = re.compile(
     r"|\b(?:target(?:ed)?(?: is)?|goal(?: is)?|sla)\b",
     re.I,
 )
+NEEDED = re.compile(
+    r"\b(?:we|i) need\b|\b(?:memory|hbm|mem) budget\b|\bmay (?:not|go)\b"
+    r"|\b(?:obviously|clearly|surely|certainly|definitely|of course|for certain)\b",
+    re.I,
+)
+"""Words of a wish, or of emphasis, that state a constraint where something is kept: "we need tp 8 to stay"."""
 
 
 def wishes_figure(text: str) -> bool:

@@ -21,7 +21,9 @@ _VERDICT = re.compile(
     r"\bshould(?:n't)? (?:i|we)\b|\b(?:would|does|do|will|could|can|did)(?:n't)?\b[^.?!]*\b(?:help|pay|buy|bring"
     r"|gain|hurt|matter)s?\b"
     r"|\b(?:any|some) (?:gain|point|use|benefit)\b|\bworth\b|\bmake (?:any |a )?(?:sense|difference)\b"
-    r"|\b(?:good|bad) idea\b|\brecommend\w*",
+    r"|\b(?:good|bad) idea\b|\brecommend\w*"
+    r"|\b(?:halv|doubl|hurt|kill|tank|cost|slow|speed|cut|sav|reduc|improv|ruin|wreck|destroy|eat)\w*\b[^.?!]*"
+    r"\b(?:no|right|correct|(?:does|is|would|will)(?:n't)? it|true)\W*$",
     re.I,
 )
 _ANOTHER = re.compile(r"\b(?:more|less|higher|lower|bigger|smaller|doubl\w+|halv\w+|going|from|instead|rather)\b", re.I)

@@ -27,6 +27,9 @@ _WHICH = re.compile(
     r"|(?: \w+)? (?:proposals?|options?|plans?|picks?|ones?|config\w*|layouts?))"
     r"|\b(?:the )?(?:cheap|saf|light|simpl|easi|small|narrow)(?:er|est)"
     r" (?:one|plan|proposal|option|thing|config\w*|layout|setup)\b"
+    r"|\b(?:any|some)thing (?:(?:with|of|that (?:is|has|needs)) )?(?:less|lower|smaller|fewer|more|higher|\w+er)\b"
+    r"|^\W*(?:(?:an?|the|any|some|and|is there|got)\W+)*(?:less|least|most|more|low(?:er|est))\s+(?:\w+ )?"
+    r"(?:one|proposal|option|plan)\b"
     r"|\bwhat(?:'s| is| are) (?:the|your|our) \w+ (?:proposals?|options?|plans?|config\w*|layouts?)\b",
     re.I,
 )
@@ -50,6 +53,15 @@ _AIM = re.compile(
     re.I,
 )
 """Words before what plans are to be chosen by."""
+_IRRELEVANT = re.compile(
+    r"\b(?:do(?:es)?(?: not|n'?t)|never|not)\s+(?:really\s+|much\s+)?(?:care|worry|mind|bother)\w*"
+    r"(?:\s+(?:about|for|with|if))?(?:\s+(?:the|our|any))?\s+[\w-]+"
+    r"|\b(?:regardless of|never mind|ignor(?:e|ing)|forget(?:ting)?(?: about)?|whatever)\s+(?:the\s+)?[\w-]+"
+    r"|\b[\w-]+\s+(?:does(?: not|n'?t)|doesnt|is not|isn't|won't)\s+(?:matter|count|an? (?:issue|problem|concern))",
+    re.I,
+)
+"""What is not to count: "don't care about memory"."""
+_FASTEST = re.compile(r"\b(?:fastest|quickest|shortest|speed|fast)\b", re.I)
 _OF_OTHERS = {
     Topic.FIRST, Topic.SINGLE_CHANGES, Topic.OPERATIONS, Topic.COLLECTIVES, Topic.WHAT_IF, Topic.MAXTEXT, Topic.LARGEST,
     Topic.FITTING, Topic.CAPTURE, Topic.BOTTLENECK, Topic.TARGET,
@@ -65,9 +77,22 @@ def asks_choice(question: Question) -> bool:
     compares = len(question.plans) > 1 and re.search(_COST, text, re.I) is not None
     compares = compares or (bool(question.refs.ranked) and _COMPARATIVE.search(text) is not None)
     compares = compares or (len(question.refs.ranked) > 1 and _EITHER.search(text) is not None)
+    if _IRRELEVANT.search(text) and _FASTEST.search(text) and question.change.empty:
+        return True
     return (
         (chooses or compares) and question.topic not in _OF_OTHERS and question.change.empty and bool(_criteria(text))
     )
+
+
+_GOES_ON = re.compile(
+    r"^\W*(?:(?:and|now|ok|then|or|so)\W+)*(?:by|for|on|in terms of)\s+(?:the\s+)?[\w ]{2,20}\W*$", re.I
+)
+
+
+def goes_on_ranking(question: Question) -> bool:
+    """Whether it names another criterion and no more, after plans were ranked by one: "by mem"."""
+    after = question.context.topic is Topic.RANK_BY and _GOES_ON.match(question.text) is not None
+    return after and bool(_criteria(question.text)) and not question.refs.mentions and question.change.empty
 
 
 def chooses_of_two(question: Question) -> bool:
@@ -117,7 +142,8 @@ def names_criterion(text: str) -> bool:
 
 
 def _criteria(text: str) -> list[_Criterion]:
-    """What a text names to compare by, in its order."""
+    """What a text names to compare by, in its order; what it does not care for is none of it."""
+    text = _IRRELEVANT.sub(" ", text)
     named = [(found.start(), criterion) for words, criterion in _CRITERIA if (found := re.search(words, text, re.I))]
     if _FEARED.search(text):
         named = [one for one in named if one[1] is not _LEAST_TO_LOSE] or named

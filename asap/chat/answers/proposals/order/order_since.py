@@ -10,7 +10,10 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 
 _CHANGED = re.compile(
-    r"\b(?:does|did|do|has|have|is|will|so)\b[^.?!]*\b(?:that|this|it|anything|something|which|the (?:rank\w*"
+    r"^\W*(?:(?:and|so|ok|but)\W+)*(?:what(?: (?:has|have|is|did)|'s)?|any(?:thing)?|something|did (?:it|that))"
+    r"(?: (?:just|really|that|it|now|then))* (?:chang\w+|mov\w+|shift\w*|differ\w*)"
+    r"(?: (?:now|then|since|there|at all))*\W*$"
+    r"|\b(?:does|did|do|has|have|is|will|so)\b[^.?!]*\b(?:that|this|it|anything|something|which|the (?:rank\w*"
     r"|order|list))\b"
     r"[^.?!]*\b(?:chang\w*|affect\w*|alter\w*|flip\w*|move\w*|shift\w*|differ\w*)\b[^.?!]*"
     r"|\b(?:still|the same)\b[^.?!]*\b(?:rank\w*|order|list)\b|\b(?:rank\w*|order|list)\b[^.?!]*\b(?:still"
@@ -44,15 +47,16 @@ def order_since(conversation: Conversation, answer: ReplyBuilder, question: Ques
     still = _STILL_FIRST.search(question.text) is not None
     facts = [str(fact) for fact in conversation.evidence]
     by = f" with what is on record: {'; '.join(facts)}" if facts else ": no fact was stated"
+    what = re.match(r"\W*(?:\w+\W+)?what\b", question.text, re.I) is not None
     if opening == now:
-        answer.add(f"{'Yes' if still else 'No'}, the order is the one that we began with{by}.")
+        answer.add(f"{'Yes' if still else 'Nothing' if what else 'No'}, the order is the one that we began with{by}.")
     elif opening[:1] == now[:1]:
         first = f"Yes, {now[0]} stays first" if still else f"Not the first, which stays {now[0]}"
         answer.add(f"{first}; the others changed{by}.")
     else:
         first = f"{now[0]} is first" if now else "none is left"
         answer.add(
-            f"{'No' if still else 'Yes'}, it is another one{by}. Now {first}"
+            f"{'The order' if what else 'No, it' if still else 'Yes, it'} is another one{by}. Now {first}"
             + (f", at the beginning {opening[0]} was." if opening else ".")
         )
     list_proposals(conversation, answer)

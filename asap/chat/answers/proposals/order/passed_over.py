@@ -43,11 +43,16 @@ def still_listed(conversation: Conversation, before: Sequence[Plan], text: str) 
     """What became of a proposal that a line drops beside what it states; ``before`` is the order until then."""
     ranks = {int(found["rank"]) for found in _DROPPED.finditer(text)}
     unwanted = [(rank, plan) for rank, plan in enumerate(before, 1) if rank in ranks]
+    if not unwanted:
+        return []
     stays = "stays on the list: nothing that was stated rules it out, and a wish is no fact"
-    return [
+    said = [
         f"{plan}, proposal {rank} before, {stays if plan in conversation.order else 'is off the list'}."
         for rank, plan in unwanted
     ]
+    left = [one.plan for one in conversation.proposals if one.plan not in [plan for _, plan in unwanted]]
+    ranks = [f"proposal {conversation.order.index(plan) + 1}, {plan}" for plan in left]
+    return [*said, f"Without it: {'; '.join(ranks)}." if ranks else "Without it no other plan is proposed."]
 
 
 def others_than(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

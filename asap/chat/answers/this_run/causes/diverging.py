@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.answers.single_plans.numerics import numerics
+from asap.chat.answers.single_plans.numerics import numerics, numerics_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.changes import is_of_settings
@@ -45,11 +45,17 @@ _ADJUSTS = re.compile(
     re.I,
 )
 """Asks whether something of the recipe has to follow."""
+_SAME = re.compile(
+    r"^\W*(?:(?:and|so|with|at)\W+)*(?:the )?same (?:lr|learning[- ]rate|warm-?up|hyper\w*|hparams)\b"
+    r"(?: then| ok| fine)?\W*$",
+    re.I,
+)
 
 
 def asks_recipe_of_change(question: Question) -> bool:
     """Whether it asks if the recipe has to follow what was proposed or changed: "does that change the lr"."""
     asked = _ADJUSTS.search(question.text) is not None and _RECIPE.search(question.text) is not None
+    asked = asked or _SAME.match(question.text) is not None
     unnamed = all(mention.way == "pointing" for mention in question.refs.mentions)
     return asked and unnamed
 
@@ -73,6 +79,33 @@ def recipe_of_change(conversation: Conversation, answer: ReplyBuilder, question:
         " decides.",
         "Step time and HBM do not depend on it.",
     )
+
+
+_LOSS = re.compile(r"\b(?:loss(?:es)?|convergence|converge[sd]?|accuracy|quality|perplexity|training curve)\b", re.I)
+_AFFECTS = re.compile(
+    r"\b(?:chang|affect|hurt|impact|alter|differ|worse|harm|degrad|matter|same|move|shift|influenc|break|risk)\w*", re.I
+)
+
+
+def asks_loss_of_change(question: Question) -> bool:
+    """Whether it asks what a change that it names does to the loss: "does fp8 hurt convergence"."""
+    asks = _LOSS.search(question.text) is not None and _AFFECTS.search(question.text) is not None
+    return asks and not question.change.empty and is_question(question.text)
+
+
+def loss_of_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """Whether it is another training; the loss itself is not predicted."""
+    answer.complete = True
+    change = question.change
+    if (said := numerics_of(conversation.study, change)) is not None:
+        answer.add(said)
+    elif is_of_settings(change):
+        answer.add("It should not: the same batch and operations are trained, and only sums come in another order.")
+    elif change.of_nothing_but_chips:
+        answer.add("It should not while the global batch stays: more or fewer chips train the same.")
+    else:
+        answer.add("It may: that is another training, whose loss I cannot predict.")
+    answer.add('What it does to the step: ask "what if …" with it.')
 
 
 def asks_recipe_of_plan(question: Question) -> bool:

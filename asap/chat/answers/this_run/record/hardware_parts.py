@@ -87,7 +87,8 @@ PARTS = (
         "link_efficiency",
     ),
     _part(
-        r"networks?|infiniband|ib|efa|roce|dcn|nics?|ethernet|between (?:the )?nodes|inter-?node|across nodes"
+        r"networks?|(?:interconnects?|fabric)(?![^?]*\d)|infiniband|ib|efa|roce|dcn|nics?|ethernet"
+        r"|between (?:the )?nodes|inter-?node|across nodes"
         r"|scale-?out|bus-?bw|nccl(?:[- ]tests?)?|all_reduce_perf",
         "the network between nodes", _network, "network.bandwidth", "network_efficiency",
     ),

@@ -16,7 +16,10 @@ _LINKS = re.compile(r"(?<![\w.])\d{1,2}\s*[x×]\s*(?:25|40|50|100|200|400|800)\s
 """Links of a node by their rate, which nothing else has: "4x200G"."""
 _RATE = re.compile(r"(?:\d{1,2}\s*[x×]\s*)?\d{1,5}(?:\.\d+)?\s*[GT](?:[bB](?![a-z]*yte)(?:it)?(?:ps|/s)?)?(?![a-zA-Z])")
 _MANY = re.compile(r"\d{1,2}\s*[x×]")
-_OF = re.compile(r"(?:/|\b(?:per|a|each|every)\s+)(node|gpu|chip|device)\b", re.I)
+_OF = re.compile(
+    r"(?:/|\b(?:per|a|each|every|of (?:a|the|one))\s+)(node|gpu|chip|device|tpu|host|server|machine|vm|box)\b", re.I
+)
+_ONE = {"tpu": "chip"} | dict.fromkeys(("host", "server", "machine", "vm", "box"), "node")
 _PORTS = re.compile(
     r"(?<![\w.])(?P<count>\d{1,2}|two|four|eight)(?:\s*[x×]|\s+of\s+(?:them|those|these))?"
     r"(?:\s+\d{1,4}\s*G(?:b(?:it)?(?:ps|/s)?)?(?:\s+[a-z]+)?)?"
@@ -49,7 +52,7 @@ def network_in(text: str, earlier: str | None = None) -> str | None:
         return None
     if ports is not None and not _MANY.match(said):
         return f"{_COUNTS.get(ports['count'].lower(), ports['count'])}x{said}"
-    return f"{said}/{of[1].lower()}" if of else said
+    return f"{said}/{_ONE.get(of[1].lower(), of[1].lower())}" if of else said
 
 
 def without_rate(text: str, amounts: Sequence[Amount]) -> list[Amount]:

@@ -36,3 +36,8 @@ def offloading_in(text: str) -> tuple[tuple[Offload, bool], ...]:
     if not named and not to_host and not _ACTIVATIONS.search(text):
         named = [what for what, _ in _WHAT]
     return tuple((what, to_host) for what in named)
+
+
+def leaves_host(moved: tuple[tuple[Offload, bool], ...]) -> bool:
+    """Whether nothing at all is to be kept in host memory: "without the offload"."""
+    return dict(moved) == {what: False for what, _ in _WHAT}

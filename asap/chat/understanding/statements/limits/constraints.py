@@ -39,6 +39,8 @@ _FIXED = re.compile(
     r"(?:keep|stick with|stay with|leave)\b(?! (?:in mind|going|it (?:short|simple|brief)))"
     r"|\bno way (?:(?:i|we)(?:'m|'re|'d| am| are)?|im) (?:going to |gonna )?(?:touch|chang|alter|modif|tweak|mess)\w*"
     r"|\b(?:no|without)(?: any)? (?:[\w-]+ ){1,2}?changes?\b|\b(?:no|without)(?: any)? changes? (?:to|of|in)\b"
+    r"|\bno (?:more|extra|additional|other|new|different|further) "
+    r"(?:chips?|[gt]pus?|hardware|nodes?|machines?|devices?|slices?|pods?)\b(?=\W*$|\s*[,;])"
     r"|\bno (?:touch|chang|alter|modif|tweak|fiddl|mess)\w*ing\b"
     r"|\b(?:off[- ]limits|hands off|untouchable)\b"
     r"|\bleav\w+\b[^?]*\b(?:alone|untouched|as (?:it )?is)\b"
@@ -54,6 +56,17 @@ _HOST_MEMORY = re.compile(r"\b(?:host|cpu)(?:'s)? (?:memory|mem|ram|dram)\b", re
 """What is used or not, and never changed."""
 _AS_VERBS = r"(?:offload|accumulat|interleav)\w*(?! (?:\w+ )?(?:much|more|a lot|everything|all)\b)"
 """Techniques that are verbs: "we can't offload", and not "we can't offload more"."""
+_WHATEVER = (
+    r"(?:anything|everything|all|any|whatever|every|the|of|them|plans?|proposals?|options?|ones?|those|config\w*)"
+)
+_EXCLUDED = re.compile(
+    r"(?:^|[,;:.]|\b(?:so|then|please|just|and|let'?s|you can|must|should)\b)\W*"
+    r"(?:drop|remove|exclude|skip|ditch|kill|lose|ban|nix|avoid|forget|scrap|discard|reject"
+    r"|(?:filter|leave|rule|throw|take|kick|cross|weed) out|get rid of)\s+"
+    rf"(?:{_WHATEVER}\s+)+(?:with|on|needing|using|involving|(?:that|which) \w+|uses?|needs?|has|have)\b",
+    re.I,
+)
+"""Orders away all plans of a kind: "drop anything with vpp"."""
 _RULED_OUT = re.compile(
     r"\b(?:impossible|off the table|broken|not an option|no option|ruled out|out of the question|forbidden"
     r"|(?:not|never|isn't|aren't|wasn't) (?:an option|allowed|possible|available|supported|implemented|enabled|usable)"
@@ -120,6 +133,10 @@ _TECHNIQUES: tuple[tuple[str, str], ...] = (
 is of a policy."""
 _RECOMPUTATION = re.compile(r"\bremat\w*\b(?!\s*=)|\brecomput\w*|\bcheckpointing\b", re.I)
 _POLICY = re.compile(r"\b(?:full|selective|minimal|policy)\b", re.I)
+_OTHER_CHIPS = re.compile(
+    r"\b(?:more|other|another|new|different|bigger|larger|extra|additional|further)\b|\bhardware\b", re.I
+)
+"""Chips that are ruled out, and no chips that cannot do something."""
 _HSDP = re.compile(r"\bhsdp\b|\b(?:plain|pure|replicated) (?:data[- ]?parallel\w*|d?dp)\b", re.I)
 """Plain data parallelism beside FSDP, whatever the run has."""
 _TERM = re.compile(r"([a-z][\w.]*)\s*[=:]\s*(\d{1,6})\b", re.I)
@@ -130,7 +147,9 @@ _JOINED = re.compile(
 _THINGS = {
     "batch": r"(?<!micro)(?<!micro[- _])\bbatch\w*|\bgbs\b|\b\d+ (?:sequences|seqs)\b",
     "sequence": r"(?<!\d )\bseq(?:uences?)?\b|\bcontext\b",
-    "hardware": r"\bhardware|\bchips?\b|\bslices?\b", "optimizer": r"\boptimi[sz]er|\badam\w*",
+    "hardware": r"\bhardware|\bchips?\b|\bslices?\b"
+    r"|\bno (?:more|extra|additional|other|new|different|further) (?:[gt]pus?|nodes?|machines?|devices?|pods?)\b",
+    "optimizer": r"\boptimi[sz]er|\badam\w*",
     "precision": r"\bprecision|\bbf16|\bfp8|\bint8|\bquant(?:s|i\w*)?\b", "model": r"\blayers\b|\barchitecture",
     "remat": r"\bremat\w*|\brecomput\w*|\bcheckpointing",
     "microbatches": r"\bmicro-?batch(?:es|ing)?\b|\baccumulat\w+",
@@ -148,7 +167,10 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
         sought: it asks for plans that keep within the constraints: "anything without offload?".
     """
     excludes = (
-        _RULED_OUT.search(clause) or _REFUSED.search(clause) or (sought and (_LACKS.search(clause) or dislikes(clause)))
+        _RULED_OUT.search(clause)
+        or _REFUSED.search(clause)
+        or _EXCLUDED.search(clause)
+        or (sought and (_LACKS.search(clause) or dislikes(clause)))
     )
     fixed = _FIXED.search(clause) or (sought and _KEEPS.search(clause))
     stated = StatedFact(claim=Claim.CONSTRAINT, words=clause)
@@ -170,16 +192,23 @@ def constraints_in(clause: str, refs: References, now: Plan | None, *, sought: b
     if fixed and (kept := _kept_degree(clause, refs, now)) is not None:
         return [stated.model_copy(update={"about": kept[0], "keeps": kept[1]})]
     axes: list[str] = [_own_kind(axis, now) for axis in axes_in_short(clause)] if fixed else []
+    things = [one for one in _things_named(clause) if fixed or one != "hardware" or _OTHER_CHIPS.search(clause)]
     kept_as_now = {"remat", "microbatches", MESH, *axes}
     return [
         stated.model_copy(update={"about": thing, "keeps": now if thing in kept_as_now else None})
-        for thing in [*axes, *_things_named(clause)]
+        for thing in [*axes, *things]
     ]
+
+
+def orders_away(text: str) -> bool:
+    """Whether it orders away all plans of a kind: "remove anything with offload"."""
+    return _EXCLUDED.search(text) is not None
 
 
 def _technique(clause: str) -> str | None:
     """The technique that a clause rules out."""
-    if (_REFUSED.search(clause) or dislikes(clause)) and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
+    refused = _REFUSED.search(clause) or _EXCLUDED.search(clause) or dislikes(clause)
+    if refused and _RECOMPUTATION.search(clause) and not _POLICY.search(clause):
         return "no recomputation"
     return next((about for about, words in _TECHNIQUES if re.search(words, clause, re.I)), None)
 

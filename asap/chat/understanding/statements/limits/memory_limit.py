@@ -26,7 +26,11 @@ _CAP = re.compile(
     re.I,
 )
 """So many bytes and no more, in a few words: "max 70 GiB hbm", "stay below 60GB"; a "max hbm" is what was used."""
-_IN_USE = re.compile(r"\b(?:us(?:ed|es|ing)|tak(?:es|ing)|allocat\w+|shows?|reports?)\b", re.I)
+_IN_USE = re.compile(
+    r"\b(?:us(?:ed|es|ing)|tak(?:es|ing)|allocat\w+|shows?|reports?)\b"
+    r"|\b(?:runs?|trains?|works?|goes|fits?)\s+(?:just )?(?:fine|ok(?:ay)?|well|good|stabl[ey]|smoothly|happily)\b",
+    re.I,
+)
 _ELSEWHERE = re.compile(
     r"\b(?:host|cpu|node|system|disk|checkpoint\w*|data ?set|ram|dram|network|nic|nvlink|pci-?e|bandwidth)\b|/\s?s",
     re.I,

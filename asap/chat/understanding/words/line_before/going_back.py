@@ -8,6 +8,7 @@ _RUN = (
     r"(?:normal|reality|before|now|today|(?:the |our |my )?(?:original|real|actual|old|current|recorded|present)?\s*"
     r"(?:run|config\w*|setup|settings?|values?|batch|sequence|baseline|job|record|one)"
     r"|(?:where|what|how) (?:we|it|things?) (?:was|were|have|had|run|is|are|started)|as (?:it )?(?:was|is)"
+    r"|\d+(?: (?:[gt]pus?|chips?|devices?|slices?|nodes?))?"
     r"|square one|the (?:start|beginning))"
 )
 _THE_SUPPOSED = r"(?:what-?if|scenario|hypothetical\w*|change)"

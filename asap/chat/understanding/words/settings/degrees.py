@@ -24,6 +24,11 @@ _SCALED = (
 )
 _ARROW = r"\s*(?:-+>|=>|→|to|down to|up to)\s*"
 _MOVED = (
+    re.compile(
+        r"(?<![\w=.-])(?P<name>tp|pp|ep|cp|dp|fsdp)[- ]?\d+\s*(?:-+>|=>|→)\s*(?:(?P=name)[- ]?)?"
+        r"(?P<count>\d+)(?![\w]|[.,]\d)",
+        re.I,
+    ),
     re.compile(rf"{_NAME}\s*[=:]?\s*(?:from\s+)?{_OLD}{_ARROW}(?:{_NAME.replace('?P<name>', '')}\s*)?{_COUNT}", re.I),
     re.compile(rf"(?<![\w=])(?:from\s+)?{_OLD}(?:{_ARROW}|\s+-\s*>?\s*){_COUNT}[- ]?(?:way\s+)?{_NAME}", re.I),
     re.compile(
@@ -51,7 +56,7 @@ _SWAPPED = re.compile(
 _INSTEAD = re.compile(
     r"(?P<written>(?<![\w=-])(?:tensor|pipeline|tp|pp|ep|cp|dp|fsdp|model|seq|data|expert|stage)\s*[=:]?\s*\d+)\s+"
     r"(?:instead of|rather than|in place of)\s+(?:the\s+|our\s+)?"
-    rf"(?P<old>tp|pp|ep|cp|tensor|pipeline){_OF_AXIS}*(?![\w=])(?!\s*[=:]?\s*\d)",
+    rf"(?P<old>tp|pp|ep|cp|fsdp|data|tensor|pipeline){_OF_AXIS}*(?![\w=])(?!\s*[=:]?\s*\d)",
     re.I,
 )
 """A degree in place of an axis: "cp=2 instead of pp"."""
@@ -116,7 +121,7 @@ def with_degrees_written(text: str, study: Study) -> str:
     text = _SWAPPED.sub(lambda match: _swapped(match, study), text)
     each = chips_per_node(study.slice.chip) if study.slice else None
     text = _WITHIN.sub(lambda match: f"{match['must']} be at most {each}" if each else match.group(), text)
-    text = _INSTEAD.sub(lambda match: f"{match['written']} {match['old']}=1", text)
+    text = _INSTEAD.sub(lambda match: f"{_equals(match['written'])} {match['old']}=1", text)
     text = _without(text)
     text = _HYBRID_BY_NODE.sub(lambda match: _by_node(match, study), text)
     text = _HYBRID.sub(lambda match: f"replica={_count(match[1])} fsdp={_count(match[2])}", text)
@@ -126,6 +131,11 @@ def with_degrees_written(text: str, study: Study) -> str:
     for pattern in _SCALED:
         text = pattern.sub(lambda match: _scaled(match, study), text)
     return _unneeded(text, study)
+
+
+def _equals(written: str) -> str:
+    """ "seq 4" as ``seq=4``."""
+    return re.sub(r"\s*[=:]?\s*(?=\d)", "=", written, count=1)
 
 
 def _by_node(match: re.Match[str], study: Study) -> str:

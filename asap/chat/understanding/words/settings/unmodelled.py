@@ -9,21 +9,26 @@ _TENSOR = r"(?:tp|tensor(?:[- ]parallel\w*)?)"
 _DISTRIBUTED = r"dist(?:ributed)?[- ]opt\w*"
 _KNOWN: tuple[tuple[str, str], ...] = (
     (r"etp|expert[- ]tensor[- ]parallel\w*", "tensor parallelism of the experts alone (ETP)"),
-    (r"zero[- ]?bubble|dual-?pipe\w*|zb-?h?[12v]", "zero-bubble schedules of a pipeline"),
+    (r"loss[- ]parallel\w*|(?:vocab\w*|parallel)[- ]parallel loss", "a loss over split vocabulary as a switch"),
+    (r"zero[- ]?bubble|dual-?pipe\w*|zb(?:-?h?[12v])?", "zero-bubble schedules of a pipeline"),
     (r"cuda[- ]?graphs?", "CUDA graphs"),
     (r"async(?:hronous)?[- ](?:tp|tensor[- ]parallel\w*)", "asynchronous tensor parallelism"),
     (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),
     (r"grouped[- ]?gemms?", "grouped matrix products of the experts as a switch"),
     (r"torch[. ]compile|inductor|(?:without|no|skip\w*|disabl\w+|turn\w* off) (?:the )?"
-     r"compil(?:e|ing|ation)(?! (?:cache|error|time))",
+     r"compil(?:e|ing|ation)(?! (?:cache|error|time))"
+     r"|compile(?=(?: is| was)?(?: already)? (?:on|enabled|active|in use)(?![\w-]))"
+     r"|(?:we|already|running|runs?|train\w*)(?: already)? (?:with |use |using )?compil(?:e|ed|ing)"
+     r"(?= ?(?:already\b|\W*$))",
      "torch.compile"),
     (r"(?:fp32|bf16|fp16|float32) (?:grad(?:ient)?s? )?(?:all-?reduc\w*|reduce[- ]?scatter\w*"
      r"|reduc(?:e|es|ed|tions?)|accumulation)"
      r"|grad(?:ient)?s? (?:all-?reduc\w*|reduction|reduce[- ]?scatter|accumulation)"
      r"(?: (?:in|at|precision|dtype))? (?:fp32|bf16|fp16)"
-     r"|(?:all-?reduce|reduce) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)",
+     r"|(?:all-?reduce|reduce(?:[- ]?scatters?)?) (?:(?:the )?grad(?:ient)?s? )?in (?:fp32|bf16|fp16)"
+     r"|(?:fp32|bf16|fp16|float32|half) grad(?:ient)?s?(?! acc)|grad(?:ient)?s? in (?:fp32|bf16|fp16)",
      "the precision in which gradients are summed"),
-    (r"sharp|nvls|nccl[_ ]algo\w*|nccl tuning", "algorithms of NCCL"),
+    (r"sharp|nvls|nccl[_ ](?:algo\w*|proto\w*|tree|ring|ll128|tuning|channels?)", "algorithms of NCCL"),
     (r"reshard[_ ]after[_ ]forward", "reshard_after_forward"),
     (rf"{_TENSOR}[-_ ](?:comm\w*[-_ ])?overlap\w*|overlapp?\w*[- ](?:the |of )?{_TENSOR}(?:[- ]\w+)?|user[- ]buffers?",
      "overlap of tensor collectives"),
@@ -65,12 +70,19 @@ def unmodelled_in(text: str) -> str | None:
 _IN_USE = re.compile(
     r"\b(?:is|are|was|were|have|has|had|got|use|uses|using|run|running|train|enabled?|set|turned|switched)\b[^.?!]*"
     r"\b(?:already|by default|anyway|on)\b|\balready\b[^.?!]*\b(?:on|have|use|using|run|enabled|set|turned|doing|do)\b"
+    r"|\balready\s+(?:\w+\s+)?(?:running|training|compil\w+|with)\b|^\W*(?:we|i)\b[^.?!]*\balready\W*$"
+    r"|\b(?:on|enabled|active|in use|in place)(?: (?:already|by default|anyway|too))*\W*$"
     r"|\b(?:is|are)\b[^.?!]{0,20}\b(?:enabled|active)\b|\bwe(?:'re| are)? (?:use|run|have|using|running)\b",
     re.I,
 )
 
 
+_DENIED = re.compile(
+    r"\bnot\b|n't\b|\b(?:no|off|if|would|turn|switch|put|try|want|get|should|could|can|go|let'?s|what|how)\b", re.I
+)
+
+
 def says_in_use(text: str) -> bool:
     """Whether it says, and does not ask, that something is in use: "we already compile", "cuda graphs are on"."""
-    denied = re.search(r"\bnot\b|n't\b|\bno\b|\boff\b|\bif\b|\bwould\b", text, re.I) is not None
+    denied = _DENIED.search(text) is not None
     return _IN_USE.search(text) is not None and not is_question(text) and not denied

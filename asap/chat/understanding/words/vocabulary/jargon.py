@@ -98,7 +98,18 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bnvm\b", "never mind"),
     (r"\bsr+y\b", "sorry"),
     (r"\bdoes ?nt\b", "doesn't"),
+    (r"\bv-?pp(?=\d)", "vpp "),
+    (r"(?<=\d )devs?\b", "devices"),
+    (r"(\boffload\w*\b[^?]*\b)acts\b", r"\1activations"),
+    (r"(\boffload\w*\b[^?]*\b)opt\b", r"\1optimizer"),
+    (r"(?<![\w-])b(?=(?:\d{4,}|512|256|128)\b)", "batch "),
+    (r"(?<=\d) ?T(?= (?:run|training|pretrain\w*|job|corpus|dataset)\b)", "T tokens"),
     (r"\bhow come you\b", "why did you"),
+    (
+        r"\b((?:max\w*|largest|biggest|highest) (?:(?:global|local|micro)[- ]?)?(?:batch(?: size)?|[gml]bs|pdbs)"
+        r" (?:at|@|with|for)) (?=\d+ ?k\b(?! ?(?:tok|seq|con|chip|[gt]pu|step)))",
+        r"\1 sequence ",
+    ),
 )  # fmt: skip
 _TABLE = tuple((re.compile(pattern, re.I), words) for pattern, words in _SHORT)
 
