@@ -13,7 +13,9 @@ _SAID_BY: Mapping[str, Mapping[str, str]] = {
 
 
 def _settings(run: Run) -> Mapping[str, str]:
+    """Not beside saved activations in parts, which Megatron refuses (``training/arguments.py``)."""
     whole = run.workload.sequence_parallel is False and run.plan.degree("model") > 1
+    whole = whole and not run.settings.get("distribute_saved_activations")
     return _SAID_BY.get(run.workload.framework or "", {}) if whole else {}
 
 

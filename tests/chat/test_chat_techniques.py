@@ -108,3 +108,31 @@ def test_a_setting_that_is_offered_for_a_test_is_answered_with_what_it_is_expect
     answer = start("mixture").turn("would cuda graphs help?", lambda piece: None)
     assert "modelled, the step takes" in answer.text
     assert "--cuda-graph-impl transformer_engine" in answer.text
+
+
+@pytest.fixture
+def unfused(start, tmp_path):
+    def open_chat(kernel):
+        file = tmp_path / "run.yml"
+        file.write_text(
+            f"base_config: base.yml\nmodel_name: llama3.1-8b\nattention: {kernel}\nper_device_batch_size: 1\n"
+            "max_target_length: 8192\nremat_policy: full\nici_fsdp_parallelism: 16\n", encoding="utf-8",
+        )  # fmt: skip
+        store = ExperimentStore()
+        store.add(create_experiment(kernel, Statement(hardware="h100-16"), config=file), replace=True)
+        return start(kernel)
+
+    return open_chat
+
+
+def test_a_setting_that_saves_more_than_every_plan_is_named_first(unfused):
+    chat = unfused("dot_product")
+    first = ask(chat, "which one goes first?")
+    assert first.startswith("Start with a setting, not with a plan: attention in one fused kernel.")
+    assert "To test it: attention=cudnn_flash_te" in first
+    assert "attention=cudnn_flash_te" in ask(chat, "would flash attention buy us anything")
+
+
+def test_a_kernel_that_runs_is_no_more_to_be_had(unfused):
+    said = ask(unfused("cudnn_flash_te"), "worth trying flash attention?")
+    assert "Attention is predicted as it runs (cudnn_flash_te)" in said

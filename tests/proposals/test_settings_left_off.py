@@ -92,6 +92,8 @@ def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(of
         (f"{DENSE} --tensor-model-parallel-size 8", "h100-8", "distributed_optimizer"),
         (f"{DENSE} --tensor-model-parallel-size 8 --sequence-parallel", "h100-32", "sequence_parallel"),
         (DENSE, "h100-32", "sequence_parallel"),
+        (f"{DENSE} --tensor-model-parallel-size 8 --recompute-granularity full --recompute-method uniform"
+         " --distribute-saved-activations", "h100-32", "sequence_parallel"),
         (f"{MIXTURE} --moe-token-dispatcher-type flex", "h100-64", "expert_dispatcher"),
         (MIXTURE + NCCL, "mi300x-64", "expert_dispatcher"),
         (f"{MIXTURE}{NCCL} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity", "h100-64",

@@ -4,10 +4,14 @@ from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.proposals.trials import trials_of
 
+_FUSED_ATTENTION = "a fused attention kernel"
 _TRIALS = {
     "CUDA graphs": ("cuda_graphs", "cuda_graphs_of_layers"),
     "torch.compile": ("torch_compile",),
     "overlap of tensor collectives": ("tensor_overlap",),
+    _FUSED_ATTENTION: ("fused_attention",),
+    "the distributed optimizer as a switch": ("distributed_optimizer",),
+    "DeepEP's all-to-all": ("expert_dispatcher",),
 }
 """Of these, what is offered for a test."""
 
@@ -28,6 +32,10 @@ def unmodelled(conversation: Conversation, answer: ReplyBuilder, title: str) -> 
     offered = (trial for trial in trials_of(conversation.study) if trial.name in _TRIALS.get(title, ()))
     if (trial := next(offered, None)) is not None:
         answer.add(trial.statement, f"To test it: {trial.line}")
+        return
+    if title == _FUSED_ATTENTION:
+        kernel = conversation.study.experiment.workload.attention or "none is on record, and a flash kernel is taken"
+        answer.add(f"Attention is predicted as it runs ({kernel}), and no other kernel is expected to save much.")
         return
     answer.add(
         f"I cannot say what changes with {title}: that is no lever and no axis here, and every figure takes it as it"
