@@ -35,7 +35,9 @@ def unmodelled(conversation: Conversation, answer: ReplyBuilder, title: str) -> 
         return
     if title == _FUSED_ATTENTION:
         kernel = conversation.study.experiment.workload.attention or "none is on record, and a flash kernel is taken"
-        answer.add(f"Attention is predicted as it runs ({kernel}); what another kernel brings, a short run with it tells.")
+        answer.add(
+            f"Attention is predicted as it runs ({kernel}); what another kernel brings, a short run with it tells."
+        )
         return
     answer.add(
         f"I cannot say what changes with {title}: that is no lever and no axis here, and every figure takes it as it"
