@@ -27,9 +27,9 @@ def _settings(run: Run) -> Mapping[str, str]:
 
 TRIAL = Trial(
     name="expert_dispatcher",
-    title="tokens to their experts by DeepEP",
+    title="DeepEP as the token dispatcher",
     changes="time: of all-to-alls; HBM: buffers of its own; numerics: probabilities of the router in fp32",
-    reason="NCCL sends a copy of a token to each of its experts, DeepEP one to each node; it is a package of its own",
+    reason="NCCL sends a copy of a token to each of its experts, DeepEP one to each node; it has to be installed",
     source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/core/transformer/moe/README.md",
     settings=_settings,
     workload={"expert_dispatcher": "deepep"},

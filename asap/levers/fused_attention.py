@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
+from asap.plans.deepspeed.trainer import SECTION
 
 _NOT_FUSED = ("eager", "math", "torch", "fused softmax", "dot_product")
 """What records call attention whose scores go through HBM."""
@@ -32,8 +33,8 @@ def _settings(run: Run) -> Mapping[str, str]:
     if run.stack == "megatron":
         return _OF_MEGATRON.get(run.workload.framework or "", {})
     if run.stack in ("deepspeed", "accelerate", "axolotl"):
-        named = {key: _OF_TRANSFORMERS.get(key.rpartition(".")[2]) for key in run.settings}
-        return {key: value for key, value in named.items() if value is not None}
+        named = {f"{before}{key}": value for key, value in _OF_TRANSFORMERS.items() for before in ("", f"{SECTION}.")}
+        return {key: value for key, value in named.items() if key in run.settings}
     return {}
 
 
@@ -45,9 +46,9 @@ def _of_maxtext(run: Run) -> Mapping[str, str]:
 
 TRIAL = Trial(
     name="fused_attention",
-    title="attention in one fused kernel",
+    title="a fused attention kernel",
     changes="time: of attention; HBM: no scores of queries against keys; numerics: the order of sums",
-    reason="scores of each head go to HBM and back as it runs; a fused kernel keeps them on the chip",
+    reason="attention scores go to HBM and back as it runs; a fused kernel keeps them on the chip",
     source="https://arxiv.org/abs/2205.14135",
     settings=_settings,
     workload={"attention": "flash"},

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.plans.deepspeed.trainer import SECTION, TRAINER_MICRO_BATCH
 
 _SLOW = ("fp32", "tf32")
 _WITHOUT_BF16 = ("v100", "t4")
@@ -24,17 +24,16 @@ def _settings(run: Run) -> Mapping[str, str]:
 
 def _of_trainer(settings: Mapping[str, object]) -> Mapping[str, str]:
     """Beside the Trainer's other arguments, unless DeepSpeed's configuration decides it."""
-    beside = next((key for key in settings if key.rpartition(".")[2] == TRAINER_MICRO_BATCH), None)
-    if beside is None or "bf16.enabled" in settings:
+    if "bf16.enabled" in settings:
         return {}
-    return {beside.replace(TRAINER_MICRO_BATCH, "bf16"): "true"}
+    return {f"{before}bf16": "true" for before in ("", f"{SECTION}.") if f"{before}{TRAINER_MICRO_BATCH}" in settings}
 
 
 TRIAL = Trial(
     name="mixed_precision",
-    title="matrix products in bf16",
+    title="bf16 mixed precision",
     changes="time: of all matrix products; HBM: activations of half the size; numerics: 8 bits of mantissa in products",
-    reason="what runs trains in fp32, at a fraction of the chip's rate; the optimizer keeps fp32, but numerics change",
+    reason="it trains in fp32, at a fraction of the chip's rate; the optimizer keeps fp32 weights, but numerics change",
     source="https://arxiv.org/abs/1905.12322",
     settings=_settings,
     workload={"precision": "bf16"},

@@ -97,7 +97,8 @@ def with_trial(
     if trial is None or trial.gain is None:
         return advice
     if situation is not None and situation.name in TOO_TIGHT:
-        statement = _towards_a_fit(trial, trial.gain) if trial.saved_bytes else None
+        counts = trial.fits or (trial.saves_time and trial.saved_bytes)
+        statement = _towards_a_fit(trial, trial.gain) if counts else None
     else:
         statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent) if trial.saves_time else None
     if statement is None:
@@ -106,8 +107,8 @@ def with_trial(
 
 
 def _towards_a_fit(trial: OfferedTrial, gain: float) -> str:
-    then = "what runs fits with it" if trial.fits else "the plans that fit are others with it"
-    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, and {then}."
+    then = "and what runs fits with it" if trial.fits else "but still does not fit: analyze it again with that"
+    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, {then}."
 
 
 def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:

@@ -85,8 +85,8 @@ def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:
     return max((trial for trial in trials if trial.gain is not None), key=_promise, default=None)
 
 
-def _promise(trial: OfferedTrial) -> tuple[bool, float]:
-    return trial.fits, trial.gain or 0.0
+def _promise(trial: OfferedTrial) -> tuple[bool, bool, float]:
+    return trial.fits, trial.gain is not None, trial.gain or 0.0
 
 
 def _offered(study: Study, trial: Trial, stack: Stack, settings: Mapping[str, str]) -> OfferedTrial:

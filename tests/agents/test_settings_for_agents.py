@@ -20,7 +20,7 @@ def settings(tmp_path, kernel):
 
 def test_an_agent_sees_what_no_plan_varies_and_is_worth_a_test(tmp_path):
     (kernel,) = settings(tmp_path, "dot_product")
-    assert kernel["setting"].startswith("Attention in one fused kernel")
+    assert kernel["setting"].startswith("A fused attention kernel")
     assert "less time" in kernel["setting"]
     assert kernel["line"] == "attention=cudnn_flash_te"
 

@@ -128,7 +128,7 @@ def unfused(start, tmp_path):
 def test_a_setting_that_saves_more_than_every_plan_is_named_first(unfused):
     chat = unfused("dot_product")
     first = ask(chat, "which one goes first?")
-    assert first.startswith("Start with a setting, not with a plan: attention in one fused kernel.")
+    assert first.startswith("Start with a setting, not with a plan: a fused attention kernel.")
     assert "To test it: attention=cudnn_flash_te" in first
     assert "attention=cudnn_flash_te" in ask(chat, "would flash attention buy us anything")
 

@@ -7,7 +7,7 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import study_of
 
-SETTING_FIRST = "Start with a setting, not with a plan: attention in one fused kernel"
+SETTING_FIRST = "Start with a setting, not with a plan: a fused attention kernel"
 TRAINER = (
     "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy FULL_SHARD tune.py --bf16 true"
     " --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size {batch} --max_seq_length 8192 --packing true"
@@ -92,3 +92,10 @@ def test_what_does_not_fit_for_its_scores_is_told_whether_it_fits_without_them(s
     assert "less HBM with it" in trial.statement
     assert advised.recommendation.statement.startswith(SETTING_FIRST)
     assert "what runs fits with it" in advised.recommendation.statement
+
+
+def test_a_line_holds_no_key_that_a_file_made_up(study):
+    hostile = TRAINER.format(batch=1, kernel="eager").replace("\n", " '--x\x1b[2J.attn_implementation' eager\n")
+    trial = offered(study(hostile, "h100-8"))
+    assert trial is not None
+    assert trial.line == "--attn_implementation flash_attention_2"

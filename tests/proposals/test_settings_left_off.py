@@ -2,6 +2,7 @@ import pytest
 
 from asap.experiments.create import Statement, create_experiment
 from asap.proposals.propose import propose
+from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import study_of
@@ -103,3 +104,17 @@ def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(of
 def test_what_is_set_or_cannot_be_is_no_test(offered, text, hardware, name):
     _, trials = offered(text, hardware)
     assert name not in trials
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [({}, False), ({"fits": True}, True), ({"gain": 0.3}, True), ({"gain": 0.3, "saved_bytes": 0.0}, False)],
+)
+def test_what_saves_little_and_does_not_make_it_fit_comes_before_no_plan_that_fits(offered, change, first):
+    study, _ = offered(f"{DENSE} --tensor-model-parallel-size 2")
+    advised = propose(rank_candidates(study, {}), lambda study, plan: ())
+    advice, best = recommend(advised.proposals, 1, advised.situation), advised.proposals[0].prediction
+    trial = advised.trials[0].model_copy(update={"fits": False, "gain": 0.01, "saved_bytes": 4e9} | change)
+    said = with_trial(advice, trial, best, advised.situation)
+    assert (said.setting == trial.name) == first
+    assert said.statement.startswith("Start with a setting" if first else "Start with proposal 1")

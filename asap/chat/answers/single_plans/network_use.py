@@ -3,12 +3,10 @@
 import re
 
 from asap.chat.answers.single_plans.figures import prediction_of
-from asap.chat.answers.single_plans.placement import crosses_nodes
-from asap.chat.answers.single_plans.whole_plan import whole
+from asap.chat.answers.single_plans.placement import crosses_nodes, plans_on_chip
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
-from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.hardware.chip import Chip
 from asap.plans import Plan
@@ -47,16 +45,12 @@ def network_use(conversation: Conversation, answer: ReplyBuilder, question: Ques
     Raises:
         InsufficientEvidenceError: the hardware or the plan is not known.
     """
-    study = conversation.study
-    named = [whole(conversation, plan) for plan in question.plans] or [study.plan, *conversation.order[:1]]
-    plans = list(dict.fromkeys(plan for plan in named if plan is not None))
-    if study.slice is None or not plans:
-        raise InsufficientEvidenceError("hardware and plan are not both on record", where=conversation.id)
+    plans, chip = plans_on_chip(conversation, question)
     outside = re.search(_OUTER, question.text, re.I) is not None
     answer.complete, answer.focus = True, plans[0]
     for place, plan in enumerate(plans):
-        said = _uses(conversation, plan, study.slice.chip, outside=outside)
-        name = "what runs now" if plan == study.plan else str(plan)
+        said = _uses(conversation, plan, chip, outside=outside)
+        name = "what runs now" if plan == conversation.study.plan else str(plan)
         answer.add(f"{said[0]}: {name} {said[1]}." if place == 0 else f"{name}: {said[0].lower()}, it {said[1]}.")
 
 

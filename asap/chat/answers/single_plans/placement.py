@@ -42,11 +42,8 @@ def placement(conversation: Conversation, answer: ReplyBuilder, question: Questi
         InsufficientEvidenceError: the hardware or the plan is not known.
     """
     study = conversation.study
-    named = [whole(conversation, plan) for plan in question.plans] or [study.plan, *conversation.order[:1]]
-    plans = list(dict.fromkeys(plan for plan in named if plan is not None))
-    if study.slice is None or not plans:
-        raise InsufficientEvidenceError("hardware and plan are not both on record", where=conversation.id)
-    answer.complete, chip = True, study.slice.chip
+    plans, chip = plans_on_chip(conversation, question)
+    answer.complete = True
     for plan in plans:
         name = "what runs now, " if plan == study.plan else ""
         answer.add(f"{name}{plan}: {_places(plan, chip)}.")
@@ -59,6 +56,20 @@ def placement(conversation: Conversation, answer: ReplyBuilder, question: Questi
         " degrees: no lever here moves it, so I cannot say what a swap brings."
     )
     answer.focus = plans[0]
+
+
+def plans_on_chip(conversation: Conversation, question: Question) -> tuple[list[Plan], Chip]:
+    """The plans that are named, else what runs now and the first proposal, and the chip that they lie on.
+
+    Raises:
+        InsufficientEvidenceError: the hardware or the plan is not known.
+    """
+    study = conversation.study
+    named = [whole(conversation, plan) for plan in question.plans] or [study.plan, *conversation.order[:1]]
+    plans = list(dict.fromkeys(plan for plan in named if plan is not None))
+    if study.slice is None or not plans:
+        raise InsufficientEvidenceError("hardware and plan are not both on record", where=conversation.id)
+    return plans, study.slice.chip
 
 
 def crosses_nodes(plan: Plan, axis: Axis, chip: Chip) -> bool:
