@@ -107,7 +107,7 @@ def with_trial(
 
 
 def _towards_a_fit(trial: OfferedTrial, gain: float) -> str:
-    then = "and what runs fits with it" if trial.fits else "but still does not fit: analyze it again with that"
+    then = "and the run fits with it" if trial.fits else "but still does not fit: set it and analyze again"
     return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, {then}."
 
 

@@ -91,7 +91,7 @@ def test_what_does_not_fit_for_its_scores_is_told_whether_it_fits_without_them(s
     assert (trial.fits, trial.saved_bytes > 10 * 2**30) == (True, True)
     assert "less HBM with it" in trial.statement
     assert advised.recommendation.statement.startswith(SETTING_FIRST)
-    assert "what runs fits with it" in advised.recommendation.statement
+    assert "the run fits with it" in advised.recommendation.statement
 
 
 def test_a_line_holds_no_key_that_a_file_made_up(study):

@@ -42,7 +42,7 @@ def test_a_state_that_every_replica_holds_is_told_to_be_sharded_before_any_plan(
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
     assert advised.situation.name == "does_not_fit"
     assert advised.recommendation.setting == "distributed_optimizer"
-    assert "less HBM, and what runs fits with it" in advised.recommendation.statement
+    assert "less HBM, and the run fits with it" in advised.recommendation.statement
     assert next(iter(trials)) == "distributed_optimizer"
 
 
