@@ -8,7 +8,7 @@ programs of jax 0.10 for a decoder of five layers whose tensors all differ in si
 
 import numpy as np
 
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, sequences_per_microbatch, tokens_per_microbatch
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import owned_parameters, stage_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
@@ -37,7 +37,7 @@ CACHE_WAY_BYTES = 4096
 def memory_seconds(inputs: StepInputs, constants: Constants) -> Number:
     """Of one device in one step that computes nothing again."""
     model, layout = inputs.model, inputs.plan
-    tokens = layout.microbatches * tokens_per_microbatch(inputs)
+    tokens = layout.microbatches * inputs.tokens_per_microbatch
     inner = HIDDEN_PASSES * (model.up_projections + 1) * _mlp_width(inputs)
     inner = inner + ATTENTION_PASSES * (model.qkv_width + model.out_width)
     of_layer = tokens * (RESIDUAL_PASSES * model.width + inner / layout.model) + _score_passes(inputs) * _scores(inputs)
@@ -57,10 +57,10 @@ def unfused_sum_seconds(inputs: StepInputs, constants: Constants) -> Number:
     normalised, one for sequences. Two norms a layer and a last one are taken for granted.
     """
     model, layout = inputs.model, inputs.plan
-    sequences = sequences_per_microbatch(inputs)
+    sequences = inputs.sequences_per_microbatch
     heads = np.minimum(model.kv_heads / layout.model, model.heads / model.kv_heads)
     scores = np.where(np.minimum(sequences, heads) <= 1, inputs.layers_per_stage * _scores(inputs), 0.0)
-    stream = tokens_per_microbatch(inputs) * model.width
+    stream = inputs.tokens_per_microbatch * model.width
     normalised = np.where(sequences <= 1, (2 * inputs.layers_per_stage + 1) * stream, 0.0)
     size = np.maximum(inputs.workload.operand_bytes, ACTIVATION_BYTES)
     moved = UNFUSED_SUM_PASSES * size * layout.microbatches * (scores + normalised)
@@ -83,7 +83,7 @@ def _score_passes(inputs: StepInputs) -> Number:
 
 def _scores(inputs: StepInputs) -> Number:
     """Of one layer and microbatch."""
-    scores = tokens_per_microbatch(inputs) * inputs.workload.sequence * inputs.model.heads / inputs.plan.model
+    scores = inputs.tokens_per_microbatch * inputs.workload.sequence * inputs.model.heads / inputs.plan.model
     return np.where(inputs.workload.fused_attention > 0, 0.0, scores)
 
 

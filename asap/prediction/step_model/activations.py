@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from asap.prediction.step_model.attention_scores import score_bytes
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, sequences_per_microbatch, tokens_per_microbatch
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
+from asap.prediction.step_model.inputs import Number, StepInputs, once, select
 
 NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16
 NORM_TENSORS = 3.0  # of a norm that is not fused: input in fp32, and output before the weights
@@ -28,6 +28,7 @@ class Activations:
     logits: Number
 
 
+@once
 def activations(inputs: StepInputs) -> Activations:
     """What one device holds.
 
@@ -37,10 +38,10 @@ def activations(inputs: StepInputs) -> Activations:
     Transformer Engine keeps the inputs of FP8 products in FP8; attention keeps what it wrote in bf16 besides.
     """
     model, work, layout = inputs.model, inputs.workload, inputs.plan
-    size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
-    split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
-    gathered = np.where(work.regathers_activations > 0, split, 1.0)
-    gathered = np.where(work.xla > 0, split + (1 - split) * model.moe_share / model.sequential_blocks, gathered)
+    size, degree = ACTIVATION_BYTES * inputs.tokens_per_microbatch, layout.model
+    split = select(work.sequence_parallel, 1 / degree, 1.0)
+    gathered = select(work.regathers_activations, split, 1.0)
+    gathered = select(work.xla, split + (1 - split) * model.moe_share / model.sequential_blocks, gathered)
     quantized = work.kept_input_bytes / ACTIVATION_BYTES
     context = model.out_width * np.where(quantized < 1, 1 + quantized, 1.0)
     hidden = _hidden(inputs, model.up_projections + quantized + work.unfused_glu) / degree
@@ -50,7 +51,7 @@ def activations(inputs: StepInputs) -> Activations:
     whole = size * (residual * model.width + qkv + context / degree + hidden)
     entry = size * model.width * split
     scores = size / ACTIVATION_BYTES * work.sequence * model.heads / degree
-    matrix = score_bytes(inputs, sequences_per_microbatch(inputs)) * scores
+    matrix = score_bytes(inputs, inputs.sequences_per_microbatch) * scores
     products = size * (
         layout.kept_qkv * qkv
         + layout.kept_context * model.out_width / degree
@@ -58,9 +59,7 @@ def activations(inputs: StepInputs) -> Activations:
         + layout.kept_mlp * _hidden(inputs, model.up_projections) / degree
     )
     derivatives = work.xla * size * _what_derivatives_read(inputs)
-    logits = (
-        work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / np.where(work.vocab_parallel_loss > 0, degree, 1.0)
-    )
+    logits = work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / select(work.vocab_parallel_loss, degree, 1.0)
     inputs_kept = (
         entry * (1 - layout.host_activations) * (layout.kept_layer + (1 - layout.kept_layer) / work.layers_together)
     )
@@ -80,8 +79,8 @@ def activations(inputs: StepInputs) -> Activations:
 def offloaded(inputs: StepInputs) -> Number:
     """Bytes of a layer and microbatch that one device sends to its host: the layer's input, and what products write."""
     model, work, layout = inputs.model, inputs.workload, inputs.plan
-    size, degree = ACTIVATION_BYTES * tokens_per_microbatch(inputs), layout.model
-    split = np.where(work.sequence_parallel > 0, 1 / degree, 1.0)
+    size, degree = ACTIVATION_BYTES * inputs.tokens_per_microbatch, layout.model
+    split = select(work.sequence_parallel, 1 / degree, 1.0)
     products = (
         layout.host_qkv * inputs.held_qkv_width
         + layout.host_context * model.out_width / degree
@@ -112,7 +111,7 @@ def _what_derivatives_read(inputs: StepInputs) -> Number:
     """Width of what XLA keeps besides: norms in fp32, before and after their scale; queries and keys after rotation;
     two tensors of the MLP's activation function."""
     model, layout = inputs.model, inputs.plan
-    split = np.where(inputs.workload.sequence_parallel > 0, 1 / layout.model, 1.0)
+    split = select(inputs.workload.sequence_parallel, 1 / layout.model, 1.0)
     rotated = inputs.held_qkv_width - inputs.held_key_value_width / 2
     norms = model.sequential_blocks * NORM_IN_FP32 * model.width * split
     return norms + rotated + 2 * _hidden(inputs, 1.0) / layout.model
@@ -128,5 +127,5 @@ def _hidden(inputs: StepInputs, tensors: Number) -> Number:
 def _routed(inputs: StepInputs, tensors: Number) -> Number:
     """Width of so many tensors of a token's copies, sent to its experts and back; XLA's tensor ranks hold the same
     ones."""
-    model, split = inputs.model, np.where(inputs.workload.xla > 0, 1.0, inputs.plan.model)
+    model, split = inputs.model, select(inputs.workload.xla, 1.0, inputs.plan.model)
     return tensors * model.moe_share * inputs.computed_experts * model.width / split

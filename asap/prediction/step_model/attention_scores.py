@@ -29,5 +29,7 @@ def score_bytes(inputs: StepInputs, sequences: Number) -> Number:
 
 
 def _falls_back(inputs: StepInputs, sequences: Number) -> NDArray[np.bool_]:
+    if not np.any(inputs.workload.megatron_softmax):
+        return np.zeros((), dtype=np.bool_)
     heads = sequences * inputs.model.heads / inputs.plan.model
     return np.logical_and(np.mod(heads, HEADS_TOGETHER) > 0, np.asarray(inputs.workload.megatron_softmax) > 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 from asap.prediction.step_model.torus import links_of
 
 
@@ -58,7 +58,7 @@ def _torus(inputs: StepInputs, constants: Constants, members: Number, inner: Num
     bandwidth = links_of(machine, members, inner) * machine.link_bandwidth * constants.link_efficiency
     longest = np.maximum(machine.scaleup_domain ** (1 / machine.torus_axes), 2.0)
     axes = np.maximum(1.0, np.log(np.maximum(members, 1.0)) / np.log(longest))
-    farthest = np.where(members > 1, axes * members ** (1 / axes) / 2, 0.0)
+    farthest = np.where(members > 1, axes * np.minimum(members, longest) / 2, 0.0)
     around = farthest * machine.link_latency
     return Channel(members, bandwidth, around, machine.link_latency, members, bandwidth, bandwidth, farthest)
 
@@ -92,7 +92,7 @@ def network(inputs: StepInputs, constants: Constants, members: Number) -> Channe
 
 def through_one_port(ring: Channel, which: Number) -> Channel:
     """The ring, at the rate of one port where it leaves a domain, for those steps of which the switch is on."""
-    return replace(ring, bandwidth=np.where(which > 0, np.minimum(ring.bandwidth, ring.port), ring.bandwidth))
+    return replace(ring, bandwidth=select(which, np.minimum(ring.bandwidth, ring.port), ring.bandwidth))
 
 
 def all_gather(size: Number, ring: Channel) -> Number:
@@ -117,7 +117,7 @@ def all_to_all(size: Number, ring: Channel, torus: Number, crossing: Number = 1.
     through the device's own port, while the rest goes over the fabric; ``crossing`` is the share of it that has to,
     where the other domain forwards what several of its members need.
     """
-    far = np.where(torus > 0, np.maximum(ring.farthest / 2, 1.0), 1.0)
+    far = select(torus, np.maximum(ring.farthest / 2, 1.0), 1.0)
     near = size * (ring.inside - 1) / ring.members * far / ring.fabric
     across = size * (ring.members - ring.inside) / ring.members * crossing / ring.port
     return np.maximum(near, across) + np.where(ring.members > 1, ring.hop, 0.0)

@@ -14,10 +14,10 @@ from asap.prediction.step_model.collectives import (
     channel,
     send,
 )
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.context_parallelism import sequence_seconds
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 from asap.prediction.step_model.parameter_collectives import gather_seconds, reduction_seconds
 
 
@@ -47,7 +47,7 @@ def communication(inputs: StepInputs, constants: Constants) -> Communication:
     expert_ring = channel(inputs, constants, inputs.expert_devices, layout.model * layout.seq / folded)
     within_a_stage = layout.model * layout.seq * layout.expert * layout.data * layout.replica
     stage_ring = channel(inputs, constants, layout.stage, within_a_stage)
-    activation = ACTIVATION_BYTES * tokens_per_microbatch(inputs) * inputs.model.width
+    activation = ACTIVATION_BYTES * inputs.tokens_per_microbatch * inputs.model.width
     replica_step, slice_step = reduction_seconds(inputs, constants)
     return Communication(
         tensor_layer=_tensor_passes(inputs) * all_reduce(activation, model_ring),
@@ -72,10 +72,10 @@ def _tensor_passes(inputs: StepInputs) -> Number:
     work, layout = inputs.workload, inputs.plan
     blocks, copies = _reduced_blocks(inputs), _reduced_copies(inputs)
     between = np.maximum(blocks - 1, 0.0) * layout.recompute_out
-    xla = np.where(work.sequence_parallel > 0, (blocks + between) / 2, between)
-    regathered = np.where(work.sequence_parallel > 0, work.regathers_activations, 0.0)
+    xla = select(work.sequence_parallel, (blocks + between) / 2, between)
+    regathered = select(work.sequence_parallel, work.regathers_activations, 0.0)
     whole = (blocks + copies) * (layout.recompute_out + layout.recompute_mlp + regathered) / 2
-    return 2 * (blocks + copies) + np.where(work.xla > 0, xla, whole)
+    return 2 * (blocks + copies) + select(work.xla, xla, whole)
 
 
 def _reduced_blocks(inputs: StepInputs) -> Number:
@@ -106,4 +106,4 @@ def _crossing(inputs: StepInputs, ring: Channel) -> Number:
     forwards it: N (1 - (1 - 1/N)^k) / k of k copies to experts chosen evenly (DeepSeek-V3, arXiv:2412.19437, 3.2.2)."""
     domains, copies = ring.members / ring.inside, np.maximum(inputs.model.experts_per_token, 1)
     once = domains * (1 - (1 - 1 / domains) ** copies) / copies
-    return np.where(inputs.workload.forwards_tokens > 0, once, 1.0)
+    return select(inputs.workload.forwards_tokens, once, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from asap.prediction.step_model.attention_scores import score_passes
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 
 BACKWARD_FLASH = 2.5  # five matmuls for two: FlashAttention-2, arXiv:2307.08691, section 4.1
 BACKWARD_MATMUL = 2.0  # gradients of input and of weights: Kaplan et al., arXiv:2001.08361, table 1
@@ -38,17 +38,6 @@ class Compute:
     layer_hbm_again: Number
 
 
-def tokens_per_microbatch(inputs: StepInputs) -> Number:
-    """Tokens that one device works on in one microbatch, before tensor parallelism."""
-    return sequences_per_microbatch(inputs) * inputs.workload.sequence / inputs.plan.seq
-
-
-def sequences_per_microbatch(inputs: StepInputs) -> Number:
-    """Sequences of one batch shard in one microbatch; below one where the batch does not reach all devices."""
-    layout = inputs.plan
-    return inputs.workload.batch / (layout.batch_shards * layout.microbatches)
-
-
 def attended(inputs: StepInputs) -> Number:
     """Keys that a query meets on average: half the sequence (causal), less in local layers."""
     model, sequence = inputs.model, inputs.workload.sequence
@@ -61,7 +50,7 @@ def attended(inputs: StepInputs) -> Number:
 def compute(inputs: StepInputs, constants: Constants) -> Compute:
     """Time of one microbatch on one device, forward, backward and recomputation together."""
     model, work, layout = inputs.model, inputs.workload, inputs.plan
-    tokens = tokens_per_microbatch(inputs)
+    tokens = inputs.tokens_per_microbatch
     latent = model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
     before = latent * _matmul(inputs, constants, tokens, inputs.qkv_width_per_device, model.width)
     after = latent * _matmul(inputs, constants, tokens, model.width, model.out_width / layout.model)
@@ -71,7 +60,7 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
 
     products_again = before * layout.recompute_qkv + after * layout.recompute_out + mlp * layout.recompute_mlp
     matmul = (before + after + mlp) * (1 + BACKWARD_MATMUL) + products_again
-    backward = np.where(work.fused_attention > 0, BACKWARD_FLASH, BACKWARD_MATMUL)
+    backward = select(work.fused_attention, BACKWARD_FLASH, BACKWARD_MATMUL)
     attention_again = attention * layout.recompute_attention
     core = attention * (1 + backward) + attention_again
     traffic_again = elementwise * layout.recompute_elementwise + scores * layout.recompute_attention
@@ -79,7 +68,7 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
 
     product = _matmul(inputs, constants, tokens, model.vocab / layout.model, model.width)
     logits = model.losses * product * (1 + BACKWARD_MATMUL)
-    split = np.where(work.vocab_parallel_loss > 0, layout.model, 1.0)
+    split = select(work.vocab_parallel_loss, layout.model, 1.0)
     softmax = (8 + 2 * work.logit_bytes) * model.losses * tokens * model.vocab / split / _hbm(inputs, constants)
     return Compute(matmul, core, traffic, logits, softmax, products_again + attention_again, traffic_again)
 
@@ -141,7 +130,7 @@ def _attention(inputs: StepInputs, constants: Constants, tokens: Number) -> tupl
     peak = np.where(fused, inputs.hardware.peak_attention * ramped, inputs.hardware.peak_bf16)
     products = 2 * tokens * keys * model.score_width / layout.model / (peak * constants.matmul_efficiency)
     matrix = ACTIVATION_BYTES * tokens * work.sequence * model.heads / layout.model
-    passes = score_passes(inputs, sequences_per_microbatch(inputs))
+    passes = score_passes(inputs, inputs.sequences_per_microbatch)
     scores = passes * constants.score_traffic * matrix / _hbm(inputs, constants)
     return products, scores
 
@@ -154,7 +143,7 @@ def _elementwise(inputs: StepInputs, constants: Constants, tokens: Number) -> Nu
     """
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     passes = RESIDUAL_PASSES + work.unfused_norm * NORM_PASSES * constants.norm_traffic
-    residual = model.sequential_blocks * passes * model.width / np.where(work.sequence_parallel > 0, layout.model, 1.0)
+    residual = model.sequential_blocks * passes * model.width / select(work.sequence_parallel, layout.model, 1.0)
     moe_share = model.moe_share
     hidden = model.mlp_width * (1 - moe_share)
     hidden = hidden + moe_share * (

@@ -11,8 +11,8 @@ import numpy as np
 
 from asap.models.workload import ContextParallel, Workload
 from asap.prediction.step_model.collectives import Channel, all_gather, all_to_all
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
-from asap.prediction.step_model.inputs import Number, StepInputs, WorkloadInputs
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
+from asap.prediction.step_model.inputs import Number, StepInputs, WorkloadInputs, select
 
 _OWN: tuple[tuple[ContextParallel, str], ...] = (
     ("all_gather", r"maxtext|torchtitan"),
@@ -46,7 +46,7 @@ def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
     passes = 2 + inputs.plan.recompute_attention
     swapped = all_to_all(_inputs_of_attention(inputs), ring, inputs.hardware.tpu)
     swapped = swapped + all_to_all(_output_of_attention(inputs), ring, inputs.hardware.tpu)
-    return np.where(swaps > 0, passes * swapped, gathered)
+    return select(swaps, passes * swapped, gathered)
 
 
 def _keys_and_values(inputs: StepInputs) -> Number:
@@ -69,4 +69,4 @@ def _output_of_attention(inputs: StepInputs) -> Number:
 
 def _of_own_tokens(inputs: StepInputs) -> Number:
     """Bytes for each element of a token's width."""
-    return ACTIVATION_BYTES * tokens_per_microbatch(inputs)
+    return ACTIVATION_BYTES * inputs.tokens_per_microbatch

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, once
 
 
+@once
 def layer_parameters(inputs: StepInputs) -> Number:
     """Parameters of one layer (mean over layers) on one device, before FSDP."""
     return _dense_layer(inputs) + expert_parameters(inputs)
@@ -36,6 +37,7 @@ class OwnedParameters:
         return np.where(inputs.workload.zero_stage >= stage, sharded, self.total)
 
 
+@once
 def owned_parameters(inputs: StepInputs) -> OwnedParameters:
     """What the axes of the plan leave on a device.
 
@@ -86,6 +88,7 @@ def expert_parameters(inputs: StepInputs) -> Number:
     return model.moe_share * each * model.experts / inputs.expert_devices
 
 
+@once
 def embedding_parameters(inputs: StepInputs) -> Number:
     """Of what lies outside the layers, on one device, before FSDP: one matrix in a pipeline, else two unless tied."""
     model, layout = inputs.model, inputs.plan

@@ -1,10 +1,8 @@
 """Host memory that one device fills: what was offloaded and waits there."""
 
-import numpy as np
-
 from asap.prediction.step_model.activations import offloaded
 from asap.prediction.step_model.device_parameters import owned_parameters
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 from asap.prediction.step_model.memory import in_flight
 
 
@@ -15,6 +13,6 @@ def host_memory(inputs: StepInputs) -> Number:
     state = layout.host_optimizer * work.optimizer_bytes * owned.under_zero(inputs, 1)
     state = state + layout.host_parameters * work.parameter_bytes * owned.total
     gradients = work.gradient_bytes * owned.under_zero(inputs, 2)
-    state = state + layout.host_optimizer * np.where(work.updates_on_host > 0, gradients, 0.0)
+    state = state + layout.host_optimizer * select(work.updates_on_host, gradients, 0.0)
     first, _ = in_flight(inputs)
     return state + first * inputs.layers_per_stage * offloaded(inputs)

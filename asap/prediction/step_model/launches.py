@@ -6,7 +6,7 @@ import numpy as np
 
 from asap.models import Workload
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 
 GRAPH_LAUNCH = 2.5e-6
 """Seconds of the host for a CUDA graph; each of its kernels adds a nanosecond (NVIDIA, "Constant Time Launch for
@@ -47,5 +47,5 @@ def launches(inputs: StepInputs, constants: Constants) -> Launches:
     dense = half * (1 - work.graphed_attention) + half * (1 - work.graphed_mlp) * (1 - moe_share)
     experts = (constants.expert_floor + collectives) * (1 - work.graphed_mlp) * moe_share
     graphs = GRAPH_LAUNCH * np.maximum(work.graphed_attention, work.graphed_mlp)
-    counted = np.where(work.counts_tokens > 0, experts, 0.0)
+    counted = select(work.counts_tokens, experts, 0.0)
     return Launches(ahead=(dense + graphs + experts - counted) * passes, awaited=counted * passes)

@@ -7,7 +7,7 @@ import numpy as np
 from asap.prediction.step_model.activations import activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters, stage_parameters
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 from asap.prediction.step_model.tpu_buffers import TpuBuffers, load_tpu_buffers
 from asap.prediction.step_model.tpu_memory import block_share, tpu_peak
 
@@ -134,7 +134,7 @@ def _gathered(inputs: StepInputs) -> Number:
 
     PyTorch gathers a layer at once; XLA gathers each matrix where it is used, the largest are those of the MLP.
     """
-    unit = layer_parameters(inputs) / np.where(inputs.workload.xla > 0, inputs.model.up_projections + 1, 1.0)
+    unit = layer_parameters(inputs) / select(inputs.workload.xla, inputs.model.up_projections + 1, 1.0)
     return np.where(inputs.plan.fsdp > 1, 2 * unit * ACTIVATION_BYTES, 0.0)
 
 

@@ -13,7 +13,7 @@ from asap.prediction.step_model.collectives import (
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import expert_parameters, owned_parameters, stage_parameters
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 
 
 def gather_seconds(inputs: StepInputs, constants: Constants) -> Number:
@@ -23,8 +23,8 @@ def gather_seconds(inputs: StepInputs, constants: Constants) -> Number:
     if not np.any(inputs.model.experts):
         return _gathers(inputs, constants, layer, tokens)
     experts = expert_parameters(inputs)
-    over_tokens = np.where(inputs.workload.experts_over_seq > 0, 1.0, tokens)
-    routed = np.where(experts > 0, _gathers(inputs, constants, experts, over_tokens), 0.0)
+    over_tokens = select(inputs.workload.experts_over_seq, 1.0, tokens)
+    routed = select(experts, _gathers(inputs, constants, experts, over_tokens), 0.0)
     return _gathers(inputs, constants, layer - experts, tokens * np.where(widely, inputs.plan.expert, 1.0)) + routed
 
 
@@ -48,7 +48,7 @@ def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number,
     near = _reduction(inputs, owned.dense, channel(inputs, constants, dense_copies, between / dense_copies))
     if np.any(inputs.model.experts):
         ring = channel(inputs, constants, copies, between / copies)
-        near = near + np.where(inputs.model.experts > 0, _reduction(inputs, owned.experts, ring), 0.0)
+        near = near + select(inputs.model.experts, _reduction(inputs, owned.experts, ring), 0.0)
     return near, _reduction(inputs, owned.total, network(inputs, constants, layout.dcn_replica))
 
 
@@ -57,7 +57,7 @@ def _gather(inputs: StepInputs, parameters: Number, ring: Channel) -> Number:
     or in each."""
     gathered = 2 * all_gather(ACTIVATION_BYTES * parameters, ring)
     scattered = reduce_scatter(inputs.workload.reduce_bytes * parameters, ring)
-    return gathered + scattered / np.where(inputs.workload.accumulates_whole > 0, inputs.plan.microbatches, 1.0)
+    return gathered + scattered / select(inputs.workload.accumulates_whole, inputs.plan.microbatches, 1.0)
 
 
 def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:

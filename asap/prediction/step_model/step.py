@@ -9,7 +9,7 @@ from asap.prediction.step_model.communication import Communication, communicatio
 from asap.prediction.step_model.compute import Compute, compute
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, select
 from asap.prediction.step_model.launches import launches
 
 STACK_PASSES = 2.0
@@ -62,7 +62,7 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     launched = launches(inputs, constants)
     fixed = constants.layer_overhead * (3 + layout.recompute_layer) * _between_kernels(inputs)
     outlasting = longer(launched.ahead, device) - device
-    late = np.where(inputs.workload.blocks_launches > 0, launched.ahead, outlasting) + launched.awaited
+    late = select(inputs.workload.blocks_launches, launched.ahead, outlasting) + launched.awaited
     whole = device + fixed + late
     layers, ends = _slowest_stage(inputs, whole, comp.head_matmul + comp.head_hbm)
 
@@ -132,9 +132,9 @@ def _exposed_in_a_layer(
     around = exposed(comm.sequence_layer, comp.layer_attention, share, constants)
     beside = exposed(comm.expert_layer, busy, share, constants)
     return (
-        np.where(work.overlaps_tensor > 0, pieces, constants.tensor_exposure * comm.tensor_layer),
-        np.where(work.rings_context > 0, around, constants.tensor_exposure * comm.sequence_layer),
-        np.where(work.overlaps_experts > 0, beside, constants.expert_exposure * comm.expert_layer),
+        select(work.overlaps_tensor, pieces, constants.tensor_exposure * comm.tensor_layer),
+        select(work.rings_context, around, constants.tensor_exposure * comm.sequence_layer),
+        select(work.overlaps_experts, beside, constants.expert_exposure * comm.expert_layer),
     )
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.prediction.step_model.inputs import HardwareInputs, Number
+from asap.prediction.step_model.inputs import HardwareInputs, Number, select
 
 Sides = tuple[int, ...]
 
@@ -28,19 +28,56 @@ class _Side(NamedTuple):
     taken: int = 1
 
 
+class _LinksOfDivisors(NamedTuple):
+    """Links of all groups of one torus whose members, and devices between neighbours, divide its chips."""
+
+    place: NDArray[np.int64]
+    """Of each number of chips, its row and column in the table; -1 for what does not divide them."""
+    links: NDArray[np.float64]
+    """By members and devices between neighbours; 0 for what no mesh has, and in the last row and column."""
+
+
 def links_of(machine: HardwareInputs, members: Number, inner: Number) -> Number:
     """Links over which each device of a group of ``members`` sends at once, ``inner`` devices between neighbours; 1
     where there is no torus."""
-    sides = (machine.torus_x, machine.torus_y, machine.torus_z)
-    links = (machine.links_x, machine.links_y, machine.links_z)
+    sides, links = (
+        (machine.torus_x, machine.torus_y, machine.torus_z),
+        (machine.links_x, machine.links_y, machine.links_z),
+    )
     if not np.any(machine.tpu):
         return 1.0
-    cases = (members, inner, *sides, *links)
+    one = [side for side in (*sides, *links) if isinstance(side, float)]
+    found = _on_one_torus(one, members, inner) if len(one) == 6 else _case_by_case(members, inner, *sides, *links)
+    return select(machine.tpu, found, 1.0)
+
+
+def _on_one_torus(torus: Sequence[float], members: Number, inner: Number) -> Number:
+    place, links = _links_of_divisors(*torus)
+    row, column = (place.take(np.asarray(each, dtype=np.int64), mode="clip") for each in (members, inner))
+    found = links[row, column]
+    return found if found.all() else np.where(found, found, _case_by_case(members, inner, *torus))
+
+
+@lru_cache(maxsize=256)
+def _links_of_divisors(x: float, y: float, z: float, *links: float) -> _LinksOfDivisors:
+    chips = round(x * y * z)
+    divisors = [count for count in range(1, chips + 1) if chips % count == 0]
+    table = np.zeros((len(divisors) + 1, len(divisors) + 1))
+    place = np.full(chips + 2, -1)
+    place[divisors] = np.arange(len(divisors))
+    for row, members in enumerate(divisors):
+        for column, inner in enumerate(divisors):
+            if chips % (members * inner) == 0:
+                table[row, column] = _links(members, inner, x, y, z, *links)
+    return _LinksOfDivisors(place, table)
+
+
+def _case_by_case(*cases: Number) -> NDArray[np.float64]:
+    """The links of each case; equal cases are looked at once."""
     code = _codes(cases)
     _, first, place = np.unique(code, return_index=True, return_inverse=True)
     columns = [np.broadcast_to(each, code.shape).ravel()[first].tolist() for each in cases]
-    found = np.array([_links(*case) for case in zip(*columns, strict=True)])[place.reshape(code.shape)]
-    return np.where(np.asarray(machine.tpu) > 0, found, 1.0)
+    return np.array([_links(*case) for case in zip(*columns, strict=True)])[place.reshape(code.shape)]
 
 
 def _codes(cases: Sequence[Number]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from asap.prediction.step_model.activations import Activations, activations
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.device_parameters import largest_tensor, layer_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.tpu_buffers import TpuBuffers
@@ -99,7 +99,7 @@ def _larger(one: TpuPeak, other: TpuPeak) -> TpuPeak:
 
 def _residual(inputs: StepInputs) -> Number:
     """The residual stream, which tensor parallelism brings together for the products of a block."""
-    return ACTIVATION_BYTES * tokens_per_microbatch(inputs) * inputs.model.width
+    return ACTIVATION_BYTES * inputs.tokens_per_microbatch * inputs.model.width
 
 
 def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number:
@@ -107,7 +107,7 @@ def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number
     some of the keys and values that it has gathered."""
     layout = inputs.plan
     whole = (1 - (1 - buffers.kept_layer) * layout.kept_layer) * layer.kept
-    size = ACTIVATION_BYTES * tokens_per_microbatch(inputs)
+    size = ACTIVATION_BYTES * inputs.tokens_per_microbatch
     kept = layout.kept_qkv + layout.recompute_attention * layout.kept_layer
     keys = buffers.kept_keys * kept + (1 - layout.recompute_attention) * layout.kept_layer
     return whole + size * keys * (layout.seq - 1) * inputs.held_key_value_width
@@ -126,7 +126,7 @@ def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     projections = inputs.held_qkv_width + model.out_width / degree
     of_hidden = np.where(model.up_projections > 1, buffers.hidden, buffers.ungated_hidden)
     widths = of_hidden * hidden + buffers.projections * projections + buffers.routed * routed * model.width
-    return ACTIVATION_BYTES * tokens_per_microbatch(inputs) * widths
+    return ACTIVATION_BYTES * inputs.tokens_per_microbatch * widths
 
 
 def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
@@ -134,7 +134,7 @@ def _gathered(inputs: StepInputs, buffers: TpuBuffers) -> Number:
     values of the whole sequence."""
     layout = inputs.plan
     layers = buffers.layer_weights + buffers.block_weights * (inputs.workload.layers_together - 1)
-    sequence = np.where(layout.seq > 1, tokens_per_microbatch(inputs) * layout.seq, 0.0)
+    sequence = np.where(layout.seq > 1, inputs.tokens_per_microbatch * layout.seq, 0.0)
     keys = buffers.gathered_keys * sequence * inputs.held_key_value_width
     return ACTIVATION_BYTES * (layers * layer_parameters(inputs) + keys)
 

@@ -5,7 +5,7 @@ what they give, over those axes: so it compiles a head that is split by its widt
 logits of the whole vocabulary.
 """
 
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.tensor_splits.cost import Cost
 from asap.prediction.tensor_splits.rings import Fabric
 
@@ -19,5 +19,5 @@ def in_parts_cost(outputs: float, axes: tuple[str, ...], recomputed: float, fabr
         recomputed: share of them that is computed again.
         fabric: of the plan.
     """
-    size = ACTIVATION_BYTES * float(tokens_per_microbatch(fabric.inputs)) * outputs
+    size = ACTIVATION_BYTES * float(fabric.inputs.tokens_per_microbatch) * outputs
     return Cost(activations=(2 + recomputed) * fabric.over(axes).gather(size))

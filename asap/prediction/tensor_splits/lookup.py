@@ -5,7 +5,7 @@ devices are summed up with zeros from all others. Neither gathers the table (com
 stream with FSDP). The gradient goes back the same way.
 """
 
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, tokens_per_microbatch
+from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.tensor_splits.cost import Cost
 from asap.prediction.tensor_splits.rings import Fabric
 
@@ -15,7 +15,7 @@ _OF_TOKENS = {"replica", "data", "seq", "expert"}
 def lookup_cost(vocabulary: tuple[str, ...], embed: tuple[str, ...], fabric: Fabric) -> Cost:
     """Of one lookup and its gradient, by the axes that split the rows and the width of the table."""
     inputs = fabric.inputs
-    residual = ACTIVATION_BYTES * float(tokens_per_microbatch(inputs) * inputs.model.width)
+    residual = ACTIVATION_BYTES * float(inputs.tokens_per_microbatch * inputs.model.width)
     tokens = [axis for axis in embed if axis in _OF_TOKENS]
     others = fabric.degree(axis for axis in vocabulary if axis in _OF_TOKENS)
     traded = 2 * fabric.over(tokens).trade(residual)

@@ -9,7 +9,7 @@ device along the tensor axis computes the same.
 from dataclasses import dataclass
 
 from asap.prediction.step_model.communication import communication
-from asap.prediction.step_model.compute import ACTIVATION_BYTES, BACKWARD_MATMUL, tokens_per_microbatch
+from asap.prediction.step_model.compute import ACTIVATION_BYTES, BACKWARD_MATMUL
 from asap.prediction.step_model.tpu_buffers import load_tpu_buffers
 from asap.prediction.tensor_splits.cost import Cost
 from asap.prediction.tensor_splits.rings import Fabric
@@ -29,7 +29,7 @@ class Undivided:
 
     def rows(self, fabric: Fabric) -> float:
         """Tokens of a microbatch on one device; those of experts come once for each expert that they visit."""
-        tokens = float(tokens_per_microbatch(fabric.inputs))
+        tokens = float(fabric.inputs.tokens_per_microbatch)
         return tokens * float(fabric.inputs.computed_experts) if self.routed else tokens
 
     def repeated(self, fabric: Fabric) -> float:

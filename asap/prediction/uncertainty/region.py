@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from asap.prediction.step_model.compute import tokens_per_microbatch
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.uncertainty.calibration import Region
@@ -22,7 +21,7 @@ def features(inputs: StepInputs) -> dict[str, Number]:
         "layers": model.layers,
         "experts": model.experts + 1.0,
         "sequence": inputs.workload.sequence,
-        "tokens per microbatch": tokens_per_microbatch(inputs),
+        "tokens per microbatch": inputs.tokens_per_microbatch,
         "batch shards": layout.batch_shards,
         "model": layout.model,
         "seq": layout.seq,

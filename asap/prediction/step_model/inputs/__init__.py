@@ -6,9 +6,9 @@ once and broadcasts over both. Switches are 1 for yes and 0 for no.
 
 from asap.prediction.step_model.inputs.hardware import HardwareInputs
 from asap.prediction.step_model.inputs.model import ModelInputs
-from asap.prediction.step_model.inputs.number import Number
+from asap.prediction.step_model.inputs.number import Number, select
 from asap.prediction.step_model.inputs.plan import PlanInputs
-from asap.prediction.step_model.inputs.step import StepInputs
+from asap.prediction.step_model.inputs.step import StepInputs, once
 from asap.prediction.step_model.inputs.workload import WorkloadInputs
 
-__all__ = ["HardwareInputs", "ModelInputs", "Number", "PlanInputs", "StepInputs", "WorkloadInputs"]
+__all__ = ["HardwareInputs", "ModelInputs", "Number", "PlanInputs", "StepInputs", "WorkloadInputs", "once", "select"]

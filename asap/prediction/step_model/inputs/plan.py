@@ -1,13 +1,14 @@
 """The plan, in numbers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from asap.prediction.step_model.inputs.number import Number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlanInputs:
     """The plan. Degrees within a slice, and over slices (``dcn_``); ``seq``, ``model`` and ``expert`` hold both."""
 
@@ -80,22 +81,22 @@ class PlanInputs:
     host_mlp: Number
     """Share that lies there of what the products into the MLP write."""
 
-    @property
+    @cached_property
     def stages(self) -> Number:
         """Pipeline stages of the job."""
         return self.stage * self.dcn_stage
 
-    @property
+    @cached_property
     def fsdp(self) -> Number:
         """Degree of FSDP within a slice and over slices."""
         return self.data * self.dcn_data
 
-    @property
+    @cached_property
     def batch_shards(self) -> Number:
         """Parts into which the batch is divided."""
         return self.replica * self.dcn_replica * self.fsdp * self.expert
 
-    @property
+    @cached_property
     def recompute_layer(self) -> Number:
         """Largest share of a matrix multiplication of a layer that is computed again."""
         return np.maximum(self.recompute_mlp, np.maximum(self.recompute_qkv, self.recompute_out))
