@@ -22,13 +22,18 @@ _OF_MEGATRON: Mapping[str, Mapping[str, str]] = {
 """Where Transformer Engine attends, where Megatron's own module does, and in its fork."""
 
 
+def has_kernels(chip: str) -> bool:
+    """Whether Triton and FlashAttention-2 have kernels for a chip."""
+    return _HAS_KERNELS.match(chip) is not None
+
+
 def _settings(run: Run) -> Mapping[str, str]:
     """In the words that are on record: a program has no others for certain."""
     if run.workload.attention not in _NOT_FUSED:
         return {}
     if run.stack == "maxtext":
         return _of_maxtext(run)
-    if not _HAS_KERNELS.match(run.chip):
+    if not has_kernels(run.chip):
         return {}
     if run.stack == "megatron":
         return _OF_MEGATRON.get(run.workload.framework or "", {})
@@ -41,7 +46,7 @@ def _settings(run: Run) -> Mapping[str, str]:
 def _of_maxtext(run: Run) -> Mapping[str, str]:
     if _TPU.match(run.chip):
         return {"attention": "flash"}
-    return {"attention": "cudnn_flash_te"} if _HAS_KERNELS.match(run.chip) else {}
+    return {"attention": "cudnn_flash_te"} if has_kernels(run.chip) else {}
 
 
 TRIAL = Trial(

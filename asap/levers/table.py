@@ -6,6 +6,7 @@ from asap.levers import (
     distributed_optimizer,
     expert_dispatcher,
     fused_attention,
+    fused_loss,
     global_batch,
     loss_chunks,
     microbatches,
@@ -45,6 +46,7 @@ TRIALS: tuple[Trial, ...] = (
     tensor_overlap.TRIAL,
     distributed_optimizer.TRIAL,
     sequence_parallel.TRIAL,
+    fused_loss.TRIAL,
     expert_dispatcher.TRIAL,
 )
 

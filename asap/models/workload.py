@@ -45,6 +45,11 @@ class Workload(BaseModel):
     loss_chunks: Count | None = Field(
         default=None, description="parts of the tokens whose logits and loss are computed one after the other"
     )
+    fused_linear_cross_entropy: bool | None = Field(
+        default=None,
+        description="whether one kernel takes the output projection and the loss, and only a part of the logits exists"
+        " at a time (Liger, cut cross entropy)",
+    )
     head_gathered_once: bool | None = Field(
         default=None, description="whether all parts of the loss use an output weight that was gathered once"
     )

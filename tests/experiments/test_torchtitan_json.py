@@ -47,6 +47,11 @@ def test_batches_in_tokens_are_sequences_of_the_longest_context(read):
     assert (str(more.plan), more.workload.global_batch) == ("data=4 model=2 microbatches=4 remat=minimal", 32)
 
 
+def test_a_loss_in_parts(read):
+    run = read("config.json", saved(loss={"num_chunks": 8, "loss_fn": {}}), hardware="h100-8")
+    assert (run.workload.loss_chunks, read("config.json", saved()).workload.loss_chunks) == (8, None)
+
+
 def test_fp8_is_not_told_and_asked_for(read):
     run = read("config.json", saved(), hardware="h100-8")
     assert run.workload.precision is None

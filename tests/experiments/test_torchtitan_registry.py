@@ -71,6 +71,21 @@ def test_a_configuration_by_its_name(read):
     ]
 
 
+@pytest.mark.parametrize(
+    ("loss", "chunks"),
+    [
+        ("ChunkedLossWrapper.Config(loss_fn=CrossEntropyLoss.Config())", 8),
+        ("ChunkedCELoss.Config(num_chunks=4)", 4),
+        ("CrossEntropyLoss.Config()", None),
+    ],
+)
+def test_a_loss_in_parts(read, loss, chunks):
+    text = REGISTRY.replace("model_spec=model_spec,", f"model_spec=model_spec, loss={loss},")
+    run = read("registry.py", text, "config=large", hardware="h100-128")
+    assert run.workload.loss_chunks == chunks
+    assert read("registry.py", text, "config=large", "--loss.num_chunks=2").workload.loss_chunks == 2
+
+
 def test_one_that_changes_another_and_one_of_defaults(read):
     run = read("registry.py", REGISTRY, "config=in_fp8", "parallelism.context_parallel_degree=2", hardware="h100-128")
     assert (str(run.plan), run.workload.precision) == ("data=16 seq=2 model=4 microbatches=1 remat=none", "fp8")

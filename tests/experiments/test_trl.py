@@ -153,7 +153,7 @@ def test_a_yaml_that_a_script_names_below_a_variable_and_the_processes_of_its_la
     start = "torchrun --nnodes=4 --nproc-per-node=8 -m axolotl.cli.train $REPO/configs/run.yml\n"
     run = read("run.sh", start)
     assert (str(run.plan.ici.data), run.workload.global_batch) == ("32", 64)
-    assert any("liger_fused_linear_cross_entropy: logits" in note for note in run.notes)
+    assert run.workload.fused_linear_cross_entropy is True
     assert read("run.sh", start, hardware="h100-8").plan.devices == 8
     with pytest.raises(ConfigError, match=r"trains configs/\$NAME.yml, which a variable names \(add NAME=…"):
         read("run.sh", start.replace("run.yml", "$NAME.yml"))

@@ -83,7 +83,7 @@ def test_it_comes_before_every_plan_that_saves_less(study):
 
 
 def test_what_does_not_fit_for_its_scores_is_told_whether_it_fits_without_them(study):
-    large = study(TRAINER.format(batch=4, kernel="eager"), "h100-8")
+    large = study(TRAINER.format(batch=2, kernel="eager"), "h100-8")
     advised, trial = propose(rank_candidates(large, {}), lambda study, plan: ()), offered(large)
     assert advised.situation is not None
     assert advised.situation.name == "does_not_fit"

@@ -1,6 +1,7 @@
 import pytest
 
 from asap.experiments.create import Statement, create_experiment
+from asap.prediction import load_calibration
 from asap.proposals.propose import propose
 from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.ranked_candidates import rank_candidates
@@ -38,7 +39,8 @@ def test_a_state_that_every_replica_holds_is_told_to_be_sharded_before_any_plan(
     assert trial.fits
     moments_and_weights_in_fp32, parameters, tensor, replicas = 12, 12.9e9, 2, 16
     held = moments_and_weights_in_fp32 * parameters / tensor
-    assert trial.saved_bytes == pytest.approx(held * (1 - 1 / replicas), rel=0.1)
+    reserved = held * load_calibration().full.overhead("megatron-core").scale
+    assert trial.saved_bytes == pytest.approx(reserved * (1 - 1 / replicas), rel=0.02)
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
     assert advised.situation.name == "does_not_fit"
     assert advised.recommendation.setting == "distributed_optimizer"

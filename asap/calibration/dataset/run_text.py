@@ -12,6 +12,7 @@ from asap.prediction.step_model.groups import framework_class
 
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after
 _LOSS_COMPILED = 2025
+_CHUNKED_SINCE, _TITAN_CHUNKS = "2026-05", 8
 _REMAT = (
     (None, r"^\s*$"),
     (Remat.NONE, r"^none\b|everything_saveable|^false$"),
@@ -80,16 +81,36 @@ def compiled_of(row: Mapping[str, Any]) -> bool | None:
 
 
 def compiled_loss_of(row: Mapping[str, Any]) -> bool | None:
-    """Whether PyTorch compiled the loss: alone, where the row says so, else with the model.
+    """Whether PyTorch compiled the loss, or a kernel takes it: alone, where the row says so, else with the model.
 
     torchtitan left it out until February 2025 (its commits e8977b007 and d1f62be73).
     """
     if isinstance(said := row.get("compiled_loss"), bool):
         return said
-    if "the loss alone" in str(row.get("source")):
+    if "the loss alone" in str(row.get("source")) or "cross-entropy kernel" in str(row.get("notes")):
         return True
-    compiled = compiled_of(row)
-    return False if compiled and (year_of(row) or _LOSS_COMPILED) < _LOSS_COMPILED else compiled
+    compiled, early = compiled_of(row), (year_of(row) or _LOSS_COMPILED) < _LOSS_COMPILED
+    return False if compiled and early and framework_of(row) == "torchtitan" else compiled
+
+
+def loss_chunks_of(row: Mapping[str, Any]) -> int | None:
+    """Parts of the tokens whose logits exist at a time; torchtitan's models take eight since its commit 786e26f8e of
+    April 2026."""
+    said = re.match(r"(\d{4}-\d{2})", str(row.get("version") or ""))
+    return _TITAN_CHUNKS if str(row.get("framework")) == "torchtitan" and said and said[1] >= _CHUNKED_SINCE else None
+
+
+def has_fused_linear_cross_entropy(row: Mapping[str, Any]) -> bool | None:
+    """Whether one kernel takes the output projection and the loss, where the row tells."""
+    return True if re.search(r"fused linear cross.entropy", str(row.get("notes") or "").casefold()) else None
+
+
+def weight_precision_of(row: Mapping[str, Any]) -> str | None:
+    """In which parameters are kept, where the row tells."""
+    if said := row.get("weight_precision"):
+        return str(said)
+    found = re.search(r"bf16 \(weights\b|(fp32|bf16) weights", str(row.get("precision") or ""))
+    return (found[1] or "bf16") if found else None
 
 
 def overlaps_experts_of(row: Mapping[str, Any]) -> bool | None:

@@ -20,9 +20,12 @@ from asap.calibration.dataset.run_text import (
     expert_dispatcher_of,
     family_of,
     framework_of,
+    has_fused_linear_cross_entropy,
+    loss_chunks_of,
     overlaps_experts_of,
     padded_capacity_of,
     remat_of,
+    weight_precision_of,
     year_of,
     zero_stage_of,
 )
@@ -203,11 +206,12 @@ def _plan_and_workload(row: Row, hardware: Slice) -> tuple[Plan, Workload]:
     sharding = row.get("megatron_sp")
     workload = Workload(
         global_batch=batch, sequence_length=sequence, precision=row.get("precision"), optimizer=row.get("optimizer"),
-        weight_precision=row.get("weight_precision"), gradient_precision=row.get("gradient_precision"),
+        weight_precision=weight_precision_of(row), gradient_precision=row.get("gradient_precision"),
         first_moment_precision=row.get("first_moment"), second_moment_precision=row.get("second_moment"),
         launch_blocking=row.get("launch_blocking"), expert_dispatcher=expert_dispatcher_of(row),
         overlaps_tensor=row.get("tp_comm_overlap"),
         attention=attention_of(row), framework=framework_of(row), zero_stage=zero_stage_of(row),
+        loss_chunks=loss_chunks_of(row), fused_linear_cross_entropy=has_fused_linear_cross_entropy(row),
         context_parallel=context_parallel_of(row), capacity_factor=padded_capacity_of(row), compiled=compiled_of(row),
         compiled_loss=compiled_loss_of(row), sequence_parallel=sharding if isinstance(sharding, bool) else None,
         experts_over=experts_over(row, ici), overlaps_experts=overlaps_experts_of(row),

@@ -9,8 +9,11 @@ from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.settings.transformers_arguments import (
     ATTENTION,
     FLASH,
+    LIGER,
     LOADED_AS,
     attention_kernel,
+    compiles_loss,
+    has_fused_linear_cross_entropy,
     loaded_in_bf16,
 )
 from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
@@ -25,13 +28,12 @@ READ = frozenset(
         "optim",
         "packing",
         "torch_compile",
-        "use_liger_kernel",
+        *LIGER,
         *LOADED_AS,
         *ATTENTION,
         *FLASH,
     ]
 )
-LIGER = "logits are predicted as if they were written, which takes more HBM than it does"
 _OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
 """Switches of a program's own that change the step and that no library has."""
 _TRAINED = re.compile(
@@ -67,6 +69,8 @@ def of_program(said: StackSettings) -> dict[str, Any]:
     return {
         "optimizer": optimizer_family(named),
         "attention": attention_kernel(said),
+        "fused_linear_cross_entropy": has_fused_linear_cross_entropy(said),
+        "compiled_loss": compiles_loss(said),
         "compiled": True if said.flag("torch_compile") else None,
         **moments_of_bits(named),
     }
@@ -78,8 +82,6 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     key = next((key for key in ("max_seq_length", "max_length", "model_max_length", "cutoff_len") if key in said), None)
     if key and not said.flag("packing"):
         notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
-    if said.flag("use_liger_kernel"):
-        notes.append(f"use_liger_kernel: {LIGER}")
     own = [key for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and _is_on(said, key)]
     own += [key for key in sorted(said) if _TRAINED.fullmatch(key) and str(said[key]).casefold() not in _OFF]
     if own:

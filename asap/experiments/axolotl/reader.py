@@ -44,6 +44,7 @@ _READ = frozenset(
 _SYNCS = "accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _INTEGRATIONS = "axolotl.integrations."
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
+_FUSED_LOSSES = ("liger_fused_linear_cross_entropy", "cut_cross_entropy")
 _OFF = ("", "none", "false", "0")
 _FEW_BITS = re.compile(r"(?<!\d)[48]-?bit$")
 
@@ -77,6 +78,8 @@ def read_axolotl(values: Mapping[str, Any], path: Path, overrides: Iterable[str]
         "sequence_length": settings.count(_SEQUENCE),
         "precision": _precision(settings),
         "attention": _attention(settings),
+        "compiled_loss": axolotl.is_on(settings, "torch_compile"),
+        "fused_linear_cross_entropy": any(axolotl.is_on(settings, key) for key in _FUSED_LOSSES) or None,
         "context_parallel": "ring" if _sharing_a_sequence(settings) > 1 else None,
         "optimizer": optimizer_family(settings.text("optimizer")),
         **moments_of_bits(settings.text("optimizer")),
@@ -203,8 +206,6 @@ def _notes_on(settings: StackSettings) -> tuple[str, ...]:
         notes.append(f"sequences are cut at {length} tokens ({_SEQUENCE}); all are taken as that long")
     if _FEW_BITS.search(optimizer := settings.text("optimizer", "") or "") and not moments_of_bits(optimizer):
         notes.append(f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32")
-    if axolotl.is_on(settings, "liger_fused_linear_cross_entropy"):
-        notes.append("liger_fused_linear_cross_entropy: logits are predicted as if they were written")
     if any(key.startswith("overrides_of_model_config.") for key in settings):
         notes.append("overrides_of_model_config is not read: the model is taken as published")
     if any(key.startswith("qat.") for key in settings):

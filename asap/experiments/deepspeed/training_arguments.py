@@ -16,7 +16,14 @@ from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepsp
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.experiments.settings.transformers_arguments import ATTENTION, FLASH, attention_kernel, loaded_in_bf16
+from asap.experiments.settings.transformers_arguments import (
+    ATTENTION,
+    FLASH,
+    attention_kernel,
+    compiles_loss,
+    has_fused_linear_cross_entropy,
+    loaded_in_bf16,
+)
 from asap.experiments.settings.unsaid import in_words_of_program
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
@@ -113,6 +120,8 @@ def read_with_arguments(
         "sequence_length": sequence_length(arguments),
         "precision": _precision(arguments, found.workload.precision),
         "attention": attention_kernel(arguments),
+        "compiled_loss": compiles_loss(arguments),
+        "fused_linear_cross_entropy": has_fused_linear_cross_entropy(arguments),
     }
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})

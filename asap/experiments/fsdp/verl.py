@@ -8,7 +8,6 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.workload import LIGER
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.fsdp.reader import read_program
@@ -101,10 +100,9 @@ def _read(values: Mapping[str, Any], path: Path, overrides: Iterable[str], exper
         weight_precision="bf16" if settings.text(_DTYPE) in _HALF else None,
         optimizer="adamw",
         attention="flash",
+        fused_linear_cross_entropy=True if settings.flag(_LIGER) else None,
     )
     model = None if _is_null(said.get(_MODEL)) else str(said[_MODEL])
-    if settings.flag(_LIGER):
-        notes += (f"{_LIGER}: {LIGER}",)
     read = read_program(settings, VERL, path, experiment, model, workload, frozenset(unsettled))
     cut = () if length is None else (f"sequences are cut at {length} tokens ({_LENGTH}); all are taken as that long",)
     return read.model_copy(update={"notes": (*read.notes, *notes, *cut)})

@@ -57,7 +57,7 @@ _KERNELS = {
     "varlen": "varlen",
 }
 """Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
-_COMPONENTS = "compile.components"
+_COMPONENTS, _CHUNKS = "compile.components", "loss.num_chunks"
 _NO_DECODERS = ("flux", "vlm")
 _DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
 _MULTIPLE = 256
@@ -123,7 +123,7 @@ def is_setting(key: str) -> bool:
     section, _, name = _name(key).partition(".")
     if section == "model":
         return name in ("name", "flavor")
-    return bool(name) and section in (*SECTIONS, "compile", "experimental")
+    return bool(name) and section in (*SECTIONS, "compile", "experimental", "loss")
 
 
 def _name(key: str) -> str:
@@ -207,6 +207,7 @@ def _workload(settings: StackSettings, plan: Plan | None, mixture: bool) -> Work
         sequence_parallel=plan is not None and plan.degree("model") > 1,
         compiled=_compiles(settings, "model"),
         compiled_loss=_compiles(settings, "loss"),
+        loss_chunks=settings.count(_CHUNKS),
         experts_over=titan.experts_over(settings, mixture),
     )
 

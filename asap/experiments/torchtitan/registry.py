@@ -34,6 +34,8 @@ _SELECTIVE = {"mode": "selective", "selective_ac_option": "op"}
 _DEFAULTS = {TOKENS.partition(".")[2]: 16_384, LENGTH.partition(".")[2]: 2048}
 """Of ``TrainingConfig`` (``torchtitan/config/configs.py``, August 2026)."""
 _SAVED = "give the JSON that a run of it writes with --debug.save_config_file=FILE"
+_CHUNKED, _CHUNKS = ("ChunkedLossWrapper", "ChunkedCELoss"), 8
+"""Losses in parts, and how many by default (``torchtitan/components/loss.py``)."""
 _CONVERTERS = {"float8": "float8", "mxfp8": "mx", "nvfp4": "nvfp4"}
 
 
@@ -112,6 +114,7 @@ def _in_names_of_toml(config: Mapping[str, Any], model: str, in_sequences: bool,
         "activation_checkpoint": _recomputation(config, path),
         "optimizer": {"name": "Muon" if "muon" in kind else "AdamW"},
         "compile": {"enable": _compiled(config), **_components(config)},
+        "loss": _loss(config),
     }
 
 
@@ -132,6 +135,15 @@ def _recomputation(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
             hint=_SAVED,
         )
     return _SELECTIVE
+
+
+def _loss(config: Mapping[str, Any]) -> dict[str, Any]:
+    """In how many parts the loss is taken, where the configuration says it literally."""
+    said = config.get("loss")
+    if not isinstance(said, dict) or not str(said.get(CLASS)).startswith(_CHUNKED):
+        return {}
+    chunks = said.get("num_chunks", _CHUNKS)
+    return {"num_chunks": chunks} if isinstance(chunks, int) else {}
 
 
 def _compiled(config: Mapping[str, Any]) -> bool | None:

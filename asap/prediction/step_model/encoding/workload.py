@@ -1,5 +1,6 @@
 """What a step works on, and how the training stack stores and computes it, in numbers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -47,9 +48,10 @@ GATHERED_LOGIT_BYTES = 16.0
 FUSED_LOSS_BYTES = {"fast-llm": 4.0, "llm.c": 2.0}
 """Where one kernel of the stack's own takes the loss of bf16 logits and their gradient: it writes that beside them
 (Fast-LLM, ``functional/triton/cross_entropy.py``), or over them (llm.c, ``llmc/fused_classifier.cuh``)."""
-EAGER_TITAN_LOGIT_BYTES = 14.0
-"""The same in torchtitan where nothing is compiled: it lets go of the logits before the backward pass (``train.py``).
-On an H100 it took 14 to 15 of the HBM that PyTorch reserves (docs/optimize.md)."""
+EAGER_LOSS_BYTES = 14.0
+"""The same where FSDP's stacks compile no loss: logits are gone before their own gradients are there. In torchtitan on
+an H100 it took 14 to 15 of the HBM that PyTorch reserves (docs/optimize.md), in the Trainer on an A100 11 of what it
+allocates (fms-acceleration, PowerLM-3b with 4 and 8 sequences)."""
 
 
 def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
@@ -90,7 +92,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         gather_bytes=(reduced if not over_replicas or gathers else 0.0) + (parameter if over_replicas else 0.0),
         reduction_bucket=DDP_BUCKET if reduces_in_buckets(w) else np.inf,
         logit_bytes=_logit_bytes(w),
-        loss_chunks=w.loss_chunks or 1,
+        loss_chunks=_loss_chunks(w, architecture),
         vocab_parallel_loss=float(not gathers),
         xla=float(is_xla(w)),
         scans_layers=float(scans_layers(w)),
@@ -133,16 +135,24 @@ def _logit_bytes(w: Workload) -> float:
         return fused
     if gathers_logits(w):
         return GATHERED_LOGIT_BYTES
-    if stack_of(w.framework) == "torchtitan" and w.compiled_loss is False:
-        return EAGER_TITAN_LOGIT_BYTES
+    if framework_class(w.framework) == "fsdp" and w.compiled_loss is False:
+        return EAGER_LOSS_BYTES
     return LOGIT_BYTES.get(framework_class(w.framework) or "", EAGER_LOGIT_BYTES)
+
+
+def _loss_chunks(w: Workload, architecture: Architecture) -> int:
+    """Parts of the tokens whose logits exist at a time. Liger's parts have as many logits as all hidden states have
+    values (``ops/fused_linear_cross_entropy.py``)."""
+    fused = math.ceil((architecture.vocab or 1) / (architecture.d_model or 1)) if w.fused_linear_cross_entropy else 1
+    return max(w.loss_chunks or 1, fused)
 
 
 def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Architecture) -> WorkloadInputs:
     """The workload's numbers, as arrays of shape (plans,) where plans say another batch, loss or training state."""
     inputs = workload_inputs(w, architecture)
     if any(plan.loss_chunks for plan in plans):
-        chunks = np.array([plan.loss_chunks or w.loss_chunks or 1 for plan in plans], dtype=float)
+        now = _loss_chunks(w, architecture)
+        chunks = np.array([plan.loss_chunks or now for plan in plans], dtype=float)
         inputs = replace(inputs, loss_chunks=chunks)
     if any(plan.global_batch for plan in plans):
         batch = np.array([plan.global_batch or w.global_batch or 0 for plan in plans], dtype=float)
