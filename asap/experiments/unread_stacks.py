@@ -89,6 +89,15 @@ _MAPPINGS = (
         INSTEAD,
         lambda v: "train_loader" in v and isinstance(v.get("model", v.get("models")), dict | list),
     ),
+    Unread(
+        "configuration of Cerebras's Model Zoo, for its own chips",
+        INSTEAD,
+        lambda v: (
+            _has(v, "trainer", {"init"})
+            and isinstance(_within(v, "trainer", "init", "backend"), dict)
+            or {"train_input", "runconfig"} <= v.keys()
+        ),
+    ),
     Unread("Lingua configuration", INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
     Unread("AXLearn configuration", INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(

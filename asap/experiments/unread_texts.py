@@ -80,6 +80,11 @@ LAUNCHERS: tuple[Named, ...] = (
         "give run_config.yaml, which a run of it writes into its checkpoint",
     ),
     (
+        re.compile(r"\.py\s(?:[^\n;&|]|\\\n)*?--executor[\s=]"),
+        "script that starts a launcher of NeMo-Run",
+        "give the program that it starts as --config, with what it is told as key=value",
+    ),
+    (
         re.compile(r"\baxolotl(?:\.cli\.train| train)\b"),
         "script of Axolotl",
         "give the YAML that it trains as --config",
