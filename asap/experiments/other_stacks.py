@@ -45,6 +45,7 @@ from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices, with_gpu_of_directives
 from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.script_environment import with_exports
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Given, is_script, script_text, with_called, with_given, with_sources
@@ -157,6 +158,13 @@ def read_script(
         experiment: what is known besides.
         brought: files that they find beside themselves.
     """
+    found = _read_commands(text, path, overrides, experiment, brought)
+    return found and with_exports(text, path, found, brought)
+
+
+def _read_commands(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None
+) -> Experiment | None:
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)

@@ -93,8 +93,7 @@ _MAPPINGS = (
         "configuration of Cerebras's Model Zoo, for its own chips",
         INSTEAD,
         lambda v: (
-            _has(v, "trainer", {"init"})
-            and isinstance(_within(v, "trainer", "init", "backend"), dict)
+            (_has(v, "trainer", {"init"}) and isinstance(_within(v, "trainer", "init", "backend"), dict))
             or {"train_input", "runconfig"} <= v.keys()
         ),
     ),

@@ -53,3 +53,18 @@ def test_what_a_condition_of_make_sets_is_asked(read):
     run = read("Makefile", MAKEFILE.replace("ROWS ?= 4\n", CONDITIONAL))
     assert run.workload.global_batch is None
     assert any("add ROWS=…" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        START.format(rows=2),
+        "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --tuner_type full --per_device_train_batch_size 2",
+        "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --micro_batch_size 2 --tensor_model_parallel_size 2",
+    ],
+)
+def test_variables_that_a_script_exports_are_on_record(read, start):
+    exports = "export CUDA_LAUNCH_BLOCKING=1 NCCL_ALGO=Ring NCCL_IB_HCA=$HCA WANDB_MODE=offline\n"
+    run = read("run.sh", f"{exports}{start}\n", hardware="h100-8")
+    assert run.environment == {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_ALGO": "Ring"}
+    assert run.workload.launch_blocking
