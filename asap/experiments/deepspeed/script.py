@@ -27,6 +27,7 @@ from asap.experiments.shell import (
     made_files,
     options,
     read_commands,
+    undecided_options,
     with_sources,
 )
 from asap.experiments.training_program import check_method, check_program
@@ -70,6 +71,7 @@ def read_deepspeed_script(
     program = _program(start.text)
     check_program(program, path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
+    said |= undecided_options(commands, start)
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
     defaults = _OF_CHAT if chat else defaults_under(said, program)
