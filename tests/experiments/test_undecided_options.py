@@ -3,7 +3,7 @@
 import pytest
 
 from asap.core.errors import ConfigError
-from tests.experiments.stack_configurations import read
+from tests.experiments.stack_configurations import MEGATRON, read
 
 __all__ = ["read"]
 
@@ -41,3 +41,11 @@ def test_sharding_can_be_said_where_a_branch_decides_it(read):
     script = FILLED.format("--fsdp full_shard") + f"{TORCHRUN} $MORE"
     assert str(read("run.sh", script, "fsdp=shard_grad_op").plan).startswith("data=8")
     assert str(read("run.sh", script, "fsdp=false").plan).startswith("replica=8")
+
+
+@pytest.mark.parametrize(("more", "remat"), [("--load b", "none"), ("--load b $LATER", None)])
+def test_recomputation_is_known_where_all_that_a_branch_adds_is_seen(read, more, remat):
+    filled = f'source env.sh\nif [ -f a ]; then MORE="--load a"; else MORE="{more}"; fi\n'
+    start = MEGATRON.replace("pretrain_gpt.py ", "pretrain_gpt.py $MORE ").replace("--recompute-granularity full", "")
+    run = read("run.sh", filled + start, hardware="h100-64")
+    assert (run.plan.remat and run.plan.remat.value) == remat
