@@ -59,6 +59,22 @@ def logical_lines(script: str) -> Iterator[Line]:
         start = until + (until > end)
 
 
+def lines_in_quotes(script: str) -> frozenset[int]:
+    """Numbers of the lines that begin within a quote."""
+    lines = script.splitlines()
+    starts = [line.number for line in logical_lines(script)]
+    found: set[int] = set()
+    for start, following in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        open_ = _Open()
+        for number in range(start, following):
+            if open_.quote:
+                found.add(number)
+            elif number > start and not open_:
+                break
+            _scan(lines[number - 1], open_, arrays=True)
+    return frozenset(found)
+
+
 def _is_run(text: str, rest: list[str]) -> bool:
     """Whether a line writes its here-document into a script that a later line runs: ``cat > job.sh <<EOF``."""
     into = _INTO.search(text)
