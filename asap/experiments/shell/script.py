@@ -25,6 +25,7 @@ _DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
 _SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
 _FILLS = re.compile(r"^(?:echo|printf)\s.*>\s*\S+\.(?:ya?ml|json|toml|conf)[\"']?\s*$", re.DOTALL)
 """Text that is printed into a configuration is none of a command, and makes its file."""
+_DEEPEST_EVAL = 3
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 
 
@@ -38,6 +39,8 @@ class Scope:
     """Those that are ``readonly``: nothing changes them."""
     functions: dict[str, tuple[Line, ...]] = field(default_factory=dict)
     """Bodies of functions that can be called."""
+    evaluates: int = 0
+    """How deep ``eval`` is within ``eval``."""
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment, in the order in which a script says it."""
@@ -122,6 +125,14 @@ def _called(name: str, given: list[str], certain: bool, scope: Scope) -> Iterato
     scope.variables = {key: value for key, value in scope.variables.items() if key not in arguments} | before
 
 
+def _evaluated(said: list[str], number: int, certain: bool, scope: Scope) -> Iterator[Command]:
+    """Commands of the text that ``eval`` is given."""
+    scope.evaluates += 1
+    for command in _of_line(Line(number, " ".join(said)), scope, Branches()):
+        yield command if certain else replace(command, certain=False)
+    scope.evaluates -= 1
+
+
 def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
     succeeded: bool | None = True
     decided = False
@@ -171,6 +182,9 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
         return
     if said[0] in scope.functions:
         yield from _called(said[0], [unquoted(expand(word, scope.variables)) for word in said[1:]], certain, scope)
+        return
+    if said[0] == "eval" and scope.evaluates < _DEEPEST_EVAL:
+        yield from _evaluated([unquoted(expand(word, scope.variables)) for word in said[1:]], number, certain, scope)
         return
     if said[0] == "sbatch":
         scope.variables |= slurm_variables(said, scope.variables)
