@@ -133,7 +133,8 @@ def test_lines_to_paste(read):
 
 def test_a_command_that_eval_is_given_below_a_variable_of_its_own(read, tmp_path):
     (tmp_path / "sft.yaml").write_text(FOUNDRY)
-    script = 'here=$(dirname $0)\nrun="composer"\nrun+=" ${here}/train.py ${here}/sft.yaml max_seq_len=2048"\neval "${run}"\n'
+    more = "${here}/train.py ${here}/sft.yaml max_seq_len=2048"
+    script = f'here=$(dirname $0)\nrun="composer"\nrun+=" {more}"\neval "${{run}}"\n'
     assert read("run.sh", script, hardware="h100-8").workload.sequence_length == 2048
     with pytest.raises(ConfigError, match=r"starts Composer with 7b\.yaml, which is not there"):
         read("run.sh", script.replace("sft.yaml", "7b.yaml"))
