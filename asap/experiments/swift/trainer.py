@@ -95,7 +95,7 @@ def read_trainer(
 def _check_files_are_said(told: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where a variable holds the argument that shards the model."""
     for key in _FILES:
-        if has_substitution(below_variable(said := str(told.get(key, "")))):
+        if has_substitution(below_variable(said := str(told.get(key, "")))) and not said.endswith(".json"):
             reason = f"sets {key} by a variable whose value is not said"
             raise ConfigError(reason, where=str(path), hint=f"add {open_variable(said) or key}=…")
 
