@@ -15,6 +15,7 @@ from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, 
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
+from asap.experiments.deepspeed.program_defaults import own_defaults
 from asap.experiments.deepspeed.trainer_defaults import defaults_under
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
@@ -124,7 +125,7 @@ def _read_start(
         overrides=rest,
         unsaid=unsaid - more.keys(),
         brought=files,
-        defaults=defaults_of(program) or defaults_under(arguments, program),
+        defaults=defaults_of(program) or {**defaults_under(arguments, program), **own_defaults(program, path)},
     )
     read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
