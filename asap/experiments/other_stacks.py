@@ -55,10 +55,10 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import refuse_mapping
-from asap.experiments.unread_texts import INCLUDING, LAUNCHERS, PROGRAMS, REWARDED, refuse_text
+from asap.experiments.unread_texts import INCLUDING, INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 
-_TOML = ".toml"
+_TOML, _GIN = ".toml", ".gin"
 
 
 _Reader = Callable[[list[str], Experiment], Experiment]
@@ -105,6 +105,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             raise one_value_needed(error, values, path) from error
     if is_script(path) and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
+    if path.suffix == _GIN:
+        raise refusal("gin configuration, as T5X has it", INSTEAD, path)
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):

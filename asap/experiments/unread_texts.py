@@ -21,6 +21,7 @@ PROGRAMS: tuple[Named, ...] = (
     (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", INSTEAD),
     (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", INSTEAD),
     (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", INSTEAD),
+    (re.compile(r"^\s*(from|import) (paxml|praxis)\b", re.MULTILINE), "Paxml program", INSTEAD),
     (
         re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
         "torchtitan program",

@@ -75,6 +75,9 @@ def test_a_folder_of_a_model_is_known_by_its_name(read, name):
         ),
         ("p.yaml", "trainer: {init: {backend: {backend_type: CSX}, model: {name: llama}}}\n", "Cerebras"),
         ("p.yaml", "train_input: {batch_size: 8}\nmodel: {hidden_size: 8}\nrunconfig: {max_steps: 1}\n", "Cerebras"),
+        ("c4.py", "from paxml import base_experiment\nfrom praxis import layers\n", "Paxml"),
+        ("pretrain.gin", "BATCH_SIZE = 128\nMODEL_DIR = %gin.REQUIRED\n", "T5X"),
+        ("c.yaml", "stages: [training]\ntraining: gpt3/5b\nlauncher_scripts_path: a\n", "NeMo's launcher"),
         ("t.yaml", "path: {{folder}}/vocab.json\nfile: a\n", "it is a template"),
     ],
 )

@@ -64,7 +64,9 @@ def test_what_a_condition_of_make_sets_is_asked(read):
     ],
 )
 def test_variables_that_a_script_exports_are_on_record(read, start):
-    exports = "export CUDA_LAUNCH_BLOCKING=1 NCCL_ALGO=Ring NCCL_IB_HCA=$HCA WANDB_MODE=offline\n"
-    run = read("run.sh", f"{exports}{start}\n", hardware="h100-8")
-    assert run.environment == {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_ALGO": "Ring"}
+    exports = (
+        "export CUDA_LAUNCH_BLOCKING=1 NCCL_ALGO=Ring NCCL_IB_HCA=$HCA CUDA_VISIBLE_DEVICES=0,1 WANDB_MODE=offline\n"
+    )
+    run = read("run.sh", f"{exports}mpirun -np 1 -x NCCL_PROTO=LL {start}\n", hardware="h100-8")
+    assert run.environment == {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}
     assert run.workload.launch_blocking

@@ -2,6 +2,7 @@
 ``class Arguments(TrainingArguments): gradient_accumulation_steps: int = field(default=16)``."""
 
 import ast
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ def own_defaults(program: str, script: Path) -> dict[str, Any]:
     if not program.endswith(".py") or "$" in program or not is_file(path):
         return {}
     try:
-        tree = ast.parse(read_text(path))
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(read_text(path))
     except (ConfigError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and _is_of_trainer(node))

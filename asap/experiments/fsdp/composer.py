@@ -135,9 +135,7 @@ def _read(
     if replicas and devices and not devices % replicas:
         implied[words_.node or ""] = devices // replicas
     partly = None if foundry else _recomputed_otherwise(settings)
-    if partly:
-        unsettled |= {words_.recompute}
-    settings = settings.overridden(implied)
+    settings = settings.overridden(implied | ({words_.recompute: None} if partly else {}))
     if experiment.model is None:
         found, notes = foundry_model(settings) if foundry else olmo_model(settings)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
@@ -146,7 +144,14 @@ def _read(
     notes = note_on_unused(settings, _UNUSED)
     notes += tuple(f"{key}={_AUTO} is found by the run: add {key}=N" for key in found_out)
     notes += (f"{words_.recompute}={partly} is not modelled: what is recomputed stays unknown",) if partly else ()
-    return read.model_copy(update={"notes": (*read.notes, *notes)})
+    read = read.model_copy(update={"notes": (*read.notes, *notes)})
+    return _recomputing(read, words_.recompute, partly) if partly else read
+
+
+def _recomputing(read: Experiment, key: str, value: str) -> Experiment:
+    """``read`` with a recomputation that is on record and not known to the plan."""
+    plan = read.plan and read.plan.model_copy(update={"remat": None})
+    return read.model_copy(update={"plan": plan, "hyperparameters": read.hyperparameters | {key: value}})
 
 
 def resolved(value: Any, said: Mapping[str, Any], deeper: int = _DEEPEST) -> Any:
