@@ -12,6 +12,7 @@ from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file, trainer_program, trl
 from asap.experiments.axolotl import reader as axolotl
+from asap.experiments.cut_commands import with_note_on_cut
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
@@ -161,7 +162,7 @@ def read_script(
         brought: files that they find beside themselves.
     """
     found = _read_commands(text, path, overrides, experiment, brought)
-    return found and with_exports(text, path, found, brought)
+    return found and with_note_on_cut(text, path, with_exports(text, path, found, brought), brought)
 
 
 def _read_commands(

@@ -92,6 +92,8 @@ class Command:
     assigns: bool = False
     document: str = ""
     """The here-document of its line, with the variables replaced that are known."""
+    cut: str = ""
+    """What a comment in the middle of it keeps from it."""
 
 
 def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterator[Command]:
@@ -152,10 +154,11 @@ def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
             continue
         succeeded, decided = True, _ASSIGNMENT.fullmatch(command) is not None
         number = line.number + line.text.count("\n", 0, start + len(part) - len(part.lstrip()))
-        yield from _run(command, number, branches.taken is True and reached is True, scope, line.document)
+        yield from _run(command, number, branches.taken is True and reached is True, scope, line)
 
 
-def _run(command: str, number: int, certain: bool, scope: Scope, document: str) -> Iterator[Command]:
+def _run(command: str, number: int, certain: bool, scope: Scope, line: Line) -> Iterator[Command]:
+    document = line.document
     said = written_words(command)
     assigned = said[1:] if said[0] in _DECLARING else said
     assigned = [word for word in assigned if not word.startswith("-")] if said[0] in _DECLARING else assigned
@@ -193,7 +196,8 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
     for options in undecided:
         yield Command(expand(options, scope.variables), options, number, False, scope)
     if not all(found) and said[0] not in _DECLARING:
-        yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))
+        document = expand(document, scope.variables)
+        yield Command(expanded, command, number, certain, scope, document=document, cut=line.cut)
         return
     for word, assignment in zip(assigned, found, strict=True):
         name = assignment[1] if assignment else word
