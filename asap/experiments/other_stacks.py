@@ -12,6 +12,7 @@ from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file, trainer_program, trl
 from asap.experiments.axolotl import reader as axolotl
+from asap.experiments.cut_commands import with_note_on_cut
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
@@ -45,6 +46,7 @@ from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices, with_gpu_of_directives
 from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.script_environment import with_exports
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Given, is_script, script_text, with_called, with_given, with_sources
@@ -54,10 +56,10 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import refuse_mapping
-from asap.experiments.unread_texts import INCLUDING, LAUNCHERS, PROGRAMS, REWARDED, refuse_text
+from asap.experiments.unread_texts import INCLUDING, INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 
-_TOML = ".toml"
+_TOML, _GIN = ".toml", ".gin"
 
 
 _Reader = Callable[[list[str], Experiment], Experiment]
@@ -104,6 +106,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             raise one_value_needed(error, values, path) from error
     if is_script(path) and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
+    if path.suffix == _GIN:
+        raise refusal("gin configuration, as T5X has it", INSTEAD, path)
     if path.suffix in (".yaml", ".yml"):
         refuse_text([INCLUDING], read_text(path), path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
@@ -157,6 +161,13 @@ def read_script(
         experiment: what is known besides.
         brought: files that they find beside themselves.
     """
+    found = _read_commands(text, path, overrides, experiment, brought)
+    return found and with_note_on_cut(text, path, with_exports(text, path, found, brought), brought)
+
+
+def _read_commands(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None
+) -> Experiment | None:
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)

@@ -89,6 +89,19 @@ _MAPPINGS = (
         INSTEAD,
         lambda v: "train_loader" in v and isinstance(v.get("model", v.get("models")), dict | list),
     ),
+    Unread(
+        "configuration of Cerebras's Model Zoo, for its own chips",
+        INSTEAD,
+        lambda v: (
+            (_has(v, "trainer", {"init"}) and isinstance(_within(v, "trainer", "init", "backend"), dict))
+            or {"train_input", "runconfig"} <= v.keys()
+        ),
+    ),
+    Unread(
+        "configuration of NeMo's launcher, which names the one of the model",
+        "give that one, such as conf/training/gpt3/5b.yaml",
+        lambda v: {"stages", "launcher_scripts_path"} <= v.keys(),
+    ),
     Unread("Lingua configuration", INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
     Unread("AXLearn configuration", INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(

@@ -21,6 +21,7 @@ PROGRAMS: tuple[Named, ...] = (
     (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", INSTEAD),
     (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", INSTEAD),
     (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", INSTEAD),
+    (re.compile(r"^\s*(from|import) (paxml|praxis)\b", re.MULTILINE), "Paxml program", INSTEAD),
     (
         re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
         "torchtitan program",
@@ -78,6 +79,11 @@ LAUNCHERS: tuple[Named, ...] = (
         re.compile(r"\brun_recipe\.py\b"),
         "script of a Megatron-Bridge recipe",
         "give run_config.yaml, which a run of it writes into its checkpoint",
+    ),
+    (
+        re.compile(r"\.py\s(?:[^\n;&|]|\\\n)*?--executor[\s=]"),
+        "script that starts a launcher of NeMo-Run",
+        "give the program that it starts as --config, with what it is told as key=value",
     ),
     (
         re.compile(r"\baxolotl(?:\.cli\.train| train)\b"),

@@ -43,6 +43,16 @@ def test_variables_of_the_call_are_set(read, tmp_path):
     assert (run.model.layers, run.plan.degree("model")) == (24, 2)
 
 
+@pytest.mark.parametrize("runs", ["docker exec box bash -lc", "bash -c"])
+def test_what_a_container_is_told_to_run_is_read_with_its_variables(read, tmp_path, runs):
+    (tmp_path / "job.sh").write_text(JOB.replace("LAYERS=$1\nTP=${2:-1}", "LAYERS=${DEPTH:-8}\nTP=${TP:-1}"))
+    call = f'{runs} "cd /work && \\\n  DEPTH=24 TP=2 \\\n  bash job.sh" | tee log\n'
+    run = read("submit.sh", f"{SHAPES}{call}", hardware="h100-16")
+    assert (run.model.layers, run.plan.degree("model")) == (24, 2)
+    with pytest.raises(ConfigError, match=r"give job\.sh, which it (?:hands over to|names)"):
+        read("submit.sh", f"{SHAPES}{call.replace('DEPTH=24', '$MORE DEPTH=24')}", hardware="h100-16")
+
+
 def test_a_script_of_another_folder_is_found_by_its_path(read, tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "job.sh").write_text(JOB)

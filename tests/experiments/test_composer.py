@@ -100,6 +100,7 @@ def test_a_configuration_of_olmo(read, tmp_path):
     partly = read("run.sh", f"{start} --activation_checkpointing=one_in_four\n")
     assert partly.plan.remat is None
     assert any("activation_checkpointing=one_in_four is not modelled" in note for note in partly.notes)
+    assert not any("variable whose value" in note for note in partly.notes)
 
 
 @pytest.mark.parametrize(
@@ -129,3 +130,14 @@ def test_lines_to_paste(read):
     assert line(olmo, "data=64 microbatches=4 remat=full") == (
         "--activation_checkpointing=whole_layer --device_train_microbatch_size=4"
     )
+
+
+def test_a_command_that_eval_is_given_below_a_variable_of_its_own(read, tmp_path):
+    (tmp_path / "sft.yaml").write_text(FOUNDRY)
+    more = "${here}/train.py ${here}/sft.yaml max_seq_len=2048"
+    script = f'here=$(dirname $0)\nrun="composer"\nrun+=" {more}"\neval "${{run}}"\n'
+    assert read("run.sh", script, hardware="h100-8").workload.sequence_length == 2048
+    with pytest.raises(ConfigError, match=r"starts Composer with 7b\.yaml, which is not there"):
+        read("run.sh", script.replace("sft.yaml", "7b.yaml"))
+    with pytest.raises(ConfigError, match="has no command of"):
+        read("run.sh", "X='eval $X'\neval \"$X\"\n")

@@ -68,6 +68,17 @@ def test_a_folder_of_a_model_is_known_by_its_name(read, name):
         ("run.sh", "python -m EasyLM.models.llama.llama_train --mesh_dim=-1,64,1\n", "EasyLM"),
         ("run.sh", "srun litgpt pretrain --config ${configs[0]}\n", "LitGPT"),
         ("run.sh", "torchrun src/scripts/train/sft/OLMo-sft.py train --run_name=x\n", "OLMo-core"),
+        (
+            "run.sh",
+            "python ../a/pretrain.py \\\n  --executor slurm --tensor_model_parallel_size 4\n",
+            "launcher of NeMo-Run",
+        ),
+        ("p.yaml", "trainer: {init: {backend: {backend_type: CSX}, model: {name: llama}}}\n", "Cerebras"),
+        ("p.yaml", "train_input: {batch_size: 8}\nmodel: {hidden_size: 8}\nrunconfig: {max_steps: 1}\n", "Cerebras"),
+        ("c4.py", "from paxml import base_experiment\nfrom praxis import layers\n", "Paxml"),
+        ("pretrain.gin", "BATCH_SIZE = 128\nMODEL_DIR = %gin.REQUIRED\n", "T5X"),
+        ("c.yaml", "stages: [training]\ntraining: gpt3/5b\nlauncher_scripts_path: a\n", "NeMo's launcher"),
+        ("t.yaml", "path: {{folder}}/vocab.json\nfile: a\n", "it is a template"),
     ],
 )
 def test_stacks_that_are_not_read_are_named(read, name, text, stack):

@@ -53,3 +53,35 @@ def test_what_a_condition_of_make_sets_is_asked(read):
     run = read("Makefile", MAKEFILE.replace("ROWS ?= 4\n", CONDITIONAL))
     assert run.workload.global_batch is None
     assert any("add ROWS=…" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        START.format(rows=2),
+        "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B --tuner_type full --per_device_train_batch_size 2",
+        "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --micro_batch_size 2 --tensor_model_parallel_size 2",
+    ],
+)
+def test_variables_that_a_script_exports_are_on_record(read, start):
+    exports = (
+        "export CUDA_LAUNCH_BLOCKING=1 NCCL_ALGO=Ring NCCL_IB_HCA=$HCA CUDA_VISIBLE_DEVICES=0,1 WANDB_MODE=offline\n"
+    )
+    run = read("run.sh", f"{exports}mpirun -np 1 -x NCCL_PROTO=LL {start}\n", hardware="h100-8")
+    assert run.environment == {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}
+    assert run.workload.launch_blocking
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "torchrun --nproc_per_node 8 train.py --model Qwen/Qwen3-8B \\\n  --per_device_train_batch_size 2 \\\n",
+        "python3 -m MaxText.train base.yml model_name=llama3-8b \\\n  per_device_batch_size=2 \\\n",
+    ],
+)
+def test_what_a_comment_keeps_from_a_command_is_said(read, start):
+    run = read("run.sh", f"{start}  # more=1 \\\n  --seed 1\n", hardware="h100-8")
+    assert run.workload.global_batch == 16
+    assert any("a comment ends the command before --seed 1:" in note for note in run.notes)
+    whole = read("run.sh", f"{start}  --seed 1 # more=1\n", hardware="h100-8")
+    assert not any("a comment ends" in note for note in whole.notes)

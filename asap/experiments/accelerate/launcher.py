@@ -1,6 +1,7 @@
 """Options of a command line, and those of Accelerate's own command (huggingface/accelerate, ``commands/launch.py``)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asap.experiments.shell import options
@@ -12,6 +13,7 @@ _OF_DEEPSPEED = frozenset(
     word.partition(".")[2] for word in (*inline.WORDS.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
 )
 _NOT = "no_"
+_VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)
 
 
 def said(text: str) -> dict[str, Any]:
@@ -20,8 +22,13 @@ def said(text: str) -> dict[str, Any]:
     for option in options(text):
         negated = not option.words and option.name.startswith(_NOT)
         name = option.name.removeprefix(_NOT) if negated else option.name
-        found[name] = " ".join(option.words) if option.words else not negated
+        found[name] = " ".join(_value(option.words)) if option.words else not negated
     return found
+
+
+def _value(words: Sequence[str]) -> Sequence[str]:
+    """The words of a value, without variables after it that hold further options: ``--lr 1e-5 $EXTRA``."""
+    return [word for place, word in enumerate(words) if not place or not _VARIABLE.fullmatch(word)]
 
 
 def of_command(known: Mapping[str, Any]) -> dict[str, Any]:

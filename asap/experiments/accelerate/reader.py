@@ -133,7 +133,9 @@ def read_started(
     check_values(settings)
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()
-    if kind in _REPLICATED and (named := _own_deepspeed(said, path, unsaid)):
+    if kind in _REPLICATED:
+        _check_sharding_is_said(path, unsaid)
+    if kind in _REPLICATED and (named := _own_deepspeed(said)):
         kind = "DEEPSPEED"
         settings = settings.overridden({accelerate.KIND: kind, inline.IN_FILE: named})
     if kind == "DEEPSPEED":
@@ -153,15 +155,16 @@ def read_started(
     return read.model_copy(update={"notes": (*read.notes, *notes, *terms.notes_on(said))})
 
 
-def _own_deepspeed(said: StackSettings, path: Path, unsaid: frozenset[str]) -> Any:
-    """The DeepSpeed configuration that an argument of the program names, as the Trainer has it; ``None`` for none.
+def _check_sharding_is_said(path: Path, unsaid: frozenset[str]) -> None:
+    """Raise ConfigError where a variable holds the argument that makes the program shard."""
+    for key, example in ((_DEEPSPEED, "FILE.json"), (OPTION, "full_shard")):
+        if key in unsaid:
+            reason = f"the program's {key} is set by a variable whose value is not said"
+            raise ConfigError(reason, where=str(path), hint=f"add {key}={example}, or {key}=false")
 
-    Raises:
-        ConfigError: a variable holds it.
-    """
-    if _DEEPSPEED in unsaid:
-        reason = f"the program's {_DEEPSPEED} is set by a variable whose value is not said"
-        raise ConfigError(reason, where=str(path), hint=f"add {_DEEPSPEED}=FILE.json")
+
+def _own_deepspeed(said: StackSettings) -> Any:
+    """The DeepSpeed configuration that an argument of the program names, as the Trainer has it; ``None`` for none."""
     named = said.get(_DEEPSPEED)
     return named if isinstance(named, Mapping) or str(named).endswith(".json") else None
 

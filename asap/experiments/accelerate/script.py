@@ -15,6 +15,7 @@ from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, 
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
+from asap.experiments.deepspeed.program_defaults import own_defaults
 from asap.experiments.deepspeed.trainer_defaults import defaults_under
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
@@ -30,6 +31,7 @@ from asap.experiments.shell import (
     made_files,
     note_on_made,
     read_commands,
+    undecided_options,
     with_sources,
     words,
 )
@@ -64,19 +66,19 @@ def read_accelerate_script(
     """
     commands = read_commands(with_sources(text, path.parent, brought))
     files, before = dict(brought or {}), list[Command]()
-    start, line, environment, made = None, 0, dict[str, str](), dict[str, str]()
+    start, line, environment, made, open_ = None, 0, dict[str, str](), dict[str, str](), dict[str, str]()
     for command in commands:
         before.append(command)
         if _starts(command):
             start, line = _innermost(command).text, command.line
-            environment = environment_of(command)
+            environment, open_ = environment_of(command), undecided_options(before, command)
             files |= (made := made_files(before, path, files))
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     if (launcher := _launcher_of(start)) is not None and launcher.re is PYTHON:
         experiment = in_one_process(start, text, environment, path, experiment)
-    read = _read_start(start, path, overrides, experiment, files, environment)
+    read = _read_start(start, path, overrides, experiment, files, environment, open_)
     named = str(said(_parts(start)[0]).get(_FILE, "")) if _launcher_of(start) else ""
     read = read.model_copy(update={"notes": (*read.notes, *(note_on_made(named, made, path) if named else ()))})
     return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
@@ -89,8 +91,9 @@ def _read_start(
     experiment: Experiment,
     files: Brought,
     environment: Mapping[str, str],
+    open_: Mapping[str, str],
 ) -> Experiment:
-    """What one command starts."""
+    """What one command starts; ``open_``: options that a variable may hold, with the variable."""
     if is_trl_command(start):
         return read_trl_command(start, path, overrides, experiment, files)
     before, program, after = _parts(start)
@@ -98,19 +101,21 @@ def _read_start(
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path, experiment.model is not None)
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
+    arguments |= open_
+    own, more, rest = split_overrides(overrides)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if _ACCELERATE.search(start):
         configuration = _configured(known, launched, files, path) | of_command(known)
         if accelerate.MACHINES not in known and _is_multiplied(start):
             configuration.pop(accelerate.PROCESSES, None)
     else:
-        configuration = _of_torchrun(known) | of_trainer(with_file(arguments, path, files), path, files, environment)
+        told = with_file(settled(arguments) | more, path, files)
+        configuration = _of_torchrun(known) | of_trainer(told, path, files, environment)
     given = settled(arguments)
     unsaid = frozenset(arguments.keys() - given.keys())
     if not _ACCELERATE.search(start):
         given = {OPTION: "", **given}
     check_method({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
-    own, more, rest = split_overrides(overrides)
     configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
     read = read_started(
         configuration | own,
@@ -120,7 +125,7 @@ def _read_start(
         overrides=rest,
         unsaid=unsaid - more.keys(),
         brought=files,
-        defaults=defaults_of(program) or defaults_under(arguments, program),
+        defaults=defaults_of(program) or {**defaults_under(arguments, program), **own_defaults(program, path)},
     )
     read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"

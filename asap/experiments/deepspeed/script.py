@@ -12,6 +12,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.deepspeed.program_defaults import note_on_own, own_defaults
 from asap.experiments.deepspeed.trainer_defaults import defaults_under, note_on
 from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
@@ -27,6 +28,7 @@ from asap.experiments.shell import (
     made_files,
     options,
     read_commands,
+    undecided_options,
     with_sources,
 )
 from asap.experiments.training_program import check_method, check_program
@@ -70,16 +72,18 @@ def read_deepspeed_script(
     program = _program(start.text)
     check_program(program, path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
+    said |= undecided_options(commands, start)
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
-    defaults = _OF_CHAT if chat else defaults_under(said, program)
-    arguments = StackSettings(settled({**defaults, **said}), str(path))
+    own = {} if chat else {key: value for key, value in own_defaults(program, path).items() if key not in said}
+    defaults = _OF_CHAT if chat else {key: v for key, v in defaults_under(said, program).items() if key not in own}
+    arguments = StackSettings(settled({**defaults, **own, **said}), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
     found = with_note_on_others(found, path, len(starts), start.line)
     if not chat:
-        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
+        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults), *note_on_own(own, program))})
     stage = {MARK: found.workload.zero_stage}
     return found.model_copy(update={"hyperparameters": found.hyperparameters | stage})
 

@@ -1,5 +1,6 @@
 """YAML from strangers: one document of plain values, without tags or repeated keys, and with few aliases."""
 
+import re
 from typing import Any
 
 import yaml
@@ -13,6 +14,7 @@ _MOST_REPEATED = 10_000
 """Values that all aliases of a document may stand for: a few lines of them make gigabytes."""
 _STANDARD = "tag:yaml.org,2002:"
 _LONGEST_NUMBER = 100
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%")
 _CONSTRUCTED = {f"{_STANDARD}{name}" for name in ("null", "bool", "int", "float")}
 _MERGE = f"{_STANDARD}merge"
 _TEXT = {f"{_STANDARD}{name}" for name in ("str", "timestamp", "value")}
@@ -30,7 +32,8 @@ def parse_yaml(text: str, where: str) -> tuple[Any, dict[str, int]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"is not YAML: {plain(error.problem, 120)}", where=f"{where}{line}") from error
+        hint = "it is a template: give the file that is made from it" if _TEMPLATE.search(text) else None
+        raise ConfigError(f"is not YAML: {plain(error.problem, 120)}", where=f"{where}{line}", hint=hint) from error
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"is not YAML: {plain(error, 120)}", where=where) from error
     if node is None:

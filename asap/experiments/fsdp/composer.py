@@ -10,7 +10,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.fsdp.composer_model import foundry_model, olmo_model
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
@@ -85,9 +85,10 @@ def read_composer_script(
     starts = [command for command in read_commands(with_sources(text, path.parent, brought)) if _is_start(command)]
     start = starts[0]
     said = words(_START.search(start.text)["said"])  # pyright: ignore[reportOptionalSubscript]
-    found = None if has_substitution(said[0]) else find_named(said[0], path, brought)
+    named = below_variable(said[0])
+    found = None if has_substitution(named) else find_named(named, path, brought)
     if found is None:
-        raise missing("starts Composer with", said[0], path, "lay it beside the script")
+        raise missing("starts Composer with", named, path, "lay it beside the script, or give it as --config")
     values = found.document().values
     given = {pair[1]: pair[2] for word in said[1:] if (pair := _ASSIGNED.fullmatch(word))}
     ranks = next((option.words[0] for option in options(start.text) if option.name == "world_size"), "")
@@ -134,9 +135,7 @@ def _read(
     if replicas and devices and not devices % replicas:
         implied[words_.node or ""] = devices // replicas
     partly = None if foundry else _recomputed_otherwise(settings)
-    if partly:
-        unsettled |= {words_.recompute}
-    settings = settings.overridden(implied)
+    settings = settings.overridden(implied | ({words_.recompute: None} if partly else {}))
     if experiment.model is None:
         found, notes = foundry_model(settings) if foundry else olmo_model(settings)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
@@ -145,7 +144,14 @@ def _read(
     notes = note_on_unused(settings, _UNUSED)
     notes += tuple(f"{key}={_AUTO} is found by the run: add {key}=N" for key in found_out)
     notes += (f"{words_.recompute}={partly} is not modelled: what is recomputed stays unknown",) if partly else ()
-    return read.model_copy(update={"notes": (*read.notes, *notes)})
+    read = read.model_copy(update={"notes": (*read.notes, *notes)})
+    return _recomputing(read, words_.recompute, partly) if partly else read
+
+
+def _recomputing(read: Experiment, key: str, value: str) -> Experiment:
+    """``read`` with a recomputation that is on record and not known to the plan."""
+    plan = read.plan and read.plan.model_copy(update={"remat": None})
+    return read.model_copy(update={"plan": plan, "hyperparameters": read.hyperparameters | {key: value}})
 
 
 def resolved(value: Any, said: Mapping[str, Any], deeper: int = _DEEPEST) -> Any:

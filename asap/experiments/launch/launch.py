@@ -23,3 +23,5 @@ class Launch:
     """Name of the definition that MaxText's benchmark runner is told to run; overrides are then its own."""
     others: int = 0
     """Further starts of MaxText in the same script."""
+    cut: str = ""
+    """What a comment in the middle of the command keeps from it."""

@@ -9,6 +9,7 @@ from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
+from asap.experiments.cut_commands import note_on_cut
 from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, parse_document, read_document, read_text
@@ -187,7 +188,7 @@ def _with_hardware(launch: Launch, experiment: Experiment, origin: str) -> Exper
 
 
 def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
-    notes = []
+    notes = [*note_on_cut(launch.cut)]
     if unknown := [key for key in launch.unknown if key not in given and key not in _NO_MATTER]:
         notes.append(f"set by a variable whose value is not said: {', '.join(unknown)}")
     if launch.strays:

@@ -9,6 +9,7 @@ from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
+from asap.experiments.files.named_file import below_variable, find_named
 from asap.experiments.launch.suggestion import suggestion, trained_part
 from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
 from asap.experiments.unread_texts import OTHERWISE, refusal_of_text
@@ -20,6 +21,7 @@ _INSTEAD = (
 _SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
 _SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+_FILLED = re.compile(r"\$\{?\w+\}?", re.ASCII)
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
@@ -63,7 +65,9 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         line = suggestion(start, path)
         hint = f"try {line}, or replica where nothing is sharded" if line else _INSTEAD
     elif missing:
-        hint = f"give {plain(missing, 60)}, which it hands over to and which is not beside it"
+        there = find_named(missing, path) is not None
+        hint = f"give {plain(missing.rpartition('/')[2], 60)}, which it hands over to"
+        hint += "" if there else " and which is not beside it"
     return ConfigError(reason, where=str(path), hint=hint)
 
 
@@ -91,11 +95,12 @@ def _commands(text: str) -> Iterator[Command]:
 
 
 def _called(command: Command) -> str | None:
-    """The script that a command hands over to."""
-    said = iter(words(command.text))
-    first = next((word for word in said if not _ASSIGNED.match(word) and word not in _SHELLS and word[:1] != "-"), "")
+    """The script that a command hands over to, by its path."""
+    said = words(command.text)
+    before = (word for word in said if not (_ASSIGNED.match(word) or _FILLED.fullmatch(word) or word[:1] == "-"))
+    first = next((word for word in before if word not in _SHELLS), "")
     name = first.rpartition("/")[2]
-    return name if name.endswith(SCRIPTS) and not has_substitution(name) else None
+    return below_variable(first) if name.endswith(SCRIPTS) and not has_substitution(name) else None
 
 
 def _program(command: Command) -> str | None:

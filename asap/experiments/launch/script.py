@@ -123,6 +123,7 @@ def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
         unknown=(*_open_keys(given), *_open_arguments(arguments, command)),
         strays=tuple(word for word in strays if not has_substitution(word)),
         environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
+        cut=command.cut,
     )
 
 

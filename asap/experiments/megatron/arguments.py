@@ -22,7 +22,7 @@ from asap.experiments.megatron.foreign_arguments import (
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.settings.stack_settings import StackSettings, overriding
-from asap.experiments.shell import Command, Option, has_substitution, options, read_commands
+from asap.experiments.shell import Command, Option, has_substitution, options, read_commands, seen_variables
 from asap.plans.megatron.versions import JOINT
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
@@ -131,10 +131,11 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     if run is None and not {*SIGNS} & {*values, *unknown, *undecided}:
         reason = "has arguments of Megatron-LM, and no command that is read which takes them"
         raise ConfigError(reason, where=str(path), hint=_INSTEAD)
+    open_ = _open_words(run, seen_variables(commands)) if run else []
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
-    notes = [f"{path.name} {note}" for note in notes] + (_note_on_open(run, path.name) if run else [])
+    notes = [f"{path.name} {note}" for note in notes] + _note_on_open(open_, run, path.name)
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
     within = arguments_within(run.text) if run else parts
     foreign = foreign_arguments(within)
@@ -152,7 +153,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
         settings=StackSettings(values, str(path), lines),
         exports=commands[-1].scope.environment() if commands else {},
         unsettled=frozenset(undecided) | frozenset(unknown) | experts | _left_to_fork(values, foreign),
-        sourced=bool(sources) and (run is None or bool(_open_words(run))),
+        sourced=bool(sources) and (run is None or bool(open_)),
         notes=(*notes, *([note] if (note := note_on_foreign(foreign, path.name)) else [])),
     )
 
@@ -173,18 +174,24 @@ def _is_part_of_run(command: Command) -> bool:
     return any(option.name in READ - {*_NODES.values(), "world_size"} for option in options(command.text))
 
 
-def _open_words(command: Command) -> list[str]:
-    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
+def _open_words(command: Command, seen: frozenset[str]) -> list[str]:
+    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``.
+
+    Args:
+        command: that starts a run.
+        seen: variables whose words are seen in the script.
+    """
     words = command.text.split()
     bare = [word.strip("\"'") for word in words]
     places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
-    return [bare[place] for place in places if not _takes_value(words[place - 1])]
+    found = [bare[place] for place in places if not _takes_value(words[place - 1])]
+    return [word for word in found if not ((said := _FILLED.fullmatch(word)) and said[1] in seen)]
 
 
-def _note_on_open(command: Command, name: str) -> list[str]:
+def _note_on_open(words: list[str], command: Command | None, name: str) -> list[str]:
     """A note on words that the script fills with what only a run can tell; what nothing sets is empty."""
-    filled = {key for key, value in command.scope.variables.items() if value is None}
-    found = [word for word in _open_words(command) if (said := _FILLED.fullmatch(word)) and said[1] in filled]
+    filled = {key for key, value in command.scope.variables.items() if value is None} if command else set()
+    found = [word for word in words if (said := _FILLED.fullmatch(word)) and said[1] in filled]
     listed = plain(", ".join(dict.fromkeys(found)), 120)
     return [f"{name} adds {listed} to its command, which only a run can tell: not read"] if found else []
 

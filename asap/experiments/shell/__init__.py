@@ -9,6 +9,7 @@ from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import Command, read_commands, with_sources
 from asap.experiments.shell.slurm import gpu_of_directives
+from asap.experiments.shell.undecided import seen_variables, undecided_options
 from asap.experiments.shell.variables import has_substitution
 from asap.experiments.shell.words import words
 
@@ -28,6 +29,8 @@ __all__ = [
     "options",
     "read_commands",
     "script_text",
+    "seen_variables",
+    "undecided_options",
     "with_called",
     "with_given",
     "with_sources",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.experiments.files.named_file import find_named
+from asap.experiments.shell.lines import lines_in_quotes
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.script import read_commands, with_sources
 
@@ -16,7 +17,11 @@ _CALL = re.compile(
     (?P<rest>(?:[ \t](?:[^\n|;&<>\\]|\\\n)*)?)[^\n]*$""",
     re.MULTILINE | re.VERBOSE,
 )
-_REMOTE = re.compile(r"(?:sudo\s+)?(?:\S*/)?(?:ssh|pdsh|pssh|clush|parallel-ssh|srun|mpirun|mpiexec)\s")
+_REMOTE = re.compile(
+    r"(?:sudo\s+)?(?:\S*/)?(?:ssh|pdsh|pssh|clush|parallel-ssh|srun|mpirun|mpiexec|(?:ba)?sh"
+    r"|(?:docker|podman|kubectl|singularity|apptainer)\s+(?:exec|run))\s"
+)
+"""What takes commands in quotes, for another host, a container or a shell of their own."""
 _PROGRAM = re.compile(r"\.py\b|\b(?:torchrun|python3?|accelerate|deepspeed|swift|megatron)\s")
 _CONTINUED = " \t\\\n"
 _PARSES = re.compile(r"(?:^|[;&|{)]|\b(?:do|then|while)\b)[ \t]*(?:shift|getopts?)\b", re.MULTILINE)
@@ -46,10 +51,12 @@ def with_called(text: str, folder: Path, fits: Callable[[str], bool]) -> tuple[s
 
 
 def _calls(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Calls of scripts, also in what another host is told to run, each with the script that it stands in."""
+    """Calls of scripts, also in what another host or a container is told to run, each with the script that it stands
+    in."""
+    lines, quoted = text.splitlines(), lines_in_quotes(text)
     for call in _CALL.finditer(text):
-        yield text, call
-    lines = text.splitlines()
+        if text.count("\n", 0, call.start()) + 1 not in quoted:
+            yield text, call
     remote = [command for command in read_commands(text) if _REMOTE.match(command.written)]
     for command in remote:
         for inner in commands_within(command):

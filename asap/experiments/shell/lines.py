@@ -14,6 +14,7 @@ _INTO = re.compile(r"(?<![\d>&])>\s*[\"']?([^\s<>|;&\"']+)")
 _FURTHEST = 200
 """Lines after a here-document among which one is looked for that runs it."""
 _QUOTES = "'\""
+_CUT = re.compile(r"\s*#.*\\\s*")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Line:
     text: str
     document: str = ""
     """The here-document that follows it."""
+    cut: str = ""
+    """What the script has after a comment that ends the line, though a backslash was to continue it."""
 
 
 @dataclass
@@ -55,8 +58,26 @@ def logical_lines(script: str) -> Iterator[Line]:
         if found and ends.get(found[2], -1) >= end and not _SHELL.match(text):
             last = next(place for place in range(end, len(lines)) if lines[place].strip() == found[2])
             until = end if _is_run(text, lines[last : last + _FURTHEST]) else last
-        yield Line(start + 1, text, "\n".join(lines[end:until]))
+        is_cut = end - start > 1 and end < len(lines) and _CUT.fullmatch(lines[end - 1]) is not None
+        cut = lines[end].strip(" \t\\") if is_cut else ""
+        yield Line(start + 1, text, "\n".join(lines[end:until]), cut)
         start = until + (until > end)
+
+
+def lines_in_quotes(script: str) -> frozenset[int]:
+    """Numbers of the lines that begin within a quote."""
+    lines = script.splitlines()
+    starts = [line.number for line in logical_lines(script)]
+    found: set[int] = set()
+    for start, following in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        open_ = _Open()
+        for number in range(start, following):
+            if open_.quote:
+                found.add(number)
+            elif number > start and not open_:
+                break
+            _scan(lines[number - 1], open_, arrays=True)
+    return frozenset(found)
 
 
 def _is_run(text: str, rest: list[str]) -> bool:

@@ -25,6 +25,7 @@ _DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
 _SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
 _FILLS = re.compile(r"^(?:echo|printf)\s.*>\s*\S+\.(?:ya?ml|json|toml|conf)[\"']?\s*$", re.DOTALL)
 """Text that is printed into a configuration is none of a command, and makes its file."""
+_DEEPEST_EVAL = 3
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 
 
@@ -38,6 +39,8 @@ class Scope:
     """Those that are ``readonly``: nothing changes them."""
     functions: dict[str, tuple[Line, ...]] = field(default_factory=dict)
     """Bodies of functions that can be called."""
+    evaluates: int = 0
+    """How deep ``eval`` is within ``eval``."""
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment, in the order in which a script says it."""
@@ -89,6 +92,8 @@ class Command:
     assigns: bool = False
     document: str = ""
     """The here-document of its line, with the variables replaced that are known."""
+    cut: str = ""
+    """What a comment in the middle of it keeps from it."""
 
 
 def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterator[Command]:
@@ -122,6 +127,14 @@ def _called(name: str, given: list[str], certain: bool, scope: Scope) -> Iterato
     scope.variables = {key: value for key, value in scope.variables.items() if key not in arguments} | before
 
 
+def _evaluated(said: list[str], number: int, certain: bool, scope: Scope) -> Iterator[Command]:
+    """Commands of the text that ``eval`` is given."""
+    scope.evaluates += 1
+    for command in _of_line(Line(number, " ".join(said)), scope, Branches()):
+        yield command if certain else replace(command, certain=False)
+    scope.evaluates -= 1
+
+
 def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
     succeeded: bool | None = True
     decided = False
@@ -141,10 +154,11 @@ def _of_line(line: Line, scope: Scope, branches: Branches) -> Iterator[Command]:
             continue
         succeeded, decided = True, _ASSIGNMENT.fullmatch(command) is not None
         number = line.number + line.text.count("\n", 0, start + len(part) - len(part.lstrip()))
-        yield from _run(command, number, branches.taken is True and reached is True, scope, line.document)
+        yield from _run(command, number, branches.taken is True and reached is True, scope, line)
 
 
-def _run(command: str, number: int, certain: bool, scope: Scope, document: str) -> Iterator[Command]:
+def _run(command: str, number: int, certain: bool, scope: Scope, line: Line) -> Iterator[Command]:
+    document = line.document
     said = written_words(command)
     assigned = said[1:] if said[0] in _DECLARING else said
     assigned = [word for word in assigned if not word.startswith("-")] if said[0] in _DECLARING else assigned
@@ -172,6 +186,9 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
     if said[0] in scope.functions:
         yield from _called(said[0], [unquoted(expand(word, scope.variables)) for word in said[1:]], certain, scope)
         return
+    if said[0] == "eval" and scope.evaluates < _DEEPEST_EVAL:
+        yield from _evaluated([unquoted(expand(word, scope.variables)) for word in said[1:]], number, certain, scope)
+        return
     if said[0] == "sbatch":
         scope.variables |= slurm_variables(said, scope.variables)
     taken, undecided = with_chosen(command, scope.variables)
@@ -179,7 +196,8 @@ def _run(command: str, number: int, certain: bool, scope: Scope, document: str) 
     for options in undecided:
         yield Command(expand(options, scope.variables), options, number, False, scope)
     if not all(found) and said[0] not in _DECLARING:
-        yield Command(expanded, command, number, certain, scope, document=expand(document, scope.variables))
+        document = expand(document, scope.variables)
+        yield Command(expanded, command, number, certain, scope, document=document, cut=line.cut)
         return
     for word, assignment in zip(assigned, found, strict=True):
         name = assignment[1] if assignment else word

@@ -12,7 +12,15 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Command, commands_within, options, read_commands, with_sources, written_file
+from asap.experiments.shell import (
+    Command,
+    commands_within,
+    options,
+    read_commands,
+    undecided_options,
+    with_sources,
+    written_file,
+)
 from asap.experiments.swift.megatron import is_setting as is_megatron_setting
 from asap.experiments.swift.megatron import read_megatron_swift
 from asap.experiments.swift.trainer import is_setting as is_trainer_setting
@@ -70,10 +78,13 @@ def read_swift_script(
     """
     files = dict(brought or {})
     starts: list[_Start] = []
+    before, open_ = list[Command](), dict[str, str]()
     for command in read_commands(with_sources(text, path.parent, brought)):
         files |= {} if starts else written_file(command)
         if (found := _start(command)) is not None:
+            open_ = open_ if starts else undecided_options(before, command)
             starts.append(found)
+        before.append(command)
     start = starts[0]
     if start.task == "rlhf":
         reason = "starts training on preferences or rewards, which is not modelled"
@@ -82,7 +93,7 @@ def read_swift_script(
         reason = f"splits the model layer by layer over {start.gpus_each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint=hint)
-    said = with_file(_arguments(start.said), path, files)
+    said = with_file(_arguments(start.said) | open_, path, files)
     experiment = with_devices(start.processes, experiment)
     if start.megatron:
         read = read_megatron_swift(said, path, overrides, experiment)

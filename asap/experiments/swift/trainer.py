@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought
+from asap.experiments.files.named_file import Brought, below_variable, open_variable
 from asap.experiments.named_model import name_at_end
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
@@ -70,6 +71,7 @@ def read_trainer(
     told = {_RENAMED.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     if (named := told.get("model")) and (name := name_at_end(str(named))):
         told["model"] = name
+    _check_files_are_said(told, path)
     unsaid = frozenset(key for key, value in told.items() if has_substitution(str(value)) and key not in _FILES)
     told = _with_defaults({key: value for key, value in told.items() if key not in unsaid}, unsaid, experiment)
     arguments = StackSettings(told, str(path))
@@ -88,6 +90,14 @@ def read_trainer(
     if "torch_dtype" not in said and "dtype" not in said:
         notes += (_UNSAID_TYPE,)
     return read.model_copy(update={"notes": (*read.notes, *notes)})
+
+
+def _check_files_are_said(told: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where a variable holds the argument that shards the model."""
+    for key in _FILES:
+        if has_substitution(below_variable(said := str(told.get(key, "")))) and not said.endswith(".json"):
+            reason = f"sets {key} by a variable whose value is not said"
+            raise ConfigError(reason, where=str(path), hint=f"add {open_variable(said) or key}=…")
 
 
 def _with_defaults(told: Mapping[str, Any], unsaid: frozenset[str], experiment: Experiment) -> dict[str, Any]:

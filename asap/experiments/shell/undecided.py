@@ -1,0 +1,44 @@
+"""Options that a command takes from a variable which a branch fills that is not decided:
+``if [ $1 = ds ]; then EXTRA="--deepspeed z3.json"; fi; torchrun train.py $EXTRA``."""
+
+import re
+from collections.abc import Iterable
+
+from asap.experiments.shell.options import options
+from asap.experiments.shell.script import Command
+
+_FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)
+_ASSIGNED = re.compile(r"(?:(?:export|local|declare|readonly)\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)\+?=", re.ASCII)
+
+
+def undecided_options(before: Iterable[Command], start: Command) -> dict[str, str]:
+    """Options that a command may get, or get another value of, each with the variable that holds it: ``${EXTRA}``.
+
+    Args:
+        before: what the script comes to before the command.
+        start: the command.
+    """
+    open_ = {found[1] for word in start.text.split() if (found := _FILLED.fullmatch(word))}
+    filled = ((command, _filled_by(command)) for command in before if not command.certain)
+    return {
+        option.name: f"${{{name}}}" for command, name in filled if name in open_ for option in options(command.text)
+    }
+
+
+def seen_variables(commands: Iterable[Command]) -> frozenset[str]:
+    """Variables that a script fills with words which are all seen, whatever branch it takes."""
+    filled = [(command, name) for command in commands if (name := _filled_by(command))]
+    open_ = {name for command, name in filled if any(map(_is_open, command.text.split()))}
+    return frozenset(name for _, name in filled) - open_
+
+
+def _is_open(word: str) -> bool:
+    """Whether a word may stand for several that only a run can tell."""
+    value = _ASSIGNED.sub("", word, count=1).strip("()\"'")
+    return _FILLED.fullmatch(value) is not None or "$(" in value or "`" in value
+
+
+def _filled_by(command: Command) -> str:
+    """The variable that an assignment fills."""
+    found = _ASSIGNED.match(command.text) if command.assigns else None
+    return found[1] if found else ""
