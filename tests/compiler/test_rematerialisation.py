@@ -14,16 +14,17 @@ from asap.plans import Plan, Remat
 
 pytestmark = pytest.mark.compiles
 
-MODEL = Architecture(name="deep", layers=16, d_model=512, d_ff=2048, heads=4, kv_heads=4, head_dim=128, vocab=512)
-WORK = Workload(global_batch=128, sequence_length=256)
-ACTIVATION = 16 * 32 * 256 * 512 * 2  # bytes of one of all layers, on one device
+MODEL = Architecture(name="deep", layers=256, d_model=128, d_ff=512, heads=1, kv_heads=1, head_dim=128, vocab=512)
+WIDE = Architecture(name="wide", layers=64, d_model=512, d_ff=512, heads=4, kv_heads=4, head_dim=128, vocab=512)
+WORK = Workload(global_batch=4, sequence_length=256)
+ACTIVATION = 256 * 256 * 128 * 2  # bytes of one of all layers of MODEL, on one device
 needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed")
 
 
 @cache
-def memory(plan, lines=""):
+def memory(plan, lines="", model=MODEL):
     hardware = resolve_hardware("v5e-4").slice
-    request = make_request(hardware, Plan.parse(plan), MODEL, WORK, effort="least", mapping=lines)
+    request = make_request(hardware, Plan.parse(plan), model, WORK, effort="least", mapping=lines)
     outcome = run_child(request, CompileLimits())
     assert outcome.memory is not None, outcome.message
     return outcome.memory
@@ -53,9 +54,9 @@ def test_each_tensor_is_kept_as_it_is_set():
 
 @needs_libtpu
 def test_a_tensor_lies_where_and_as_a_program_says():
-    lines = "mesh data=4\nplace up, down on pinned_host in layers 0..7\ndtype gate bf16\nlayout query col"
-    as_planned, mapped = memory("data=4 remat=full"), memory("data=4 remat=full", lines)
-    tensor = 16 * 512 * 2048 * 4 // 4  # of all layers, in fp32, on one device
+    lines = "mesh data=4\nplace up, down on pinned_host in layers 0..31\ndtype gate bf16\nlayout query col"
+    as_planned, mapped = (memory("data=4 remat=full", given, WIDE) for given in ("", lines))
+    tensor = 64 * 512 * 512 * 4 // 4  # of all layers, in fp32, on one device
     assert (as_planned.host, mapped.host) == (0, pytest.approx(tensor, rel=0.01))
     saved = as_planned.arguments - mapped.arguments
     assert saved == pytest.approx(

@@ -11,7 +11,7 @@ from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.backtest.scores import Errors, MemoryScore, Ranking, WhatIf, pooled_quantile, score_memory
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.dataset.sources import UNFITTED
-from asap.calibration.fit.predicted_runs import predict_each
+from asap.calibration.fit.predicted_runs import reserved_bytes, stacked
 from asap.prediction.uncertainty.calibration import Calibration, Fit
 
 TITLES = {
@@ -91,5 +91,5 @@ def memory_score(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> MemorySco
     """What is said of runs that fitted and of runs that did not."""
     if not runs:
         return score_memory(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
-    forecast = predict_each(runs, fits)
-    return score_memory(forecast.memory_bytes <= forecast.hbm_bytes, np.array([run.out_of_memory for run in runs]))
+    fitting = reserved_bytes(runs, fits) <= stacked(runs).hardware.hbm_bytes
+    return score_memory(fitting, np.array([run.out_of_memory for run in runs]))

@@ -7,6 +7,7 @@ inferred in ``run_text.py`` and ``run_layout.py``.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from asap.calibration.dataset.maxtext_flops import step_time_of_flops
 from asap.calibration.dataset.network_text import fabric_of, network_of, node_of
@@ -35,7 +36,9 @@ from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, architecture_from_row
 from asap.plans import Plan
+from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import framework_class
+from asap.prediction.step_model.inputs import StepInputs
 
 GIB = 2.0**30
 LARGEST_NODE = 16
@@ -72,6 +75,11 @@ class PublishedRun:
     """Whether the rate between nodes is published, and not that of the chip's maker."""
     by_flops: bool = False
     """Whether the step time stands for a published FLOP rate: good for calibration, not for scoring."""
+
+    @cached_property
+    def inputs(self) -> StepInputs:
+        """What the step model predicts it from."""
+        return step_inputs([self.plan], self.architecture, self.workload, self.hardware)
 
 
 def read_runs(rows: Sequence[Row], models: Mapping[str, Row], by_flops: bool = False) -> Iterator[PublishedRun | str]:

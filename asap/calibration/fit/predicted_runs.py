@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from asap.calibration.dataset.pairs import Pairs
 from asap.calibration.dataset.runs import PublishedRun
 from asap.plans import Remat
-from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
@@ -30,14 +29,12 @@ Vector = NDArray[np.float64]
 @dataclass(frozen=True)
 class PredictedRuns:
     """Per run: predicted seconds, of the mixture and of its likeliest reading; those of the parts of that, of shape
-    (runs, parts); doubts; reserved and HBM bytes."""
+    (runs, parts); doubts."""
 
     step_time: Vector
     likeliest: Vector
     parts: Vector
     doubts: Doubts
-    memory_bytes: Vector
-    hbm_bytes: Vector
 
 
 def groups_of(run: PublishedRun) -> Groups:
@@ -52,7 +49,7 @@ def likeness_of(run: PublishedRun) -> Likeness:
 
 def stacked(runs: Sequence[PublishedRun]) -> StepInputs:
     """The inputs of all runs as arrays of shape (runs,)."""
-    return stack([step_inputs([run.plan], run.architecture, run.workload, run.hardware) for run in runs])
+    return stack([run.inputs for run in runs])
 
 
 def allocator_of(run: PublishedRun) -> str:
@@ -67,12 +64,18 @@ def minimum_memory(runs: Sequence[PublishedRun]) -> StepMemory:
     return memory(stacked(leanest))
 
 
+def reserved_bytes(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> Vector:
+    """Bytes of HBM that each run reserves, by its own fit."""
+    overheads = [fit.overhead(allocator_of(run)) for run, fit in zip(runs, fits, strict=True)]
+    scales = np.transpose([(found.scale, found.reuse) for found in overheads])
+    return np.asarray(minimum_memory(runs).reserved(*scales).total)
+
+
 def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
     """Predictions of one fit."""
     inputs, groups = stacked(runs), [groups_of(run) for run in runs]
     step = predict_step(inputs, fit.resolve(groups))
     mixture = _mixture(runs, fit, np.log(step.total))
-    overheads = [(found.scale, found.reuse) for found in (fit.overhead(allocator_of(run)) for run in runs)]
     distance = distance_from(fit.region, inputs)
     doubtful = [doubtful_groups(fit.region, group) for group in groups]
     doubts = doubts_of(inputs, step, distance, doubtful, mixture.spread)
@@ -81,15 +84,12 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
         likeliest=np.asarray(step.total),
         parts=parts_of_each(step),
         doubts={name: np.broadcast_to(value, len(runs)) for name, value in doubts.items()},
-        memory_bytes=np.asarray(minimum_memory(runs).reserved(*np.transpose(overheads)).total),
-        hbm_bytes=np.asarray(inputs.hardware.hbm_bytes),
     )
 
 
 def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> PredictedRuns:
     """Predictions for each run by its own fit."""
-    names = ("step_time", "likeliest", "memory_bytes", "hbm_bytes")
-    columns, parts = {name: np.empty(len(runs)) for name in names}, list[Vector]()
+    columns, parts = {name: np.empty(len(runs)) for name in ("step_time", "likeliest")}, list[Vector]()
     doubts: dict[str, Vector] = defaultdict(lambda: np.zeros(len(runs)))
     order: list[int] = []
     for fit in {id(fit): fit for fit in fits}.values():

@@ -5,8 +5,16 @@ from dataclasses import fields
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from asap.prediction.step_model.inputs import HardwareInputs, ModelInputs, PlanInputs, StepInputs, WorkloadInputs
+from asap.prediction.step_model.inputs import (
+    HardwareInputs,
+    ModelInputs,
+    Number,
+    PlanInputs,
+    StepInputs,
+    WorkloadInputs,
+)
 
 Part = TypeVar("Part", ModelInputs, WorkloadInputs, HardwareInputs, PlanInputs)
 
@@ -23,5 +31,9 @@ def stack(steps: Sequence[StepInputs]) -> StepInputs:
 
 def _stack(parts: Sequence[Part]) -> Part:
     names = [field.name for field in fields(parts[0])]
-    columns = {name: np.concatenate([np.atleast_1d(getattr(part, name)) for part in parts]) for name in names}
-    return type(parts[0])(**columns)
+    return type(parts[0])(**{name: _joined([getattr(part, name) for part in parts]) for name in names})
+
+
+def _joined(values: Sequence[Number]) -> NDArray:
+    single = all(isinstance(value, int | float) for value in values)
+    return np.array(values) if single else np.hstack(values)

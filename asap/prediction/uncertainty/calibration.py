@@ -103,8 +103,8 @@ class Fit(BaseModel):
 
     def resolve(self, groups: Sequence[Groups]) -> Constants:
         """The constants of many runs as arrays."""
-        named = [asdict(group) for group in groups]
-        return Constants(**{name: np.array([self.constants[name].of(group) for group in named]) for name in NAMES})
+        found = {group: self.resolve_one(group) for group in set(groups)}
+        return Constants(**{name: np.array([getattr(found[group], name) for group in groups]) for name in NAMES})
 
     def resolve_one(self, groups: Groups) -> Constants:
         """The constants of one run as numbers."""

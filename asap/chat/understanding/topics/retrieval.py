@@ -64,8 +64,8 @@ class Retrieval:
         self._targets: Matrix = np.array(
             [[float(topic is own) for topic in self.topics] for own, _ in examples], dtype=np.float32
         )
-        ridge = RIDGE * np.eye(len(texts), dtype=np.float32)
-        self._kernel: Matrix = (self._similarities(texts) + ridge).astype(np.float32)
+        self._kernel: Matrix = self._similarities(texts)
+        self._kernel[np.diag_indices_from(self._kernel)] += RIDGE
         self._weights: Matrix = np.linalg.solve(self._kernel, self._targets)
 
     def matches(self, text: str) -> list[Match]:

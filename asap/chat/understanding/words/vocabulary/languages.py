@@ -52,8 +52,13 @@ def _foreign_words() -> re.Pattern[str]:
     """The Latin words of the glossary that no English example has."""
     english = " ".join(text.lower() for _, text in examples())
     table = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
-    written = [_written(word) for words in table.values() for word in words if word[0] < "\u0250"]
-    return re.compile("|".join(word for word in written if not re.search(word, english)), re.I)
+    latin = [word for words in table.values() for word in words if word[0] < "\u0250"]
+    return re.compile("|".join(_written(word) for word in latin if not _is_in(english, word)), re.I)
+
+
+def _is_in(text: str, word: str) -> bool:
+    beginning = re.split(r"[* ]", word)[0]
+    return beginning in text and re.search(_written(word), text) is not None
 
 
 @cache
