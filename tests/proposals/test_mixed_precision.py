@@ -15,7 +15,7 @@ MEGATRON = (
 )
 TRAINER = (
     "torchrun --nproc_per_node 8 tune.py --deepspeed zero3.json --model_name_or_path Qwen/Qwen3-4B --packing true"
-    " --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_seq_length 4096 {more}\n"
+    " --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_seq_length 4096 {more}\n"
 )
 TITAN = "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n{more}\n"
 ZERO = {"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": "auto", "train_batch_size": "auto"}
