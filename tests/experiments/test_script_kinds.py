@@ -67,8 +67,9 @@ def test_variables_that_a_script_exports_are_on_record(read, start):
     exports = (
         "export CUDA_LAUNCH_BLOCKING=1 NCCL_ALGO=Ring NCCL_IB_HCA=$HCA CUDA_VISIBLE_DEVICES=0,1 WANDB_MODE=offline\n"
     )
-    run = read("run.sh", f"{exports}mpirun -np 1 -x NCCL_PROTO=LL {start}\n", hardware="h100-8")
-    assert run.environment == {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}
+    run = read("run.sh", f"{exports}NCCL_DEBUG='WARN' mpirun -np 1 -x NCCL_PROTO=LL {start}\n", hardware="h100-8")
+    said = {"CUDA_LAUNCH_BLOCKING": "1", "NCCL_ALGO": "Ring", "NCCL_DEBUG": "WARN", "NCCL_PROTO": "LL"}
+    assert run.environment == said
     assert run.workload.launch_blocking
 
 
