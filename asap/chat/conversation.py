@@ -54,6 +54,7 @@ class Conversation:
     refused: tuple[StatedFact, ...] = ()
     latest: tuple[StatedFact, ...] = ()
     line: str | None = None
+    _ranked: RankedCandidates | None = field(default=None, repr=False)
     _opening: tuple[Plan, ...] | None = field(default=None, repr=False)
     _revised_for: tuple[StatedFact, ...] | None = field(default=None, repr=False)
     _revised: RevisedCandidates | None = field(default=None, repr=False)
@@ -150,12 +151,16 @@ class Conversation:
 
     def rank(self, study: Study) -> RankedCandidates:
         """All candidates of a study; those of the analysed study have the predictions of the analysis."""
+        if study is not self.analysed_study:
+            return self._rank(study)
+        if self._ranked is None or self._ranked.study is not study:
+            self._ranked = self._rank(study)
+        return replace(self._ranked, candidates=[self.analysed.get(c.plan, c) for c in self._ranked.candidates])
+
+    def _rank(self, study: Study) -> RankedCandidates:
         studies = StudyCache(self.store)
         studies.add(study)
-        found = studies.candidates(self.id)
-        if study is not self.analysed_study:
-            return found
-        return replace(found, candidates=[self.analysed.get(c.plan, c) for c in found.candidates])
+        return studies.candidates(self.id)
 
     def studies(self) -> StudyCache:
         """The studies that tools read: the run with the evidence applied."""

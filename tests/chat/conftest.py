@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from tests.chat.conversations import PAPERS
 from tests.language_models.fixtures import home, log, shared_home, store, studies
 
 __all__ = ["analyses", "chat", "home", "log", "say", "shared_home", "store", "studies"]
+Opened = Callable[[str], Conversation]
 LLAMA = {"layers": 32, "d_model": 4096, "d_ff": 11008, "heads": 32, "kv_heads": 32, "head_dim": 128, "vocab": 32000}
 
 
@@ -22,9 +24,24 @@ def _opened(experiment: str, store: ExperimentStore) -> Conversation:
     return conversation
 
 
+@pytest.fixture(scope="session")
+def opened() -> Opened:
+    """Opens the analysis of an experiment, each record once for all tests."""
+    known: dict[str, Conversation] = {}
+
+    def find(experiment: str) -> Conversation:
+        store = ExperimentStore()
+        record = store.get(experiment).model_dump_json()
+        if record not in known:
+            known[record] = _opened(experiment, store)
+        return known[record]
+
+    return find
+
+
 @pytest.fixture(scope="module")
-def analyses(home):
-    return {paper: _opened(paper, ExperimentStore()) for paper in PAPERS}
+def analyses(home, opened):
+    return {paper: opened(paper) for paper in PAPERS}
 
 
 @pytest.fixture
@@ -49,17 +66,11 @@ def say(chat):
     return speak
 
 
-@pytest.fixture(scope="session")
-def opened():
-    """Analyses of experiments that are the same wherever they are used, each made once."""
-    return {}
-
-
 @pytest.fixture(scope="module")
 def start(home, opened):
     """A fresh chat over a dense decoder on v5e-64 without a profile, which has two proposals, over one that is laid out
     worse and has three (``three``), or over another experiment."""
-    store, others = ExperimentStore(), {}
+    store = ExperimentStore()
     for name, plan in (("dense", "data=16 model=4 remat=full"), ("three", "data=8 seq=2 model=4 remat=full")):
         store.add(Experiment.model_validate({
             "id": name, "model": LLAMA,
@@ -72,10 +83,7 @@ def start(home, opened):
         }), replace=True)  # fmt: skip
 
     def chat(experiment: str = "dense") -> Chat:
-        known = opened if experiment in {"dense", "three", *PAPERS} else others
-        if experiment not in known:
-            known[experiment] = _opened(experiment, store)
-        return Chat(replace(known[experiment], session=new_session_name(), evidence=[], focus=None))
+        return Chat(replace(opened(experiment), session=new_session_name(), evidence=[], focus=None))
 
     return chat
 

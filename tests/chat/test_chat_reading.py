@@ -128,13 +128,13 @@ NO_FACTS = [
 
 
 @pytest.fixture(scope="module")
-def opened(home):
-    return open_conversation("paper-v6e-16", ExperimentStore())
+def analysed(analyses):
+    return analyses["paper-v6e-16"]
 
 
 @pytest.fixture
-def ask(opened):
-    conversation = replace(opened, evidence=[], focus=None)
+def ask(analysed):
+    conversation = replace(analysed, evidence=[], focus=None)
     return lambda text: answer_text(conversation, text)
 
 
@@ -182,8 +182,8 @@ def test_what_data_was_taken_for_is_said_where_maxtexts_could_be_meant(ask, home
 @pytest.mark.slow
 @settings(max_examples=100)
 @given(text=st.text(max_size=200))
-def test_no_text_breaks_it_or_moves_it(opened, text):
-    answer = answer_text(replace(opened, evidence=[], focus=None), text)
+def test_no_text_breaks_it_or_moves_it(analysed, text):
+    answer = answer_text(replace(analysed, evidence=[], focus=None), text)
     assert answer.text
     assert answer.changed is False or answer.evidence
     assert "\x1b" not in answer.text
@@ -212,8 +212,8 @@ WORDS = [
 @pytest.mark.slow
 @settings(max_examples=100)
 @given(words=st.lists(st.sampled_from(WORDS), max_size=8))
-def test_no_order_of_telling_words_breaks_it(opened, words):
-    answer = answer_text(replace(opened, evidence=[], focus=None), " ".join(words))
+def test_no_order_of_telling_words_breaks_it(analysed, words):
+    answer = answer_text(replace(analysed, evidence=[], focus=None), " ".join(words))
     assert answer.text
     assert not answer.changed or answer.evidence
 

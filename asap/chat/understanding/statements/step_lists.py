@@ -10,7 +10,7 @@ _FIGURE = r"\d+(?:\.\d+)?"
 _BETWEEN = (
     r"(?:(?:\s*[;/|]\s*|\s*,\s+|(?<=\.\d),(?=\d+\.)|(?<=\.\d\d),(?=\d+\.))(?:and\s+|then\s+)?|\s+(?:and|then)\s+|\s+)"
 )
-_LIST = rf"(?P<figures>{_FIGURE}(?:\s?{_UNIT}\b)?(?:{_BETWEEN}{_FIGURE}(?:\s?{_UNIT}\b)?){{1,}})(?![\w.%]|\s*%)"
+_LIST = rf"(?<!\d)(?P<figures>{_FIGURE}(?:\s?{_UNIT}\b)?(?:{_BETWEEN}{_FIGURE}(?:\s?{_UNIT}\b)?){{1,}})(?![\w.%]|\s*%)"
 _NAMED = re.compile(
     rf"\b(?P<name>(?:(?:last|recent|first)\s+)?(?:steps?|iter(?:ation)?s?)(?:[ _-]?(?:times?|durations?))?)\b"
     rf"(?:\s*[(\[](?P<unit>{_UNIT})[)\]])?\s*(?:(?:is|are|was|were|at|of|now|about|around|took|takes|like|:|=|~)\s*)*"
