@@ -46,8 +46,9 @@ def answer_question(
         answer.lines = [*before, *([] if set(own) <= set(before) else own)]
     if dropped := _dropped(answer, question):
         answer.add(dropped)
-    if (left := learning_left_out(question)) and answer.topic is Topic.WHAT_IF:
-        answer.add(left)
+    of_loss = question.change.get("loss_chunks") is None and learning_left_out(question)
+    if of_loss and answer.topic is Topic.WHAT_IF:
+        answer.add(of_loss)
     if unused := unused_words(answer, own, question):
         answer.add(f"This answer leaves out what you say of: {', '.join(unused)}. Ask for that by itself.")
 

@@ -8,15 +8,19 @@ from asap.chat.answers.proposals.order.ranking import proposals
 from asap.chat.answers.proposals.testing.deadlines import deadline, names_deadline
 from asap.chat.answers.proposals.testing.done import asks_done, asks_what_is_left, done
 from asap.chat.answers.proposals.too_good import doubts_gain, what_gain_rests_on
+from asap.chat.answers.single_plans.guessed import beside_guess, guesses_step
 from asap.chat.answers.single_plans.why_degree import asks_why_degree, why_degree
 from asap.chat.answers.single_plans.without_axis import asks_without_axis, without_axis
 from asap.chat.answers.talk.actions import action, asks_action
 from asap.chat.answers.talk.copied import copied, tells_origin
 from asap.chat.answers.talk.saved_state import asks_saved_state, saved_state
+from asap.chat.answers.talk.two_figures import ask_which_is_which, reports_two_figures
 from asap.chat.answers.this_run.capture import asks_profiling, capture
 from asap.chat.understanding.topics.topics import Topic
 
 CLOSING_FORMS: tuple[Form, ...] = (
+    Form(lambda c, q: guesses_step(q), beside_guess, Topic.OPINION),
+    Form(lambda c, q: reports_two_figures(q), ask_which_is_which, Topic.REPORTED),
     Form(lambda c, q: tells_origin(q), copied, Topic.RUN),
     Form(lambda c, q: asks_action(q), action, Topic.OUT_OF_SCOPE),
     Form(lambda c, q: asks_done(q), done, Topic.FIRST),
