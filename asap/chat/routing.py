@@ -91,9 +91,14 @@ def _dropped(answer: ReplyBuilder, question: Question) -> str | None:
     """Says that an answer on a plan is of the run as it is, where another run was supposed just before."""
     earlier = question.context.change
     of_plan = bool(question.refs.written) and answer.topic in {Topic.WHY_NOT, Topic.COMPARE}
+    of_plan = of_plan or answer.topic is Topic.MAXTEXT
     supposed = earlier is not None and not is_of_settings(earlier)
-    if not of_plan or not supposed or not question.change.empty or question.of_scenario is not None:
+    if not of_plan or not supposed or not question.change.empty:
         return None
+    if question.of_scenario is not None and answer.topic is not Topic.MAXTEXT:
+        return None
+    if answer.topic is Topic.MAXTEXT:
+        return "These lines are of the run as it is, without what was supposed before."
     return 'This is of the run as it is, without what was supposed before. For that, ask "and with …".'
 
 

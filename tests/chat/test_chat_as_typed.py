@@ -74,6 +74,11 @@ def test_what_fits_within_a_limit(text, said, too_large):
         ("are remat and so on in your numbers, is remat on?", "Recomputation (activation checkpointing): full"),
         ("2 is slower right", "No. Against what runs now"),
         ("why is the host time 40%", "host time of what runs now"),
+        ("32.5s/step, sanity check pls", "Recorded as evidence"),
+        ("what does 2 give in sec", "proposal 2 ("),
+        ("tensor 4 is dumb right", "data=8 seq=2 model=4 remat=full is the current plan"),
+        ("host offload killed us last time so no", "Asked for, not recorded: nothing is kept in host memory"),
+        ("both?", "I "),
     ],
 )
 def test_a_few_words_are_answered_first(text, begins, three):
@@ -107,3 +112,49 @@ def test_what_comes_on_top_of_a_plan_keeps_its_microbatches(dense):
     plan = ask(dense, "what about tp=2 microbatches=4?", "and with cp2?").focus
     assert plan is not None
     assert (plan.degree("model"), plan.degree("seq"), plan.microbatches) == (2, 2, 4)
+
+
+def test_both_are_all_that_was_supposed(dense):
+    text = ask(dense, "what if batch 512", "and fp8", "both?").text
+    assert text.startswith("With a global batch of 512 instead of 256 and precision fp8 instead of bf16:")
+
+
+def test_the_communication_then_is_of_the_plan_spoken_of(dense):
+    text = ask(dense, "what about tp=8?", "whats the comm then, in ms").text
+    assert text.startswith("Predicted collectives of data=8 model=8")
+
+
+def test_the_optimizer_is_offloaded_and_not_the_activations(dense):
+    assert ask(dense, "offload optim to cpu then?").text.startswith("With offload=optimizer")
+
+
+def test_what_is_not_in_the_version_is_ruled_out(megatron):
+    (fact,) = ask(megatron, "we dont have tp in our version").evidence
+    assert str(fact) == "constraint: no model axis"
+
+
+def test_a_settings_line_says_that_what_was_supposed_is_not_in_it(dense):
+    assert "without what was supposed before" in ask(dense, "what if batch 512", "what do i paste").text
+
+
+def test_an_axis_takes_the_place_of_another(dense):
+    plan = ask(dense, "pp2 instead of tp4?").focus
+    assert plan is not None
+    assert (plan.degree("stage"), plan.degree("model")) == (2, 1)
+
+
+def test_a_setting_after_a_report_is_of_the_plan_that_was_reported(three):
+    third = three.conversation.order[2]
+    ask(three, "3 died w oom")
+    plan = ask(three, "and with full remat?").focus
+    assert plan is not None
+    assert plan.ici == third.ici
+
+
+def test_what_was_said_not_to_fit_is_not_denied(too_large):
+    assert "does not fit" in ask(too_large, "it cant run now u said").text
+
+
+def test_that_is_the_plan_that_was_just_measured(three):
+    second = three.conversation.order[1]
+    assert ask(three, "ran 2, 9.3s", "so whats that in mfu").focus == second

@@ -1,6 +1,7 @@
 """Forms of what is said once the proposals are read: choose, combine, act on them, be done."""
 
 from asap.chat.answers.form import Form
+from asap.chat.answers.other_runs.both_changes import asks_both_changes, both_changes
 from asap.chat.answers.other_runs.chips_limit import chips_limit, limits_chips
 from asap.chat.answers.other_runs.which_one import asks_which_one, which_one
 from asap.chat.answers.proposals.combined import asks_combined, combined
@@ -26,6 +27,7 @@ CLOSING_FORMS: tuple[Form, ...] = (
     Form(lambda c, q: asks_done(q), done, Topic.FIRST),
     Form(lambda c, q: asks_which_one(q), which_one, Topic.FIRST),
     Form(lambda c, q: asks_what_is_left(q), lambda c, a, q: proposals(c, a), Topic.PROPOSALS),
+    Form(lambda c, q: asks_both_changes(q), both_changes, Topic.WHAT_IF),
     Form(asks_combined, combined, Topic.COMPARE),
     Form(lambda c, q: asks_saved_state(q), saved_state, Topic.AFTERWARDS),
     Form(doubts_gain, what_gain_rests_on, Topic.SURE),

@@ -44,6 +44,7 @@ from asap.chat.understanding.words.settings.sequence_parallelism import with_seq
 from asap.chat.understanding.words.settings.setting_names import with_settings_as_axes
 from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
 from asap.chat.understanding.words.settings.turned_off import with_axis_in_place, with_technique_off
+from asap.chat.understanding.words.settings.zero_stages import with_stage_as_plan
 from asap.chat.understanding.words.typos import with_figure_put_right
 from asap.chat.understanding.words.vocabulary.jargon import spelled_out
 from asap.chat.understanding.words.vocabulary.languages import in_english
@@ -123,6 +124,7 @@ def read_message(line: str, scene: Scene) -> Message:
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
     text = with_both_refused(with_axis_for_it(without_origin(with_dislike_named(text))))
+    text = with_stage_as_plan(text, scene.study)
     text = with_figure_put_right(with_technique_off(with_axis_in_place(text)), scene.study)
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)

@@ -13,6 +13,12 @@ from asap.chat.understanding.words.vocabulary.function_words import function_wor
 from asap.chat.understanding.words.vocabulary.interjections import without_interjections
 
 _HALF = 0.5
+_GREETS = re.compile(
+    r"\b(?:hi|hello|hey|yo|greetings|morning|evening|afternoon|day|who are you|what are you|bot|there|ready|awake|back"
+    r"|begin|again|questions?|one)\b",
+    re.I,
+)
+"""Words of a greeting; a word like another, "both", is none."""
 _ADVERBS = re.compile(r"(?<=\w)\s+(?:now|then|still|again|anyway|actually|really)(?=\W*$)|^\W*still\s+(?=\w)", re.I)
 """Words at the ends of a line that say nothing of its topic: "fits now?"."""
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}
@@ -85,6 +91,8 @@ def _matches(text: str, said: str) -> list[Match]:
     """The nearest topics of what is said; what asks or has a figure says no thanks."""
     near = retrieval().matches(said)
     thanks = not is_question(text) and not re.search(r"\d{2}|\d\.\d", text)
+    greets = _GREETS.search(text) is not None
+    near = [one for one in near if one.topic is not Topic.GREETING or greets]
     return [one for one in near if one.topic is not Topic.THANKS or thanks]
 
 

@@ -31,6 +31,8 @@ _OF_SPEED = re.compile(
     re.I,
 )
 """Words for what a target is of; without them, what is to become larger is a size of the run."""
+_FIRST = 2
+"""Reasons and costs of a short answer."""
 _TO_FIT = re.compile(
     r"\b(?:fits?|oom\w*|enough|possible|feasible|doable|room|squeeze)\b|\b(?:ok|okay|fine|good|done)(?=\W*$)", re.I
 )
@@ -101,8 +103,8 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
     if question.ellipsis and (kept := things_kept(question.text)):
         answer.add(f"Kept as on record: {' and '.join(sorted(thing.replace('_', ' ') for thing in kept))}.")
     if asks_why(question.text) and answer.focus is not None:
-        answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)))
-        answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)))
+        answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)[:_FIRST]))
+        answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)[:_FIRST]))
 
 
 def _just_reported(conversation: Conversation) -> Plan | None:

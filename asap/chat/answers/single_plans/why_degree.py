@@ -17,7 +17,7 @@ from asap.proposals.selection.candidate import Candidate
 _WHY = re.compile(r"\b(?:why|what(?:'s| is) the (?:point|reason|idea)|what(?:'s| is) .{0,20}\bfor\b)\b(?! not\b)", re.I)
 _JUDGED = re.compile(
     r"\b(?:silly|overkill|weird|odd|strange|pointless|too much|excessive|makes? no sense|unnecessary"
-    r"|wasteful|stupid|lol|wtf)\b|\?\?"
+    r"|wasteful|stupid|dumb|insane|lol|wtf)\b|\?\?"
     r"|\b(?:sounds?|looks?|seems?|feels?) (?:\w+ )?(?:off|wrong|fishy|low|high|small|large|big|tiny|much)\b",
     re.I,
 )

@@ -16,7 +16,7 @@ _DISLIKES = re.compile(
 )
 _SCORNED = re.compile(
     rf"\b(?P<name>{NAMED})\s+(?:(?:really|totally|just|always)\s+)*"
-    r"(?:sucks?|stinks?|blows"
+    r"(?:sucks?|stinks?|blows|(?:kill|burn|bit|hurt|wreck|ruin|tank)(?:s|ed)? (?:us|me|it|things|perf\w*|throughput)"
     r"|is (?:\w+ )?(?:crap|shit|evil|garbage|awful|terrible|horrible|a pain|a mess|no good))(?![\w-])",
     re.I,
 )
