@@ -1,5 +1,6 @@
 """A message in, an answer of the engine out. Only evidence changes the order of the proposals."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from asap.chat.answers.phrasing import insufficient_evidence
@@ -8,6 +9,7 @@ from asap.chat.answers.proposals.testing.done import asks_what_is_left
 from asap.chat.answers.talk.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
+from asap.chat.evidence.claims import MEASURED_CLAIMS
 from asap.chat.evidence.fact import StatedFact
 from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
@@ -22,6 +24,7 @@ from asap.chat.understanding.words.settings.sequence_parallelism import sequence
 from asap.chat.understanding.words.vocabulary.languages import speaks_english
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
+from asap.plans import Plan
 from asap.plans.prose import data_notes
 
 
@@ -123,6 +126,13 @@ def _one_of_several(
         answer.add(f"{plain(error)}.")
 
 
+def _measured_plan(conversation: Conversation, facts: Sequence[StatedFact]) -> Plan | None:
+    """The one plan beside what runs now that a line measured: what is asked next is of it."""
+    measured = {fact.plan for fact in facts if fact.claim in MEASURED_CLAIMS}
+    (plan,) = measured if len(measured) == 1 else (None,)
+    return None if plan == conversation.study.plan else plan
+
+
 def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, interactive: bool) -> None:
     """Record what was stated, ask about what cannot be, and answer what was asked beside it."""
     statements = message.statements
@@ -131,6 +141,7 @@ def _take(conversation: Conversation, answer: ReplyBuilder, message: Message, in
     answer.add(*statements.complaints)
     record(conversation, answer, sound, statements.corrected)
     answer.add(*still_listed(conversation, before, message.text))
+    answer.focus = _measured_plan(conversation, sound) or answer.focus
     conversation.refused = (*statements.impossible, *statements.incomplete, *(fact for fact, _ in uncertain))
     for fact, doubt in uncertain:
         answer.add(f"Not recorded: {fact}. {doubt}")

@@ -68,11 +68,11 @@ def _proposals(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
 
 
 def _explain(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
-    plan_answers.explain(chat.conversation, answer, _plans(chat, rest, 1)[0])
+    plan_answers.explain(chat.conversation, answer, _plans(chat, rest, 1)[0], detailed=True)
 
 
 def _compare(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
-    plan_answers.compare(chat.conversation, answer, _plans(chat, rest, 2))
+    plan_answers.compare(chat.conversation, answer, _plans(chat, rest, 2), "in detail")
 
 
 def _what_if(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:

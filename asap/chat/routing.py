@@ -46,8 +46,9 @@ def answer_question(
         answer.lines = [*before, *([] if set(own) <= set(before) else own)]
     if dropped := _dropped(answer, question):
         answer.add(dropped)
-    if (left := learning_left_out(question)) and answer.topic is Topic.WHAT_IF:
-        answer.add(left)
+    of_loss = question.change.get("loss_chunks") is None and learning_left_out(question)
+    if of_loss and answer.topic is Topic.WHAT_IF:
+        answer.add(of_loss)
     if unused := unused_words(answer, own, question):
         answer.add(f"This answer leaves out what you say of: {', '.join(unused)}. Ask for that by itself.")
 
@@ -90,9 +91,14 @@ def _dropped(answer: ReplyBuilder, question: Question) -> str | None:
     """Says that an answer on a plan is of the run as it is, where another run was supposed just before."""
     earlier = question.context.change
     of_plan = bool(question.refs.written) and answer.topic in {Topic.WHY_NOT, Topic.COMPARE}
+    of_plan = of_plan or answer.topic is Topic.MAXTEXT
     supposed = earlier is not None and not is_of_settings(earlier)
-    if not of_plan or not supposed or not question.change.empty or question.of_scenario is not None:
+    if not of_plan or not supposed or not question.change.empty:
         return None
+    if question.of_scenario is not None and answer.topic is not Topic.MAXTEXT:
+        return None
+    if answer.topic is Topic.MAXTEXT:
+        return "These lines are of the run as it is, without what was supposed before."
     return 'This is of the run as it is, without what was supposed before. For that, ask "and with …".'
 
 

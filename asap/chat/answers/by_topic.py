@@ -1,17 +1,19 @@
 """The answer to each topic, and a question of its kind for the help."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asap.chat.answers import named_plans
 from asap.chat.answers.other_runs import changes
 from asap.chat.answers.other_runs.largest import largest
 from asap.chat.answers.other_runs.spare_chips import spare_chips
 from asap.chat.answers.proposals import measurements
-from asap.chat.answers.proposals.fitting import fitting
+from asap.chat.answers.proposals.fitting import fitting, names_memory
 from asap.chat.answers.proposals.order import ranking as ranking_answers
 from asap.chat.answers.proposals.order import verdicts
 from asap.chat.answers.proposals.order.criteria import rank_by
+from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.proposals.quotes import basis, own_figure, quoted
 from asap.chat.answers.proposals.search_space import search_space
 from asap.chat.answers.proposals.single_changes import single_changes
@@ -68,12 +70,22 @@ def _fitting(conversation: Conversation, answer: ReplyBuilder, question: Questio
     named = set(things_named(question.text)) - things_kept(question.text)
     if {"batch", "per_device_batch", "local_batch", "sequence", "chips"} & named:
         largest(conversation, answer, question)
+    elif not names_memory(question.text) and too_tight_now(conversation) is None:
+        next_test.what_to_test(conversation, answer)
     else:
         fitting(conversation, answer)
 
 
+_CANNOT_RUN = re.compile(
+    r"(?:\b(?:not|never|cannot)|n't) (?:even )?(?:fit|run|work|start)\w*\b|\boom\w*|\bout of memory\b", re.I
+)
+
+
 def _quoted(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """A figure that the engine is said to have named: one that the analysis shows is its own."""
+    if _CANNOT_RUN.search(question.text) and too_tight_now(conversation) is not None:
+        memory(conversation, answer, replace(question, plans=()))
+        return
     shown = figure_shown(conversation, question) is not None
     (own_figure if shown else quoted)(conversation, answer, question)
 

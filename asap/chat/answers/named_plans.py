@@ -14,6 +14,7 @@ from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.wishes import Wish
 from asap.chat.understanding.topics.topics import Topic
+from asap.chat.understanding.words.details import wants_details
 from asap.plans import Plan
 
 _KEPT = re.compile(
@@ -49,7 +50,7 @@ def about_plans(conversation: Conversation, answer: ReplyBuilder, question: Ques
         plan_answers.compare(conversation, answer, [*plans, *directions.wished_plans(conversation, question.refs.wish)])
     elif len(plans) > 1:
         answer.topic = Topic.COMPARE
-        plan_answers.compare(conversation, answer, plans)
+        plan_answers.compare(conversation, answer, plans, question.text)
     elif plans and (question.refs.written or (question.topic is Topic.WHY_NOT and question.refs.wish is None)):
         answer.topic = Topic.WHY_NOT
         plan_answers.why_not(conversation, answer, plans[0])
@@ -101,9 +102,9 @@ def compare(conversation: Conversation, answer: ReplyBuilder, question: Question
         chosen = plans or (list(question.context.plans) if len(question.context.plans) > 1 else conversation.order)
         verdicts.table(conversation, answer, chosen)
     elif len(plans) == 2:
-        plan_answers.compare(conversation, answer, plans)
+        plan_answers.compare(conversation, answer, plans, question.text)
     else:
-        plan_answers.explain(conversation, answer, plans[0])
+        plan_answers.explain(conversation, answer, plans[0], detailed=wants_details(question.text))
 
 
 def sure(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -122,7 +123,7 @@ def explain(conversation: Conversation, answer: ReplyBuilder, question: Question
     elif lead := _lead(conversation, list(question.plans)):
         if question.refs.wish is not None:
             directions.correct_premise(conversation, answer, lead, question.refs.wish)
-        plan_answers.explain(conversation, answer, lead)
+        plan_answers.explain(conversation, answer, lead, detailed=wants_details(question.text))
     else:
         ranking_answers.proposals(conversation, answer)
 

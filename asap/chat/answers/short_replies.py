@@ -12,11 +12,15 @@ from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.line_before.going_back import goes_back
 from asap.chat.understanding.words.questions import is_question
+from asap.core.units import format_percent
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
+from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 
 _YES = (
@@ -29,7 +33,8 @@ _ASSENT = re.compile(rf"^\W*(?:(?:ah|oh|hm+|well|so)\W+)*{_YES}(?:\W+(?:then|ple
 _DENIAL = re.compile(r"^\W*(?:no|nope|nah|n|neither|none)(?:\W+(?:no|nope|thanks))*\W*$", re.I)
 _THANKS = re.compile(r"\b(?:thanks|thank you|thx|ty|cheers)\b", re.I)
 _DECIDED = re.compile(
-    rf"^\W*(?:(?:{_YES}|so|then|and)\W+)*(?:(?:i'?ll|we'?ll|(?:i|we) will|let'?s|let us|i'?m going to|we'?re going to"
+    rf"^\W*(?:(?:{_YES}|so|then|and|(?:that|it)(?: is|'s))\W+)*"
+    r"(?:(?:i'?ll|we'?ll|(?:i|we) will|let'?s|let us|i'?m going to|we'?re going to"
     r"|going to|gonna)\s+)?(?:just\s+)?"
     r"(?:go(?:ing)?(?: ahead)? (?:with|for)|tak(?:e|ing)|us(?:e|ing)|pick(?:ing)?|do(?:ing)?|settle on|launch(?:ing)?"
     r"|(?=(?:proposal|option|number|#)?\s*\d\W*(?:then|it is)))\s*(?P<what>.*)$",
@@ -55,9 +60,12 @@ _AGAINST_NOW = re.compile(
     r"\b(?:faster|slower|quicker|better|worse|longer|shorter)\b[^.?!]*\b(?:than (?:what|now|ours|us|today|before|the"
     r" current|the baseline|we)|by how much|how much)\b"
     rf"|{_COSTS_TIME.pattern}"
-    r"|\b(?:by )?how much\b[^.?!]*\b(?:faster|slower|quicker|better|worse|longer|shorter)\b",
+    r"|\b(?:by )?how much\b[^.?!]*\b(?:faster|slower|quicker|better|worse|longer|shorter)\b"
+    r"|^\W*(?:(?:so|and|but|is|isn't|ok)\W+)*(?:proposal |option |#)?[1-3] (?:is |isn't |really |even |any )*"
+    r"(?P<claim>faster|slower|quicker|longer|shorter)\W*(?:right|correct|no|yes|true|is it|isn't it|then)?\W*$",
     re.I,
 )
+_CLAIMS_SHORTER = re.compile(r"\b(?:faster|quicker|shorter)\b", re.I)
 _SMALL = re.compile(
     r"\b(?:only|just|merely|meh|nothing|tiny|peanuts|hardly|barely|not (?:much|a lot|great|worth)|that'?s (?:it|all)"
     r"|is that (?:it|all)|(?:so|too) (?:little|small)|bother\w*|underwhelming|disappointing)\b",
@@ -92,7 +100,8 @@ def _decided_on(conversation: Conversation, question: Question) -> Plan | None:
     if found is None or len(text.split()) > _LONGEST or is_question(text) or not _RESOLVED.search(text):
         return None
     named = question.refs.plans
-    if len(named) > 1 or not question.change.empty:
+    own = question.change != (question.context.change or Change())
+    if len(named) > 1 or (own and not question.change.empty):
         return None
     if named[:1] == [conversation.study.plan]:
         named = conversation.order
@@ -125,7 +134,8 @@ def _other_than_now(conversation: Conversation, question: Question) -> Plan | No
     """The plan that is compared with what runs now: the one that is named, else the one that was spoken of."""
     now = conversation.study.plan
     named = [plan for plan in question.plans if plan != now]
-    if len(named) == 1 and _COSTS_TIME.search(question.text):
+    found = _AGAINST_NOW.search(question.text)
+    if len(named) == 1 and (_COSTS_TIME.search(question.text) or (found is not None and found["claim"])):
         return named[0]
     if named or not question.change.empty or question.refs.wish is not None or now is None:
         return None
@@ -140,8 +150,20 @@ def _against_now(conversation: Conversation, answer: ReplyBuilder, question: Que
     answer.focus = plan
     found = conversation.candidate(plan)
     said = line(conversation, found[1]) if found else f"{plan}: {expectation(prediction)}{fit(prediction)}"
-    answer.add(f"Against what runs now, {conversation.study.plan}:", said)
+    claims = _AGAINST_NOW.search(question.text)
+    verdict = _verdict(prediction, claims["claim"]) if claims is not None and claims["claim"] else ""
+    answer.add(f"{verdict}Against what runs now, {conversation.study.plan}:", said)
     answer.add_figure(f"{plan}: step time", prediction.relative_step_time or prediction.step_time)
+
+
+def _verdict(prediction: Prediction, claim: str) -> str:
+    """Whether a step is longer or shorter than that of now, by more than steps vary."""
+    relative = prediction.relative_step_time
+    if relative is None:
+        return ""
+    if abs(relative.value - 1) < STEP_TIME_VARIATION:
+        return f"Neither, within the {format_percent(STEP_TIME_VARIATION, 0)} by which steps vary. "
+    return "Yes. " if (relative.value < 1) == bool(_CLAIMS_SHORTER.fullmatch(claim)) else "No. "
 
 
 def _quoted_gain(conversation: Conversation, question: Question) -> Candidate | None:
@@ -164,8 +186,11 @@ def _worth(conversation: Conversation, answer: ReplyBuilder, question: Question)
     verdicts.worth_it(conversation, answer, [candidate.plan] if candidate else [])
 
 
-_GAP = re.compile(r"\b(?:differ\w*|gap|lead|margin|distance)\b", re.I)
-_MATTERS = re.compile(r"\b(?:noise|noisy|significan\w*|real|matters?|measur\w+|meaningful|within)\b", re.I)
+_GAP = re.compile(r"\b(?:diff(?:er\w*)?|gap|lead|margin|distance)\b", re.I)
+_MATTERS = re.compile(
+    r"\b(?:cares?|negligible|tiny|nothing|peanuts|noise|noisy|significan\w*|real|matters?|measur\w+|meaningful|within)\b",
+    re.I,
+)
 
 
 def _gap_of_two(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -3,9 +3,12 @@
 from asap.chat.answers.form import Form
 from asap.chat.answers.other_runs.cheaper import asks_cheaper, cheaper
 from asap.chat.answers.other_runs.extremes import least_batch, least_batch_wanted, most, most_wanted
+from asap.chat.answers.other_runs.fewest_chips import asks_how_many_chips, fewest_chips
 from asap.chat.answers.other_runs.without_it import asks_without_it, without_it
+from asap.chat.answers.proposals.fitting import fitting_within, limits_of_fit
 from asap.chat.answers.proposals.goal_with_change import changes_towards_goal, goal_with_change
 from asap.chat.answers.proposals.order.criteria import goes_on_ranking, rank_by
+from asap.chat.answers.proposals.order.order_since import used_already, wants_it_used
 from asap.chat.answers.proposals.order.reordered import asks_reordering, reordered
 from asap.chat.answers.proposals.order.standing import asks_standing, standing
 from asap.chat.answers.single_plans.memory.memory import memory
@@ -19,6 +22,9 @@ from asap.chat.answers.this_run.record.state_bytes import asks_state_bytes, stat
 from asap.chat.understanding.topics.topics import Topic
 
 TERSE_FORMS: tuple[Form, ...] = (
+    Form(asks_how_many_chips, lambda c, a, q: fewest_chips(c, a, q.text), Topic.LARGEST),
+    Form(wants_it_used, used_already, Topic.PROPOSALS),
+    Form(lambda c, q: bool(limits_of_fit(c, q)), fitting_within, Topic.FITTING),
     Form(lambda c, q: asks_without_it(q), without_it, Topic.COMPARE),
     Form(lambda c, q: says_axis_in_use(q), axis_in_use, Topic.RUN),
     Form(lambda c, q: asks_how_much(q), memory, Topic.MEMORY),

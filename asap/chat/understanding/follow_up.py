@@ -8,6 +8,7 @@ from asap.chat.understanding.references.partial_plan import filled
 from asap.chat.understanding.topics.topics import Topic
 from asap.plans import Plan
 from asap.plans.plan import SETTINGS
+from asap.plans.validity import violations
 from asap.study.study import Study
 
 CHANGED = {
@@ -82,4 +83,8 @@ def plan_on_top(study: Study, earlier: Plan, later: Plan) -> Plan:
     there = replace(study, experiment=study.experiment.model_copy(update={"plan": base}))
     stated = [name for name in SETTINGS if name != "microbatches" and name in earlier.model_fields_set]
     kept = {name: getattr(earlier, name) for name in stated if name not in later.model_fields_set}
-    return filled(there, later).model_copy(update=kept)
+    plan = filled(there, later).model_copy(update=kept)
+    if earlier.microbatches is None or "microbatches" in later.model_fields_set:
+        return plan
+    whole = there.complete(plan)
+    return plan if violations(whole, study.constraints) else whole

@@ -24,6 +24,7 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.value_before import without_value_before
 from asap.chat.understanding.words.axis_for_it import with_axis_for_it
 from asap.chat.understanding.words.denials import as_meant, as_question
+from asap.chat.understanding.words.dislikes import with_dislike_named
 from asap.chat.understanding.words.line_before.count_of_before import with_count_of_before
 from asap.chat.understanding.words.line_before.picked import picked_in
 from asap.chat.understanding.words.line_before.said_instead import said_instead
@@ -42,7 +43,9 @@ from asap.chat.understanding.words.settings.plan_before import without_plan_befo
 from asap.chat.understanding.words.settings.sequence_parallelism import with_sequence_parallelism_named
 from asap.chat.understanding.words.settings.setting_names import with_settings_as_axes
 from asap.chat.understanding.words.settings.token_batches import with_batches_in_sequences
-from asap.chat.understanding.words.settings.turned_off import with_technique_off
+from asap.chat.understanding.words.settings.turned_off import with_axis_in_place, with_technique_off
+from asap.chat.understanding.words.settings.zero_stages import with_stage_as_plan
+from asap.chat.understanding.words.typos import with_figure_put_right
 from asap.chat.understanding.words.vocabulary.jargon import spelled_out
 from asap.chat.understanding.words.vocabulary.languages import in_english
 from asap.chat.understanding.words.vocabulary.spelling import well_spelt
@@ -120,8 +123,9 @@ def read_message(line: str, scene: Scene) -> Message:
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
     text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
-    text = with_both_refused(with_axis_for_it(without_origin(text)))
-    text = with_technique_off(text)
+    text = with_both_refused(with_axis_for_it(without_origin(with_dislike_named(text))))
+    text = with_stage_as_plan(text, scene.study)
+    text = with_figure_put_right(with_technique_off(with_axis_in_place(text)), scene.study)
     denies = (meant := as_meant(text)) != text
     text = as_question(meant)
     instead = said_instead(text, scene.line)

@@ -25,6 +25,15 @@ _HYPOTHETICAL = re.compile(
 _CHIP_HOURS = re.compile(r"\b(?:chip|device|core|gpu|tpu)[ -]hours?\b", re.I)
 _SCENARIO = re.compile(r"\b(?:that|then|it|still|in that case|there)\b", re.I)
 
+_FIGURES = {Topic.MEMORY, Topic.THROUGHPUT}
+_MONEY = re.compile(r"[$€]|\b(?:dollars?|usd|bucks|money|price|bill|cost(?:s|ing)? (?:us|me|for|of|per))\b", re.I)
+_BEFORE_AND_AFTER = re.compile(
+    r"\b(?:before|now|old|current\w*|today)\s*(?:/|,|->|→|\b(?:and|vs\.?|versus|or|to)\b)\s*"
+    r"(?:the )?(?:after\w*|then|new)\b",
+    re.I,
+)
+_OF_NOW = re.compile(r"\b(?:now|currently|today|at present|as (?:it )?is|baseline|before|original\w*)\b", re.I)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -51,10 +60,26 @@ class Question:
     @property
     def of_scenario(self) -> Change | None:
         """The change spoken of before, where this question goes on with it: "does that still fit?"."""
-        short = self.ellipsis or _SCENARIO.search(self.text) is not None
+        short = self.ellipsis or _SCENARIO.search(self.text) is not None or self._of_figures
         named = any(mention.way != "pointing" for mention in self.refs.mentions)
         goes_on = self.change.empty and not named and short
         return self.context.change if goes_on else None
+
+    @property
+    def _of_figures(self) -> bool:
+        """Whether it asks for a figure of the run right after another run was supposed: "mfu?", "cost of 1T tokens"."""
+        of_now = _OF_NOW.search(self.text) is not None and not self.before_and_after
+        return self.topic in _FIGURES and self.context.topic in {Topic.WHAT_IF, *_FIGURES} and not of_now
+
+    @property
+    def before_and_after(self) -> bool:
+        """Whether it asks for what is and what would be: "before vs after"."""
+        return _BEFORE_AND_AFTER.search(self.text) is not None
+
+    @property
+    def asks_money(self) -> bool:
+        """Whether it asks what something costs in money."""
+        return _MONEY.search(self.text) is not None
 
     @property
     def tokens(self) -> float | None:
@@ -102,7 +127,7 @@ class Question:
     def dollars(self) -> float | None:
         """A price of a chip hour; for the tokens of before, that of before."""
         named = self.dollars_named
-        goes_on = self.ellipsis or self.budget is not None
+        goes_on = self.ellipsis or self.budget is not None or self.asks_money
         return named or (self.context.dollars if self.topic is Topic.THROUGHPUT and goes_on else None)
 
     @property

@@ -37,7 +37,7 @@ from asap.chat.understanding.quantities.hardware.machines import counted_in_chip
 from asap.chat.understanding.quantities.prices import as_budget, of_a_chip
 from asap.chat.understanding.quantities.rematerialisation.own_selective import as_launcher_means
 from asap.chat.understanding.quantities.sweeps import sweep_in
-from asap.chat.understanding.quantities.things import things_kept, things_named
+from asap.chat.understanding.quantities.things import is_of_a_part, things_kept, things_named
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.operations import operations_named
@@ -53,6 +53,7 @@ from asap.chat.understanding.words.voices import tells_of_advice
 from asap.chat.understanding.words.worth import axes_in_short
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
+from asap.study.study import Study
 
 _BARE_NUMBER_TOPICS = {
     Topic.COMPARE, Topic.EXPLAIN, Topic.MAXTEXT, Topic.SURE, Topic.WHY_NOT, Topic.OPINION, Topic.FALSE_CLAIM,
@@ -98,7 +99,7 @@ def read_question(text: str, scene: Scene) -> Question:
     named = operations_named(rest, study)
     numbered = {mention.start for mention in _references(text, scene, found).mentions if mention.way == "rank"}
     counts = [a for a in found if a.start not in numbered and not _inside(a, rest, named) and not _of_interval(a, rest)]
-    counts = [a for a in counts if not _of_a_cost(a, rest)]
+    counts = [a for a in counts if not (_of_a_cost(a, rest) or is_of_a_part(a, rest))]
     change, used = change_in(_without(rest, named), counts, context.change)
     lone = [a for a in found if not a.unit and a not in used and a.value in range(1, 10)]
     topic, perhaps = topic_of(text, found, named, lone, context)
@@ -165,7 +166,8 @@ def read_question(text: str, scene: Scene) -> Question:
     if topic in _FIGURES and not plans and change.empty and limited and (_ITS.search(text) or is_short(text)):
         plans = scene.order[:1]
     ranks = {mention.start for mention in refs.mentions if mention.way == "rank"}
-    unused = tuple(a for a in counts if a not in used and a.start not in ranks and not a.before)
+    left = (a for a in counts if a not in used and a.start not in ranks and not a.before)
+    unused = tuple(a for a in left if not _is_of_the_run(a, study))
     return Question(
         text, topic, refs, change, plans, named, tuple(found), unused, context, ellipsis, sweep_in(text), perhaps
     )
@@ -193,6 +195,12 @@ def _of_plan_meant(text: str, plan: Plan, scene: Scene) -> Question:
 
 def _references(text: str, scene: Scene, found: Sequence[Amount], lone: Lone = "none") -> References:
     return references(text, scene.order, scene.focus, scene.study.plan, found, lone, scene.context.plans)
+
+
+def _is_of_the_run(amount: Amount, study: Study) -> bool:
+    """Whether a bare number is the batch or the sequence as it is: "what fits at 2048"."""
+    workload = study.experiment.workload
+    return amount.unit == "" and amount.value in {workload.global_batch, workload.sequence_length}
 
 
 def _inside(amount: Amount, text: str, named: Sequence[str]) -> bool:

@@ -13,6 +13,14 @@ from asap.chat.understanding.words.vocabulary.function_words import function_wor
 from asap.chat.understanding.words.vocabulary.interjections import without_interjections
 
 _HALF = 0.5
+_GREETS = re.compile(
+    r"\b(?:hi|hello|hey|yo|greetings|morning|evening|afternoon|day|who are you|what are you|bot|there|ready|awake|back"
+    r"|begin|again|questions?|one)\b",
+    re.I,
+)
+"""Words of a greeting; a word like another, "both", is none."""
+_ADVERBS = re.compile(r"(?<=\w)\s+(?:now|then|still|again|anyway|actually|really)(?=\W*$)|^\W*still\s+(?=\w)", re.I)
+"""Words at the ends of a line that say nothing of its topic: "fits now?"."""
 _PRICED = {Topic.TEST_COST, Topic.RANK_BY}
 _TRAINING = 1e9
 """Tokens from which a number of them is a training run, and no sequence."""
@@ -66,6 +74,8 @@ def topic_of(
     """
     said = without_interjections(masked(text, found, named, lone))
     near = _matches(text, said)[0]
+    if near.score < THRESHOLD and (bare := _ADVERBS.sub("", said)) != said:
+        said, near = bare, max(near, _matches(text, bare)[0], key=lambda one: one.score)
     perhaps = near.topic if near.score >= PERHAPS and near.topic not in _NEVER_PERHAPS else None
     sure = near.score >= THRESHOLD and not _is_thin(near, said)
     return _by_figures(text, found, context, near.topic if sure else Topic.UNKNOWN), perhaps
@@ -81,6 +91,8 @@ def _matches(text: str, said: str) -> list[Match]:
     """The nearest topics of what is said; what asks or has a figure says no thanks."""
     near = retrieval().matches(said)
     thanks = not is_question(text) and not re.search(r"\d{2}|\d\.\d", text)
+    greets = _GREETS.search(text) is not None
+    near = [one for one in near if one.topic is not Topic.GREETING or greets]
     return [one for one in near if one.topic is not Topic.THANKS or thanks]
 
 

@@ -11,7 +11,9 @@ from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk import small_talk
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.understanding.follow_up import goes_on
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT, Amount
+from asap.chat.understanding.quantities.changes import instead_of_policy, is_of_settings
 from asap.chat.understanding.quantities.things import things_kept
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
@@ -19,6 +21,7 @@ from asap.chat.understanding.words.questions import asks_why, is_question
 from asap.chat.understanding.words.voices import is_order
 from asap.chat.understanding.words.worth import asks_verdict, asks_worth
 from asap.core.errors import PlanError
+from asap.plans import Plan, Remat
 from asap.proposals.reasons.explain import reasons, trade_offs
 
 _THAT = re.compile(r"\b(?:that|there|(?:with|on|in) it)\b", re.I)
@@ -28,6 +31,14 @@ _OF_SPEED = re.compile(
     re.I,
 )
 """Words for what a target is of; without them, what is to become larger is a size of the run."""
+_FIRST = 2
+"""Reasons and costs of a short answer."""
+_TO_FIT = re.compile(
+    r"\b(?:fits?|oom\w*|enough|possible|feasible|doable|room|squeeze)\b|\b(?:ok|okay|fine|good|done)(?=\W*$)", re.I
+)
+"""Asks whether a run fits with what is changed."""
+_VALID = re.compile(r"\b(?:legal|valid|allowed|permitted|divid\w+|divisible)\b", re.I)
+"""Asks whether a plan can run at all."""
 CHANGEABLE = {
     Topic.WHAT_IF, Topic.WHY_NOT, Topic.UNKNOWN, Topic.MEMORY, Topic.THROUGHPUT, Topic.RUN, Topic.REPORTED,
     Topic.FITTING, Topic.WORTH_IT, Topic.LARGEST,
@@ -70,23 +81,43 @@ def named_change(conversation: Conversation, answer: ReplyBuilder, question: Que
         plan = question.context.plans[0]
     if plan is None and _THAT.search(question.text) and not (question.change.counts or question.change.hardware):
         plan = conversation.focus
+    if plan is None and (policy := instead_of_policy(question.text)) is not None:
+        plan = _having(conversation, policy)
+    if plan is None and goes_on(question.text) and is_of_settings(question.change):
+        plan = _just_reported(conversation)
     if plan is None and question.refs.wish is not None:
         plan = next(iter(wished_plans(conversation, question.refs.wish)), None)
     full = whole(conversation, plan) if plan is not None else None
     before, weigh = list(answer.lines), asks_verdict(question.text)
+    to_fit = _TO_FIT.search(question.text) is not None
     try:
-        what_if(conversation, answer, question.change, full, weigh=weigh)
+        what_if(conversation, answer, question.change, full, weigh=weigh, to_fit=to_fit)
     except PlanError:
         other = question.change.with_other_examples
         if other == question.change:
             raise
         answer.lines = before
         what_if(conversation, answer, other, full)
+    if _VALID.search(question.text) and len(answer.lines) > len(before):
+        answer.lines.insert(len(before), "Valid: the degrees divide as they must.")
     if question.ellipsis and (kept := things_kept(question.text)):
         answer.add(f"Kept as on record: {' and '.join(sorted(thing.replace('_', ' ') for thing in kept))}.")
     if asks_why(question.text) and answer.focus is not None:
-        answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)))
-        answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)))
+        answer.add(*(f"+ {reason}" for reason in reasons(conversation.study, answer.focus)[:_FIRST]))
+        answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, answer.focus)[:_FIRST]))
+
+
+def _just_reported(conversation: Conversation) -> Plan | None:
+    """The one plan that the last line told of, if it is not what runs now."""
+    told = {fact.plan for fact in conversation.latest if fact.plan is not None}
+    return next(iter(told)) if len(told) == 1 and conversation.study.plan not in told else None
+
+
+def _having(conversation: Conversation, policy: Remat) -> Plan | None:
+    """The plan of which a rematerialisation is to be another one: what runs now, else the first proposal with it."""
+    now = conversation.study.plan
+    having = [plan for plan in conversation.order if plan.remat == policy]
+    return None if (now is not None and now.remat == policy) or not having else having[0]
 
 
 def no_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

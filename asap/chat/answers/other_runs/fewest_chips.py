@@ -9,6 +9,8 @@ from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import To
+from asap.chat.understanding.question import Question
+from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.units import counted
 from asap.prediction.prediction import Prediction
@@ -23,6 +25,21 @@ _AS_IT_IS = re.compile(
     re.I,
 )
 """Words that keep the settings of what runs now."""
+
+
+_HOW_MANY = re.compile(
+    r"^\W*(?:(?:and|so|but|ok)\W+)*how many (?:more )?(?:chips?|[gt]pus?|devices?|nodes?|hosts?|slices?)\b", re.I
+)
+
+
+def asks_how_many_chips(conversation: Conversation, question: Question) -> bool:
+    """Whether it asks for a number of chips, for what is on record: "how many gpus for 2048 as is"."""
+    workload = conversation.study.experiment.workload
+    now = {"batch": To(value=workload.global_batch or 0), "sequence": To(value=workload.sequence_length or 0)}
+    as_now = all(now.get(thing) == to for thing, to in question.change.counts)
+    left = as_now and question.change.model_copy(update={"counts": ()}).empty and not question.unused
+    asked = left and question.topic in {Topic.UNKNOWN, Topic.WHAT_IF}
+    return asked and _HOW_MANY.search(question.text) is not None
 
 
 def fewest_chips(conversation: Conversation, answer: ReplyBuilder, text: str = "") -> None:

@@ -1,6 +1,6 @@
 """The largest batch or microbatch, the longest sequence, or the fewest chips, that fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from asap.chat.answers.other_runs.fewest_chips import fewest_chips
 from asap.chat.answers.phrasing import figures_of
@@ -21,15 +21,18 @@ _MOST = 2**12
 _HEADS: dict[Thing, str] = {
     "batch": "The largest global batch that fits (now {}), modelled:",
     "sequence": "The longest sequence that fits (now {}), modelled:",
+    "local_batch": "The largest local batch that fits (global batch now {}), modelled:",
     "micro_batch_size": "The largest microbatch on a device that fits, at the global batch of {}, modelled:",
 }
 _REMARKS: dict[Thing, str] = {
     "batch": "A larger batch is another training recipe; the same tokens then take fewer, longer steps.",
+    "local_batch": "A larger batch is another training recipe; the same tokens then take fewer, longer steps.",
     "sequence": "At the batch of now, so that a step holds more tokens.",
     "micro_batch_size": "The batch stays, and so does what is trained.",
 }
 
 
+_ASKED: tuple[Thing, ...] = ("sequence", "micro_batch_size", "local_batch")
 _UNCHANGED = Change()
 
 
@@ -57,9 +60,7 @@ def largest(
         fewest_chips(conversation, answer, question.text)
         return
     workload = study.experiment.workload
-    thing = thing or (
-        "sequence" if "sequence" in named else "micro_batch_size" if "micro_batch_size" in named else "batch"
-    )
+    thing = thing or _asked(named)
     now = workload.sequence_length if thing == "sequence" else workload.global_batch
     plans = list(question.plans) or [plan for plan in (study.plan, *conversation.order[:1]) if plan is not None]
     if now is None or not plans:
@@ -82,10 +83,20 @@ def largest(
     answer.add(_HEADS[thing].format(now), *rows, *remark)
 
 
+def _asked(named: Sequence[Thing]) -> Thing:
+    """The size that is named; the batch where none is."""
+    for thing in _ASKED:
+        if thing in named:
+            return thing
+    return "batch"
+
+
 def _beside(thing: Thing, value: int, prediction: Prediction) -> str:
     if thing == "batch":
         devices = prediction.plan.devices
         return f" ({value / devices:g} for each of {devices} devices)"
+    if thing == "local_batch":
+        return f" a data rank (a global batch of {value * prediction.plan.batch_shards})"
     if thing == "micro_batch_size":
         return f" sequences ({prediction.plan.microbatches} microbatches a step)"
     return ""
@@ -110,7 +121,13 @@ def _largest_count(
     conversation: Conversation, thing: Thing, now: int, plan: Plan, under: Change
 ) -> tuple[int, Prediction | None]:
     """The largest multiple of a step that fits, else that step without prediction; HBM grows with it."""
-    step = _SEQUENCE_STEP if thing == "sequence" else plan.batch_shards * (plan.microbatches or 1)
+    step = (
+        _SEQUENCE_STEP
+        if thing == "sequence"
+        else 1
+        if thing == "local_batch"
+        else plan.batch_shards * (plan.microbatches or 1)
+    )
     fitting, found = 0, None
     width = _MOST
     while width:

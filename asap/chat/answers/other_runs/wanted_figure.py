@@ -14,6 +14,7 @@ _REACHED = re.compile(
     r"|in reach|how (?:close|far)|any chance|pull off|need|want|target|goal)\b",
     re.I,
 )
+_ATTAINED = re.compile(r"\b(?:reach\w*|attain\w*|achiev\w*|feasib\w*|doable)\b[^?]*\?", re.I)
 _DISTANCE = re.compile(r"\bhow (?:close|far)\b[^?]*\b(?:to|from|off|short of|away)\b", re.I)
 
 
@@ -32,10 +33,11 @@ def asks_wanted_figure(question: Question) -> bool:
     """Whether it wants so many tokens/s of the run, or a step below so many seconds, with what is there."""
     if _wants_step(question):
         return True
-    share = _DISTANCE.search(question.text) is not None and SAYS_MFU.search(question.text) is not None
+    text = question.text
+    wanted = _DISTANCE.search(text) or _ATTAINED.search(text)
+    share = bool(wanted) and SAYS_MFU.search(text) is not None
     units = {*_RATES, "%"} if share else _RATES
     rates = [amount for amount in question.amounts if amount.unit in units and (share or not amount.before)]
     if len(rates) != 1 or not question.change.empty or question.names_money or rate_wanted(question) is not None:
         return False
-    text = question.text
     return share or wishes_figure(text) or (is_question(text) and _REACHED.search(text) is not None)

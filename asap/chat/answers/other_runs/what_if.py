@@ -28,9 +28,23 @@ from asap.study.study import Study
 
 
 def what_if(
-    conversation: Conversation, answer: ReplyBuilder, change: Change, plan: Plan | None = None, *, weigh: bool = False
+    conversation: Conversation,
+    answer: ReplyBuilder,
+    change: Change,
+    plan: Plan | None = None,
+    *,
+    weigh: bool = False,
+    to_fit: bool = False,
 ) -> None:
-    """The step, the memory and the order of the proposals after a change; first whether it pays, to ``weigh`` it.
+    """The step, the memory and the order of the proposals after a change.
+
+    Args:
+        conversation: what was analysed, stated and spoken of.
+        answer: where the lines go.
+        change: what is to be different.
+        plan: of which plan; by default what runs now.
+        weigh: whether it pays is said first.
+        to_fit: whether it fits is said first, and no other plan where it does.
 
     Raises:
         InsufficientEvidenceError: the engine cannot tell.
@@ -48,7 +62,8 @@ def what_if(
     if scenario.settings_only:
         _settings(conversation, answer, scenario, change, weigh=weigh)
         return
-    answer.add(f"With {' and '.join(scenario.changes)}:", *(f"! {note}" for note in scenario.notes))
+    head, notes = f"With {' and '.join(scenario.changes)}", [f"! {note}" for note in scenario.notes]
+    answer.add(f"{head}:", *notes)
     if not is_complete(scenario.study):
         _without_architecture(conversation, answer, scenario)
         return
@@ -74,6 +89,10 @@ def what_if(
         answer.add("- to keep this network for the run: asap experiments add … --network")
     answer.add_figure(f"{found.plan}: step time", found.step_time)
     answer.focus = scenario.before
+    if to_fit and found.memory is not None:
+        answer.lines[answer.lines.index(f"{head}:")] = f"{head} it {found.memory.verdict}:"
+        if fits(found):
+            return
     _new_order(conversation, scenario.study, answer)
 
 
@@ -111,9 +130,9 @@ def _settings(
     if weigh and now is not None and now.plan != found.plan:
         answer.add(verdict(found, now))
     answer.add(f"{changed}, {_subject(conversation, scenario)}:")
-    answer.add(f"- {found.plan}: {expectation(found)}; {figures_of(found)}", *_not_launched(study, found.plan))
+    answer.add(f"- {expectation(found)}; {figures_of(found)}", *_not_launched(study, found.plan))
     if now is not None and now.plan != found.plan:
-        answer.add(f"- instead of {now.plan}: {figures_of(now)}")
+        answer.add(f"- instead of {figures_of(now)}")
     answer.add(*_examples(change), *_fastest_that_fits(conversation, found))
     answer.add_figure(f"{found.plan}: step time", found.relative_step_time or found.step_time)
     answer.focus = found.plan

@@ -19,6 +19,7 @@ _ASKS = re.compile(
     r"(?:risks?|downsides?|drawbacks?|catch|cons|gotchas?|trade-?offs?|disadvantages?)\b(?! of (?:the|a) )"
     r"|\bwhat (?:can|could|would|will|might|may)(?: possibly)? (?:go wrong|break|bite)\b"
     r"|\bwhat (?:breaks|goes wrong)\b"
+    r"|\bwhat (?:am|are|do|would|will|'d)?\s*(?:i|we) (?:los(?:e|ing)|giv(?:e|ing) up|pay(?:ing)? for it)\b"
     r"|^\W*(?:(?:and|so|but|ok)\W+)*(?:(?:is|isn't) (?:it|that|this|proposal [1-3]|#?[1-3]) "
     r"(?:(?:too|very|really|so) )?(?:risky|dangerous|unsafe|scary)"
     r"|(?:the |your )?(?:catch|risks?|downsides?|drawbacks?|gotchas?))(?=\W*$)",

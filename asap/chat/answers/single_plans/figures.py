@@ -35,6 +35,12 @@ def subjects(conversation: Conversation, question: Question) -> list[tuple[str, 
     if study.plan is not None and (not plans or _NOW.search(question.text)):
         plans = [study.plan, *(plan for plan in plans if plan != study.plan)]
     found = []
+    if question.before_and_after and study.plan is not None and not question.plans:
+        earlier = question.context.change
+        if earlier is not None and earlier.remat != "any":
+            found, change = [_as_it_is(conversation, study.plan)], earlier
+        else:
+            plans = [study.plan, *order[:1]]
     for plan in plans:
         full = whole(conversation, plan)
         if change is not None and change.remat != "any":
@@ -42,10 +48,17 @@ def subjects(conversation: Conversation, question: Question) -> list[tuple[str, 
             changed = f" with {' and '.join(scenario.changes)}" if scenario.changes else ""
             found.append((f"{scenario.plan}{changed}", predict_scenario(scenario)))
             continue
-        rank = order.index(full) + 1 if full in order else None
-        name = f"proposal {rank} ({full})" if rank else f"what runs now ({full})" if full == study.plan else str(full)
-        found.append((name, prediction_of(conversation, full)))
+        found.append(_as_it_is(conversation, full))
     return found
+
+
+def _as_it_is(conversation: Conversation, plan: Plan) -> tuple[str, Prediction]:
+    """A plan of the run on record, by its number where it is proposed."""
+    order = conversation.order
+    rank = order.index(plan) + 1 if plan in order else None
+    now = plan == conversation.study.plan
+    name = f"proposal {rank} ({plan})" if rank else f"what runs now ({plan})" if now else str(plan)
+    return name, prediction_of(conversation, plan)
 
 
 def say_unknown(conversation: Conversation, answer: ReplyBuilder, what: str, name: str) -> None:

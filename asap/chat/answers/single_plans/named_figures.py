@@ -17,7 +17,7 @@ from asap.prediction.prediction import Prediction
 _QUANTITY = re.compile(
     r"\b(?:how (?:much|many|big|large|long|high|bad|small|expensive)|what(?:'s| is| are| would| does| share| part"
     r"| fraction| percent\w*|)|which|size|share|fraction|percent\w*|cost\w*|takes?|spent|lost|explain|grow\w*|shrink\w*"
-    r"|need\w*|enough|fits?|go(?:es)? (?:up|down)|ris(?:es?|ing)|worse|better)\b",
+    r"|why|wtf|how(?=\W*$)|need\w*|enough|fits?|go(?:es)? (?:up|down)|ris(?:es?|ing)|worse|better)\b",
     re.I,
 )
 _OF_OTHER_KINDS = {Topic.PRINCIPLE, Topic.TERM, Topic.WHY_NOT, Topic.MAXTEXT, Topic.SHARDING, Topic.XLA_FLAGS}

@@ -1,18 +1,21 @@
 """Answers on single plans: why not this one, what speaks for it, how two compare, the line to paste."""
 
 import math
+import re
 from typing import get_args
 
-from asap.chat.answers.phrasing import drafted, expectation, fit, lead, line
+from asap.chat.answers.phrasing import drafted, expectation, figures_of, fit, lead, line
 from asap.chat.answers.single_plans.axis_cost import axis_cost
 from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_in_words
+from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.megatron_fsdp import meaning_of_fsdp
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.references.partial_plan import data_axis, named_axes
+from asap.chat.understanding.words.details import wants_details
 from asap.core.errors import PlanError
-from asap.core.units import format_percent
+from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
@@ -26,6 +29,10 @@ from asap.proposals.selection.candidate import Candidate, expected_gain, fit_odd
 from asap.proposals.selection.strategy import NAMES
 
 _AXES: tuple[Axis, ...] = get_args(Axis)
+_OF_ORDER = re.compile(r"\b(?:why|how come|how can|reasons?|counts?)\b", re.I)
+"""Asks what makes the order of two plans."""
+_FIRST = 2
+"""Reasons and costs of a short answer."""
 
 
 def why_not(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
@@ -105,8 +112,8 @@ def _instead(conversation: Conversation, answer: ReplyBuilder, named: Plan) -> N
         answer.add_figure(f"{best.plan}: step time", best.relative_step_time)
 
 
-def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> None:
-    """Everything that speaks for and against a plan."""
+def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan, *, detailed: bool = False) -> None:
+    """What speaks for and against a plan; all of it, with sources, where it is to be ``detailed``."""
     found = conversation.candidate(plan)
     if found is None:
         why_not(conversation, answer, plan)
@@ -115,40 +122,77 @@ def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan) -> Non
     ranked = next((n for n, c in enumerate(conversation.proposals, 1) if c.plan == plan), None)
     proposal = drafted(conversation, found[1], ranked or found[0])
     answer.add(proposal.title, line(conversation, found[1], ranked))
-    answer.add(*(f"+ {reason}" for reason in proposal.reasoning))
-    answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
+    shown = None if detailed else _FIRST
+    answer.add(*(f"+ {reason}" for reason in proposal.reasoning[:shown]))
+    answer.add(*(f"- {cost}" for cost in proposal.trade_offs[:shown]))
+    if not detailed:
+        answer.add('All reasons and costs, with sources: "explain it in detail".')
+        return
     answer.add(*(f"= {impact.name}: {impact.statement}" for impact in proposal.impact))
     answer.add(*(f"§ {c.supports} [{c.id}{f', {c.url}' if c.url else ''}]" for c in proposal.citations))
     for impact in proposal.impact:
         answer.add_figure(f"{plan}: {impact.name}", impact.quantity)
 
 
-def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) -> None:
-    """Plans side by side, in the order of the ranking."""
+def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan], asked: str = "") -> None:
+    """How they differ and which leads, then each in the order of the ranking; more where what is ``asked`` wants it."""
+    detailed = wants_details(asked)
     study = conversation.study
     full = list(dict.fromkeys(whole(conversation, plan) for plan in plans))
     known = [(conversation.candidate(plan), plan) for plan in full]
     ranked = sorted((found for found, _ in known if found), key=lambda found: found[0])
-    if len(ranked) == 2 and len(full) == 2:
-        answer.add(_differences(ranked[0][1].plan, ranked[1][1].plan))
+    if len(ranked) > 1:
+        answer.focus = ranked[0][1].plan
+        answer.add(*([_differences(ranked[0][1].plan, ranked[1][1].plan)] if len(full) == 2 else []))
+        answer.add(_leads(conversation, ranked[0][1], ranked[1][1]))
+    elif len(full) == 2:
+        answer.add(*_faster(conversation, full))
     for rank, candidate in ranked:
         answer.add(
             f"{_named(conversation, candidate.plan)}{line(conversation, candidate)}; {_ranked(conversation, rank)}"
         )
         answer.add_figure(f"{candidate.plan}: step time", candidate.prediction.relative_step_time)
-        answer.add(*(f"  - {cost}" for cost in trade_offs(study, candidate.plan)))
+        answer.add(*(f"  - {cost}" for cost in trade_offs(study, candidate.plan) if detailed))
     for found, plan in known:
-        if found is None:
+        if found is None and plan == study.plan:
+            answer.add(f"what runs now, {plan}: {figures_of(prediction_of(conversation, plan))}")
+        elif found is None:
             why_not(conversation, answer, plan)
-    answer.add(*(what_counts(conversation, candidate) for _, candidate in ranked[:2] if len(ranked) > 1))
-    if len(ranked) > 1:
-        answer.focus = ranked[0][1].plan
-        difference = ranked[0][1].score - ranked[1][1].score
-        side = "below" if difference < STEP_TIME_VARIATION else "above"
-        answer.add(
-            f"{ranked[0][1].plan} leads {ranked[1][1].plan} {lead(difference)},"
-            f" {side} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps."
-        )
+    if (detailed or _OF_ORDER.search(asked)) and len(ranked) > 1:
+        answer.add(*(what_counts(conversation, candidate) for _, candidate in ranked[:2]))
+
+
+def _leads(conversation: Conversation, first: Candidate, second: Candidate) -> str:
+    """``Proposal 1 leads proposal 2 by 1.5 % of risk-adjusted gain, below the 3 % noise between steps.``"""
+    one, other = (_short_name(conversation, candidate.plan) for candidate in (first, second))
+    difference = first.score - second.score
+    side = "below" if difference < STEP_TIME_VARIATION else "above"
+    noise = f"{side} the {format_percent(STEP_TIME_VARIATION, 0)} noise between steps"
+    return f"{_capital(one)} leads {other} {lead(difference)}, {noise}."
+
+
+def _faster(conversation: Conversation, plans: list[Plan]) -> list[str]:
+    """Which of two plans has the shorter step, where one of them is not ranked."""
+    if any(violations(plan, conversation.study.constraints) for plan in plans):
+        return []
+    steps = [prediction_of(conversation, plan).step_time for plan in plans]
+    known = [(step.value, plan) for step, plan in zip(steps, plans, strict=True) if step is not None]
+    if len(known) < 2 or known[0][0] == known[1][0]:
+        return []
+    (short, one), (long, other) = sorted(known, key=lambda pair: pair[0])
+    now = conversation.study.plan
+    first, second = ("what runs now" if each == now else _short_name(conversation, each) for each in (one, other))
+    less = f"takes {format_percent(1 - short / long)} less time than {second}"
+    return [f"{_capital(first)} {less}: {format_seconds(short)} a step against {format_seconds(long)}."]
+
+
+def _capital(name: str) -> str:
+    """A name at the start of a sentence; a plan stays as it is written."""
+    return name if "=" in name else f"{name[:1].upper()}{name[1:]}"
+
+
+def _short_name(conversation: Conversation, plan: Plan) -> str:
+    return _named(conversation, plan).removesuffix(", ") or str(plan)
 
 
 def _differences(one: Plan, other: Plan) -> str:
@@ -174,7 +218,7 @@ def what_counts(conversation: Conversation, candidate: Candidate) -> str:
     if candidate.prediction.memory is not None:
         made_of.append(f"P(fits) {format_percent(fit_odds(candidate.prediction), 0)}")
     doubt = "the width of its interval" if candidate.makes_fit else "the odds that it is faster"
-    subject = _named(conversation, candidate.plan).removesuffix(", ") or str(candidate.plan)
+    subject = _short_name(conversation, candidate.plan)
     return f"{subject} counts {percent_of(candidate.score)}: {', '.join(made_of)}, and {doubt}."
 
 
@@ -207,7 +251,7 @@ def _place(conversation: Conversation, answer: ReplyBuilder, rank: int, candidat
         answer.add(f"It is proposal {place}.")
     if current and current[0].plan != candidate.plan:
         answer.add(_behind(current[0], candidate))
-    answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, candidate.plan)))
+    answer.add(*(f"- {cost}" for cost in trade_offs(conversation.study, candidate.plan)[:_FIRST]))
 
 
 def _behind(first: Candidate, other: Candidate) -> str:

@@ -38,18 +38,22 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
         answer.add("On the same chips the shortest step takes the fewest chip hours:")
     for name, prediction in subjects(conversation, question):
         answer.focus = prediction.plan
-        chips, rate = prediction.plan.devices, _rate(conversation, answer, question, name, prediction)
-        step = _step_time(conversation, prediction)
+        chips, step = prediction.plan.devices, _step_time(conversation, prediction)
+        rate = _rate(conversation, prediction)
+        if rate is not None and question.tokens is not None:
+            answer.add(f"{name}: {_of_training(question, rate, chips)}")
+        _rate_line(conversation, answer, question, name, prediction)
         if rate is not None:
-            answer.add(
-                f"- {significant(rate, 4)} tokens/s, {significant(rate / chips, 4)} tokens/s/chip on {chips} chips"
-            )
+            if question.tokens is None:
+                answer.add(
+                    f"- {significant(rate, 4)} tokens/s, {significant(rate / chips, 4)} tokens/s/chip on {chips} chips"
+                )
             answer.add(*_per_period(question, rate), *_flops(conversation, question, prediction))
             _bill(answer, question, rate, chips)
         if step is not None and (steps := question.timed) is not None:
             taken = _duration(steps * step.value, period_wanted(question.text))
             answer.add(f"- {steps:,.0f} steps take {taken}, without pauses")
-        if step is not None and question.dollars is not None:
+        if step is not None and question.dollars is not None and question.tokens is None:
             cost = significant(step.value / HOUR * chips * question.dollars)
             answer.add(f"- a step costs ${cost}: {format_seconds(step.value)} of {chips} chips")
         _day(conversation, answer, question, prediction)
@@ -59,6 +63,8 @@ def throughput(conversation: Conversation, answer: ReplyBuilder, question: Quest
             f"{' and '.join(sums)} is no price of a chip hour, so nothing is worked out with it. Name that price, as in"
             ' "at $2 a chip hour".'
         )
+    elif not sums and question.asks_money and question.dollars is None:
+        answer.add('No price is on record: say it, as in "at $2 a chip hour".')
     for fact in conversation.evidence:
         if fact.claim in {Claim.MFU, Claim.THROUGHPUT}:
             answer.add(f"stated by you: {fact}")
@@ -100,7 +106,7 @@ def _flops(conversation: Conversation, question: Question, prediction: Predictio
 
 
 def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> None:
-    """How long so many tokens take, and what that costs."""
+    """What a budget buys, in chip hours or in money."""
     tokens, price, budget = question.tokens, question.dollars, question.chip_hours
     if budget is not None:
         hours = budget / chips
@@ -113,19 +119,20 @@ def _bill(answer: ReplyBuilder, question: Question, rate: float, chips: int) -> 
         answer.add(f"- ${question.budget:,.0f} pays {hours:,.0f} chip hours at ${price:g}: {bought:,.0f} tokens")
     elif price is not None and tokens is None:
         answer.add(f"- an hour trains {rate * HOUR:,.0f} tokens; name the tokens for the whole bill")
-    if tokens is None:
-        return
+
+
+def _of_training(question: Question, rate: float, chips: int) -> str:
+    """How long so many tokens take, and what that costs where a price is known."""
+    tokens, price = question.tokens or 0.0, question.dollars
     seconds = tokens / rate
     hours = seconds / HOUR * chips
     taken = _duration(seconds, period_wanted(question.text) or "day")
-    answer.add(f"- {tokens:,.0f} tokens take {taken}, {hours:,.0f} chip hours")
-    if price is not None:
-        bill = hours * price
-        answer.add(f"- that is ${bill:,.0f} at ${price:g} a chip hour")
-        if question.budget is not None:
-            answer.add(
-                f"- the bill is {significant(bill / question.budget)} times the budget of ${question.budget:,.0f}"
-            )
+    said = f"{tokens:,.0f} tokens take {taken}, {hours:,.0f} chip hours"
+    if price is None:
+        return said
+    said += f": ${hours * price:,.0f} at ${price:g} a chip hour"
+    budget = question.budget
+    return said + (f", {significant(hours * price / budget)} times the budget of ${budget:,.0f}" if budget else "")
 
 
 def _duration(seconds: float, period: str | None) -> str:
@@ -149,23 +156,31 @@ def _day(conversation: Conversation, answer: ReplyBuilder, question: Question, p
         answer.add(f"- {best.plan} is expected to train as much for {saved}")
 
 
-def _rate(
+def _rate(conversation: Conversation, prediction: Prediction) -> float | None:
+    """Tokens a second, of a run without a known architecture by its step alone."""
+    if prediction.tokens_per_second is not None:
+        return prediction.tokens_per_second.value
+    step, tokens = _step_time(conversation, prediction), conversation.study.experiment.workload.tokens
+    return tokens / step.value if tokens and step is not None else None
+
+
+def _rate_line(
     conversation: Conversation, answer: ReplyBuilder, question: Question, name: str, prediction: Prediction
-) -> float | None:
-    """Tokens a second, of a run without a known architecture by its step alone; says what is not known."""
+) -> None:
+    """The figures of a plan, or which of them are not known; its name stands above them where its bill does."""
+    lead = "-" if question.tokens is not None and _rate(conversation, prediction) is not None else f"{name}:"
     if (rate := prediction.tokens_per_second) is not None:
-        answer.add(f"{name}: {figures_of(prediction)}")
+        answer.add(f"{lead} {figures_of(prediction)}")
         answer.add_figure(f"{prediction.plan}: tokens per second", rate)
-        return rate.value
+        return
     step, tokens = _step_time(conversation, prediction), conversation.study.experiment.workload.tokens
     if step is None:
         say_unknown(conversation, answer, "its MFU and tokens/s", name)
-        return None
-    answer.add(f"{name}: step time {format_seconds(step.value)} ({step.provenance.value})")
+        return
+    answer.add(f"{lead} step time {format_seconds(step.value)} ({step.provenance.value})")
     answer.add_figure(f"{prediction.plan}: step time", step)
     if tokens is None or SAYS_MFU.search(question.text):
         say_unknown(conversation, answer, "its MFU" if tokens else "its MFU and tokens/s", name)
-    return tokens / step.value if tokens else None
 
 
 def _step_time(conversation: Conversation, prediction: Prediction) -> Quantity | None:

@@ -17,7 +17,8 @@ from asap.proposals.selection.candidate import Candidate
 _WHY = re.compile(r"\b(?:why|what(?:'s| is) the (?:point|reason|idea)|what(?:'s| is) .{0,20}\bfor\b)\b(?! not\b)", re.I)
 _JUDGED = re.compile(
     r"\b(?:silly|overkill|weird|odd|strange|pointless|too much|excessive|makes? no sense|unnecessary"
-    r"|wasteful|stupid)\b",
+    r"|wasteful|stupid|dumb|insane|lol|wtf)\b|\?\?"
+    r"|\b(?:sounds?|looks?|seems?|feels?) (?:\w+ )?(?:off|wrong|fishy|low|high|small|large|big|tiny|much)\b",
     re.I,
 )
 _NOT = re.compile(r"\bwhy (?:not|no)\b|\bwhy (?:don't|didn't|isn't|aren't|wouldn't)\b", re.I)
@@ -26,8 +27,8 @@ _NOT = re.compile(r"\bwhy (?:not|no)\b|\bwhy (?:don't|didn't|isn't|aren't|wouldn
 def asks_why_degree(conversation: Conversation, question: Question) -> bool:
     """Whether it asks for the reason of degrees that a proposal has and what runs now has not."""
     asked = _WHY.search(question.text) is not None or _JUDGED.search(question.text) is not None
-    one = len(question.refs.written) == 1 and not question.refs.ranked and question.change.empty
-    return asked and one and not _NOT.search(question.text) and _having(conversation, question) is not None
+    alone = len(question.refs.ranked) < 2 and question.change.empty and bool(_named_degrees(question))
+    return asked and alone and not _NOT.search(question.text) and _having(conversation, question) is not None
 
 
 def why_degree(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
@@ -35,7 +36,7 @@ def why_degree(conversation: Conversation, answer: ReplyBuilder, question: Quest
     study, plan = conversation.study, _having(conversation, question)
     if plan is None:
         return
-    axes = named_axes(question.refs.written[0])
+    axes = list(_named_degrees(question))
     answer.complete, answer.focus = True, plan
     answer.add(f"That is of proposal {conversation.order.index(plan) + 1}, which is judged as a whole:")
     found = conversation.candidate(plan)
@@ -49,14 +50,21 @@ def why_degree(conversation: Conversation, answer: ReplyBuilder, question: Quest
         )
 
 
+def _named_degrees(question: Question) -> dict[Axis, int]:
+    """The degrees of the one plan that is named; of an axis that is to be none, one: "why tp1"."""
+    written, wish = question.refs.written, question.refs.wish
+    if len(written) == 1:
+        return {axis: written[0].degree(axis) for axis in named_axes(written[0])}
+    return {wish.axis: 1} if wish is not None and wish.sense == "none" and not written else {}
+
+
 def _having(conversation: Conversation, question: Question) -> Plan | None:
     """The first proposal with the degrees that are named, where what runs now has others."""
-    named, now = question.refs.written[0], conversation.study.plan
-    axes = named_axes(named)
-    if not axes or now is None or all(now.degree(axis) == named.degree(axis) for axis in axes):
+    named, now = _named_degrees(question), conversation.study.plan
+    if not named or now is None or all(now.degree(axis) == degree for axis, degree in named.items()):
         return None
-    having = (plan for plan in conversation.order if all(plan.degree(axis) == named.degree(axis) for axis in axes))
-    return next(having, None)
+    order = question.refs.ranked or conversation.order
+    return next((plan for plan in order if all(plan.degree(axis) == named[axis] for axis in named)), None)
 
 
 def _is_of(sentence: str, axes: list[Axis]) -> bool:

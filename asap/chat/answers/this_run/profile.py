@@ -28,6 +28,8 @@ _NUMBERED = re.compile(r"\b[a-z][\w-]*\.\d+\b", re.I)
 """Names as a compiler numbers them: ``fusion.123``."""
 _SHAPE = 80
 _OPAQUE = re.compile(r"\b(?:custom[- ](?:calls?|kernels?)|opaque)\b", re.I)
+_THEN = re.compile(r"\b(?:then|there|its)\b", re.I)
+"""Asks of the plan that was spoken of last."""
 _HIDDEN = re.compile(r"\b(?:overlap\w*|hid(?:e|es|den|ing)|exposed|async\w*|concurren\w+)\b", re.I)
 _HOW_MUCH = re.compile(
     r"\bhow (?:much|many|large|big)\b|\bwhat (?:share|part|fraction|is (?:the |our )?exposed)\b", re.I
@@ -97,7 +99,8 @@ def collectives(conversation: Conversation, answer: ReplyBuilder, question: Ques
             time = f", {format_seconds(one.time_s)}" if one.time_s else ""
             count = f", {one.occurrences:g} times" if one.occurrences else ""
             answer.add(f"- {one.kind}: {format_percent(one.fraction)} of the step{time}{count}")
-    plan = next(iter(question.plans), None) or study.plan
+    spoken_of = conversation.focus if _THEN.search(question.text) else None
+    plan = next(iter(question.plans), None) or spoken_of or study.plan
     if plan is not None:
         _by_axis(conversation, answer, whole(conversation, plan), question.text)
     if not answer.lines:

@@ -32,7 +32,8 @@ def real_change(change: Change, study: Study) -> Change:
     """The change without what is so already: "all 16 chips" of 16, "on v5e" of a v5e."""
     if change.model is not None:
         change = change.model_copy(update={"model": other_model(change.model, study.experiment.model)})
-    if study.slice is not None and change.hardware == study.slice.chip.name and not dict(change.counts).keys() & _SIZES:
+    same = study.slice is not None and change.hardware in _names(study.slice.chip.name)
+    if same and not dict(change.counts).keys() & _SIZES:
         change = change.model_copy(update={"hardware": None})
     change = _without_model_as_it_is(change, study)
     chips = change.get("chips")
@@ -41,6 +42,11 @@ def real_change(change: Change, study: Study) -> Change:
     if chips is None or study.slice is None or chips.of(study.slice.devices) != study.slice.devices or change.hardware:
         return change
     return change.model_copy(update={"counts": tuple(pair for pair in change.counts if pair[0] != "chips")})
+
+
+def _names(chip: str) -> tuple[str, ...]:
+    """A chip's name, and that without the size of its memory: "a100" of an a100-80gb."""
+    return chip, re.sub(r"-\d+gb$", "", chip)
 
 
 def _without_model_as_it_is(change: Change, study: Study) -> Change:

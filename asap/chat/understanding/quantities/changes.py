@@ -234,6 +234,12 @@ def _sorted(counts: Mapping[Thing, To]) -> tuple[tuple[Thing, To], ...]:
     return tuple(sorted(counts.items(), key=lambda pair: pair[0]))
 
 
+def instead_of_policy(text: str) -> Remat | None:
+    """The rematerialisation in whose place another one is to come: "selective instead of none"."""
+    found = _INSTEAD_OF_POLICY.search(text)
+    return Remat(found[1].lower()) if found is not None else None
+
+
 def is_of_settings(change: Change) -> bool:
     """Whether all that is to change is set by a plan, beside its mesh."""
     of_plan: set[Thing] = {"microbatches", "micro_batch_size", "pipeline_repeats", "loss_chunks"}

@@ -55,7 +55,7 @@ _THINGS: tuple[tuple[Thing, str], ...] = (
     ),
     (
         "loss_chunks",
-        r"loss[ _-]?(?:chunks?|chunking|tiles?)"
+        r"(?:chunked|tiled) (?:loss|logits|cross[- ]entropy|vocab\w*)|loss[ _-]?(?:chunks?|chunking|tiles?)"
         r"|(?:num[_ ])?(?:vocab\w*|logits?)[ _-]?(?:til(?:es?|ing)|chunks?|chunking)",
     ),
     (
@@ -102,7 +102,8 @@ _OF_UNIT: dict[str, Thing] = {
 }  # fmt: skip
 _TECHNIQUE = re.compile(
     r"grad(?:ient)?s?[_ -]acc(?:um\w*)?|accumulat(?:e|ing) gradients|micro-?batching"
-    r"|interleav\w*(?: pipelin\w*| schedule)?|virtual (?:pipeline )?stages?|vpp",
+    r"|interleav\w*(?: pipelin\w*| schedule)?|virtual (?:pipeline )?stages?|vpp"
+    r"|(?:chunked|tiled) (?:loss|logits|cross[- ]entropy|vocab\w*)",
     re.I,
 )
 """Words for a technique, which ask for more of it without a number."""
@@ -112,6 +113,14 @@ _LACKED = re.compile(
     re.I,
 )
 """Words before a technique that is not to be used."""
+_OF_A_PART = re.compile(
+    r"\s*(?:layers?|blocks|experts?)?\s*(?:/|\b(?:per|each|(?:on|in) (?:an?|each|every))\b)\s*"
+    r"(?:(?:pp|vpp|pipeline|virtual|model) )?(?:stages?|ranks?|chunks?|chips?|devices?|gpus?|tpus?)\b",
+    re.I,
+)
+"""Behind layers or experts: that many of a part, and not of the model, "8 layers/stage"."""
+_HOW_MANY = re.compile(r"\bhow many (?:more )?$", re.I)
+"""Before a thing whose number is asked for, and not named."""
 _PER = re.compile(r"\b(?:per|each|every)\s+$|\w/\s*$", re.I)
 _PLACE = re.compile(r"\b(?:across|between|inside|within|cross|inter|off)\s+(?:(?:the|our|all|any|a|one)\s+)*$", re.I)
 """Before nodes in which something lies, and no number of them: "ep8 across nodes"."""
@@ -130,6 +139,9 @@ _KEPT_AFTER = re.compile(
     r"(?:fixed|unchanged|untouched|constant|the same|stays?|kept|as (?:it )?is|alone)\b",
     re.I,
 )
+_ALONE = re.compile(r"\s*(?:size\s+)?alone\b", re.I)
+_LEFT = re.compile(r"\b(?:leav|let|keep)\w*\b", re.I)
+"""Before what is left alone; "offload alone" is that and no more."""
 _SEPARATOR = re.compile(r"[,;:.]|\band\b|\bwhile\b|\bbut\b", re.I)
 _APART = 15
 """Characters that a separator counts for."""
@@ -156,6 +168,8 @@ def counts_in(text: str, amounts: Sequence[Amount], *, sized: bool) -> tuple[dic
         for order, (thing, start, end) in enumerate(things)
         for index, amount in enumerate(amounts)
         if _may_be(thing, amount)
+        and not (amount.end <= start and _LACKED.search(text[:start]))
+        and not _HOW_MANY.search(text[:start])
     )
     counts: dict[Thing, To] = {}
     used: list[int] = []
@@ -197,11 +211,20 @@ def things_named(text: str) -> list[Thing]:
     return [thing for thing, _, _ in _things(text)]
 
 
+def is_of_a_part(amount: Amount, text: str) -> bool:
+    """Whether it counts layers or experts of a stage or a device."""
+    layers = amount.unit in {"layers", "experts"} or re.match(
+        r"\s*(?:layers?|blocks|experts?)", text[amount.end :], re.I
+    )
+    return bool(layers) and _OF_A_PART.match(text, amount.end) is not None
+
+
 def things_kept(text: str) -> set[Thing]:
     """The things that a text wants to stay as they are: "without touching the batch", "at the same sequence"."""
     kept: set[Thing] = set()
     for thing, start, end in _things(text):
-        if _KEPT_BEFORE.search(text[:start]) or _KEPT_AFTER.match(text[end:]):
+        alone = _ALONE.match(text[end:]) and not _LEFT.search(text[:start])
+        if _KEPT_BEFORE.search(text[:start]) or (_KEPT_AFTER.match(text[end:]) and not alone):
             kept.add(thing)
     return kept
 
@@ -217,7 +240,8 @@ def _things(text: str) -> list[tuple[Thing, int, int]]:
     found: list[tuple[Thing, int, int]] = []
     for thing, words in _THINGS:
         for match in re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.I).finditer(text):
-            taken = any(start < match.end() and match.start() < end for _, start, end in found)
+            part = thing in {"layers", "experts"} and _OF_A_PART.match(text, match.end())
+            taken = part or any(start < match.end() and match.start() < end for _, start, end in found)
             noun = thing == "chips" and not match.group().lower().endswith((" to", " on"))
             place = noun and _PLACE.search(text[: match.start()])
             one = noun and _ONE.search(text[: match.start()]) and not match.group().endswith("s")

@@ -22,7 +22,7 @@ _ALL = re.compile(
 _POINTING = re.compile(
     r"\b(?:that|this)\s+(?:one|plan|proposal|option|candidate|config\w*|sharding|mesh|layout|setup)\b|\b(?:it|its)\b(?!\s+the\b)"
     r"|\b(?:that|this)\s*(?:$|[?.!,:]|\s(?=(?:ran|runs|oom|crash|fail|was|took|takes|measur|went|died|did|fit|gave|hung"
-    r"|never|hit|is|one|into|to|give|bring|cost|save|need|use)\w*))",
+    r"|never|hit|is|one|in (?:mfu|tok|tps|sec|ms|dollar|day|hour|gi?b)|into|to|give|bring|cost|save|need|use)\w*))",
     re.I,
 )
 _IDIOMS = re.compile(

@@ -57,7 +57,8 @@ _LONE_STEP = re.compile(
 )
 """A step and no more: "step 2.95". A whole number may be that of a step."""
 _TOOK = re.compile(
-    r"\b(?:took|takes|ran (?:in|at)|clocked(?: in)?(?: at)?)\s+(?:(?:about|around|only|roughly)\s+)*"
+    r"\b(?:took|takes|(?<=[1-3] )(?:did|came (?:in|out) at)"
+    r"|ran (?:in|at)|clocked(?: in)?(?: at)?)\s+(?:(?:about|around|only|roughly)\s+)*"
     rf"~?\d+\.\d+{_BARE}(?=\W*$|\s*[,;])",
     re.I,
 )

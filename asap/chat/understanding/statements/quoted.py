@@ -17,11 +17,14 @@ _SEEN = re.compile(
 """Words of a figure that was read off a run."""
 JUDGED = re.compile(
     r"\b(?:slow|ages|forever|too|a lot|much|terrible|awful|bad|low|high|long|fine|great|good|looks?|feels?|seems?"
-    r"|sounds?|hmm*|wow|wtf|crap|sucks?)\b",
+    r"|sounds?|hmm*|wow|wtf|crap|sucks?"
+    r"|pathetic|ridiculous|lousy|poor|weak|sad|disappointing|meh|laughable|horrible|abysmal|rubbish)\b",
     re.I,
 )
 """Words of an opinion on a figure."""
 _ASKED = re.compile(r"\d\S*\W+(?:[a-z]+\W+){0,2}?(?:how|why|what|where|which)\b", re.I)
+_OURS = re.compile(r"\b(?:our|my|we|i|takes?|is|was|are|now|baseline|runs?|at|new|current)\b", re.I)
+"""Words of somebody who tells of the own run."""
 _ROUNDED = 0.03
 _OF_NOW = {Claim.STEP_TIME, Claim.MFU, Claim.HBM_BYTES, Claim.THROUGHPUT}
 
@@ -43,6 +46,9 @@ def without_quoted(facts: Sequence[StatedFact], study: Study) -> tuple[list[Stat
         ours = [fact for fact in group if own and fact.value and abs(fact.value - own) <= _ROUNDED * own]
         if count == 1:
             quoted += [fact for fact in ours if _is_doubted(fact.words)]
+            bare = [fact for fact in ours if fact not in quoted and own is not None and _is_shown(fact, own)]
+            quoted += bare
+            said += [_ours(fact) for fact in bare]
             continue
         unseen = [fact for fact in group if not _SEEN.search(fact.words)]
         if count == 2 and 0 < len(ours) < len(group):
@@ -51,6 +57,17 @@ def without_quoted(facts: Sequence[StatedFact], study: Study) -> tuple[list[Stat
             quoted += unseen
             said += [f"Not recorded: {fact}, as the other figure was measured. Whose is it?" for fact in unseen]
     return [fact for fact in facts if fact not in quoted], said
+
+
+def _is_shown(fact: StatedFact, own: float) -> bool:
+    """Whether a bare step is the predicted one, as it is shown, and nobody says that it was measured."""
+    bare = _SEEN.search(fact.words) is None and _OURS.search(fact.words) is None
+    return bare and fact.claim is Claim.STEP_TIME and fact.value is not None and f"{own:.3g}" == f"{fact.value:.3g}"
+
+
+def _ours(fact: StatedFact) -> str:
+    step = f"{fact.value:g} s"
+    return f'{step} is what is predicted for what runs now. If you measured it, say "we measured {step}".'
 
 
 def _is_doubted(words: str) -> bool:

@@ -20,6 +20,7 @@ from asap.chat.understanding.statements.corrections import correction_in
 from asap.chat.understanding.statements.left_out_units import said_and_measured, unit_missing, with_units
 from asap.chat.understanding.statements.now_and_then import now_and_then
 from asap.chat.understanding.statements.paired_results import with_results_apart
+from asap.chat.understanding.statements.plan_in_pieces import with_plan_in_one
 from asap.chat.understanding.statements.quoted import JUDGED, without_quoted
 from asap.chat.understanding.statements.sporadic import sporadic_in
 from asap.chat.understanding.words.causes import host_memory, machine_failed
@@ -134,7 +135,7 @@ def read_statements(text: str, scene: Scene) -> Statements:
     found = _Found()
     if scene.focus is None and _OF_THE_ADVICE.search(text):
         scene = replace(scene, focus=next(iter(scene.order), None))
-    text = with_results_apart(with_units(_EXPECTED.sub("", text)))
+    text = with_plan_in_one(with_results_apart(with_units(_EXPECTED.sub("", text))))
     parts = [each for part in _CLAUSE.split(text) for each in _report_and_question(part.strip())]
     parts = [each for part in parts for each in said_and_measured(part)]
     parts = [each for part in parts for each in now_and_then(part)]

@@ -14,6 +14,17 @@ _DISLIKES = re.compile(
     rf"(?:(?!your|how|that|what|why|when)[\w-]+ ){{0,2}}?{NAMED}",
     re.I,
 )
+_SCORNED = re.compile(
+    rf"\b(?P<name>{NAMED})\s+(?:(?:really|totally|just|always)\s+)*"
+    r"(?:sucks?|stinks?|blows|(?:kill|burn|bit|hurt|wreck|ruin|tank)(?:s|ed)? (?:us|me|it|things|perf\w*|throughput)"
+    r"|is (?:\w+ )?(?:crap|shit|evil|garbage|awful|terrible|horrible|a pain|a mess|no good))(?![\w-])",
+    re.I,
+)
+
+
+def with_dislike_named(text: str) -> str:
+    """The text with what is scorned as what is not liked: "offloading sucks"."""
+    return _SCORNED.sub(r"not a fan of \g<name>", text)
 
 
 def dislikes(text: str) -> bool:

@@ -21,8 +21,15 @@ _CHANGED = re.compile(
     re.I,
 )
 _STILL_FIRST = re.compile(
-    r"\bstill\b[^.?!]*\b(?:win\w*|first|best|lead\w*|top|ahead|hold\w*|stand\w*|favou?rite)\b", re.I
+    r"\bstill\b[^.?!]*\b(?:win\w*|first|1st|number one|best|lead\w*|top|ahead|hold\w*|stand\w*|favou?rite)\b", re.I
 )
+_AGAIN = re.compile(
+    r"\b(?:re-?(?:do|run|calc\w*|comput\w*|rank|evaluat\w*|predict|fit)|updat\w*|recalibrat\w*|adjust\w*|correct\w*"
+    r"|(?:do|calculate|rank) (?:it|that|them|this) again)\b[^.?!]*"
+    r"\b(?:that|this|it|mine|ours|my (?:number|figure)s?|them)\b",
+    re.I,
+)
+"""Wants what was stated to be used: "redo with that"."""
 _ORDER = re.compile(r"\b(?:rank\w*|order|proposals?|recommend\w*|list|your (?:advice|pick|choice|mind))\b", re.I)
 
 
@@ -39,6 +46,20 @@ def asks_order_since(question: Question) -> bool:
     if _STILL_FIRST.search(text) and is_question(text) and question.change.empty and not question.refs.written:
         return True
     return of_order and is_question(text) and question.change.empty and not named
+
+
+def wants_it_used(conversation: Conversation, question: Question) -> bool:
+    """Whether it wants facts to be used that are on record, and so are used already: "redo with that"."""
+    bare = question.change.empty and not question.refs.written and not question.refs.ranked
+    return bare and bool(conversation.evidence) and _AGAIN.search(question.text) is not None
+
+
+def used_already(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
+    """That all figures use the facts, and the proposals with them."""
+    answer.complete = True
+    answer.add(f"Done already; every figure uses {'; '.join(map(str, conversation.evidence))}. Now:")
+    list_proposals(conversation, answer)
+    answer.focus = next(iter(conversation.order), None)
 
 
 def order_since(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:

@@ -51,9 +51,8 @@ def first(conversation: Conversation, answer: ReplyBuilder) -> None:
         return
     answer.add(line(conversation, best, 1))
     answer.add_figure("step time over what runs now", best.prediction.relative_step_time)
-    answer.add(*(f"+ {reason}" for reason in proposal.reasoning))
-    answer.add(*(f"- {cost}" for cost in proposal.trade_offs))
-    answer.add(*(f"§ {citation.supports} [{citation.id}]" for citation in proposal.citations))
+    answer.add(*(f"+ {reason}" for reason in proposal.reasoning[:1]))
+    answer.add(*(f"- {cost}" for cost in proposal.trade_offs[:1]))
     answer.add(*(_behind(conversation, best, other, rank) for rank, other in enumerate(current[1:], 2)))
     if trial is not None and not advice.setting:
         answer.add(f"Beside the plans: {trial.statement} To test it: {trial.line}")
@@ -78,14 +77,11 @@ def sure(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan]) ->
 def opinion_without_evidence(conversation: Conversation, answer: ReplyBuilder) -> None:
     """An opinion without evidence: the order stays, and this is what would change it."""
     current = conversation.proposals
-    answer.add("You see it differently, but your message contains no measurement and no new fact about this run,")
-    answer.add("so the order stays as the engine's figures give it:")
+    answer.add("That is no measurement and no new fact about this run, so the order stays:")
     list_proposals(conversation, answer)
     if current:
         answer.focus = current[0].plan
-        answer.add(f"The first, {current[0].plan}, is based on:")
-        basis(conversation, current[0], answer)
-        answer.add(*_thresholds(conversation))
+        answer.add("This would change it:", *_thresholds(conversation))
 
 
 def stays(conversation: Conversation, answer: ReplyBuilder) -> None:
@@ -185,7 +181,7 @@ def _behind(conversation: Conversation, best: Candidate, other: Candidate, rank:
     if gap < 0:
         return f"{line(conversation, other, rank)}: ranked behind by the agent, ahead by the engine."
     weak = ", less than the noise between steps" if gap < STEP_TIME_VARIATION else ""
-    return f"{line(conversation, other, rank)}: behind {lead(gap)}{weak}."
+    return f"{rank}. {other.plan}: behind {lead(gap)}{weak}."
 
 
 def _thresholds(conversation: Conversation) -> list[str]:
@@ -194,9 +190,9 @@ def _thresholds(conversation: Conversation) -> list[str]:
     if len(current) < 2:
         return ["- a run that fails, or a measured step time"]
     best, second = current[0], current[1]
-    found = [f"- {best.plan} runs out of memory, fails, or measures more than {_time(conversation, second.score)}"]
-    found += [f"- {other.plan} measures less than {_time(conversation, best.score)}" for other in current[1:]]
-    return found
+    found = [f"- proposal 1 runs out of memory, fails, or measures more than {_time(conversation, second.score)}"]
+    limit = _time(conversation, best.score)
+    return found + [f"- proposal {rank} measures less than {limit}" for rank in range(2, len(current) + 1)]
 
 
 def _time(conversation: Conversation, score: float) -> str:

@@ -43,7 +43,7 @@ def summary(conversation: Conversation, answer: ReplyBuilder) -> None:
 def worth_it(conversation: Conversation, answer: ReplyBuilder, plans: Sequence[Plan]) -> None:
     """Whether a gain is above what undisturbed steps vary by."""
     current = conversation.proposals
-    others = [plan for plan in plans if plan != conversation.study.plan] or plans
+    others = [plan for plan in plans if plan != conversation.study.plan]
     named = whole(conversation, others[0]) if others else None
     chosen = conversation.candidate(named) if named else None
     candidate = chosen[1] if chosen else (current[0] if current else None)

@@ -22,6 +22,8 @@ _PARTS = {
     "temporaries": re.compile(r"\b(?:temp(?:orar(?:y|ies))?s?|scratch|logits|workspace)\b", re.I),
     "collectives": re.compile(r"\b(?:collectives?|communication buffers?|nccl buffers?)\b", re.I),
 }
+_FITS_ALONE = re.compile(r"(?!.*\b(?:why|what|which|how|breakdown|parts?|details?)\b).*\b(?:fits?|ooms?)\b", re.I)
+"""Asks whether it fits, and not what fills it."""
 _LOGITS = re.compile(r"\blogits?\b", re.I)
 _DIES = re.compile(r"\boom\w*|\bout[- ]of[- ](?:\w+[- ])?memory\b|(?:\bnot|n't) fit\b", re.I)
 
@@ -42,8 +44,9 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
             f" peak on the fullest chip ({format_percent(held.total.value / held.capacity_bytes)}; {room};"
             f" {held.total.provenance.value}{_odds(held)}{_reserved(conversation, held.capacity_bytes)})"
         )
-        answer.add(*(f"- {part.name}: {format_bytes(part.size_bytes)}" for part in held.parts if part.size_bytes > 0))
-        if prediction.plan != conversation.study.plan and prediction.step_time is not None:
+        answer.add(*_parts(question, held))
+        other = prediction.plan != conversation.study.plan and prediction.plan.devices == _devices(conversation)
+        if other and prediction.step_time is not None:
             answer.add(f"- beside that: {expectation(prediction)}")
         answer.add_figure(f"{prediction.plan}: HBM", held.total)
         answer.focus = prediction.plan
@@ -53,6 +56,20 @@ def memory(conversation: Conversation, answer: ReplyBuilder, question: Question)
     for fact in conversation.evidence:
         if fact.claim in {Claim.HBM_SHARE, Claim.HBM_BYTES}:
             answer.add(f"stated: {fact}")
+
+
+def _parts(question: Question, held: MemoryPrediction) -> list[str]:
+    """Each part on a line; where it is only asked whether it fits, the largest two of what is too much."""
+    known = [part for part in held.parts if part.size_bytes > 0]
+    if not _FITS_ALONE.match(question.text):
+        return [f"- {part.name}: {format_bytes(part.size_bytes)}" for part in known]
+    largest = sorted(known, key=lambda part: -part.size_bytes)[:2]
+    named = " and ".join(f"{part.name} {format_bytes(part.size_bytes)}" for part in largest)
+    return [] if held.fits or not named else [f"- most of it: {named}"]
+
+
+def _devices(conversation: Conversation) -> int | None:
+    return conversation.study.plan.devices if conversation.study.plan else None
 
 
 def _verdict(conversation: Conversation, plan: Plan, held: MemoryPrediction) -> str:

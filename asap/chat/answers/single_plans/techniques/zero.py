@@ -9,6 +9,7 @@ from asap.chat.answers.single_plans.techniques.distributed_optimizer import with
 from asap.chat.answers.single_plans.techniques.technique_worth import plan_in_question, verdict
 from asap.chat.conversation import Conversation
 from asap.chat.reply import ReplyBuilder
+from asap.chat.scenario.scenario import scenario_of
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.wishes import Wish
 from asap.chat.understanding.topics.topics import Topic
@@ -19,7 +20,7 @@ _SHARDED = {1: "optimizer state", 2: "gradients and optimizer state"}
 """What each stage that keeps parameters whole shards."""
 _WEIGHED = re.compile(
     r"\b(?:would|could|should|better|faster|slower|worth|what if|(?:what|how) about|switch\w*|instead"
-    r"|enabl\w*|us(?:e|ing)|help\w*)\b|^\W*(?:and\W+)?zero-?\d\W*$",
+    r"|enabl\w*|us(?:e|ing)|help\w*|fits?|oom|memory|hbm)\b|^\W*(?:and\W+)?zero-?\d\W*$",
     re.I,
 )
 
@@ -65,6 +66,10 @@ def _with_whole_parameters(conversation: Conversation, answer: ReplyBuilder, que
     """The plan under a stage that keeps parameters whole on each data rank, beside the plan as it is."""
     answer.topic = Topic.WHAT_IF
     study, plan = conversation.study, plan_in_question(conversation, question)
+    if (change := question.of_scenario) is not None and change.remat != "any":
+        scenario = scenario_of(study, change, plan)
+        study, plan = scenario.study, scenario.plan
+        answer.add(*([f"With {' and '.join(scenario.changes)}:"] if scenario.changes else []))
     ranks = plan.degree("data") * plan.degree("replica")
     answer.add(f"ZeRO-{stage} shards {_SHARDED[stage]} over the data ranks and keeps parameters whole on each.")
     if ranks == 1:

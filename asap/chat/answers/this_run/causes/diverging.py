@@ -87,16 +87,26 @@ _AFFECTS = re.compile(
 )
 
 
+_WILL = re.compile(r"^\W*(?:(?:and|but|so|ok|then)\W+)*(?:will|would|does|do|can|could|might|(?:the )?same)\b", re.I)
+
+
 def asks_loss_of_change(question: Question) -> bool:
     """Whether it asks what a change that it names does to the loss: "does fp8 hurt convergence"."""
     asks = _LOSS.search(question.text) is not None and _AFFECTS.search(question.text) is not None
-    return asks and not question.change.empty and is_question(question.text)
+    supposed = not question.change.empty or _ADJUSTS.search(question.text) or _WILL.match(question.text)
+    return asks and bool(supposed) and is_question(question.text)
 
 
 def loss_of_change(conversation: Conversation, answer: ReplyBuilder, question: Question) -> None:
     """Whether it is another training; the loss itself is not predicted."""
     answer.complete = True
-    change = question.change
+    change = question.change if not question.change.empty else question.context.change
+    if change is None:
+        answer.add(
+            "No: the proposals train the same batch with the same operations, and only sums come in another order: the"
+            " loss is expected to follow the same curve but for rounding. I do not predict the loss itself."
+        )
+        return
     if (said := numerics_of(conversation.study, change)) is not None:
         answer.add(said)
     elif is_of_settings(change):

@@ -10,6 +10,7 @@ from asap.chat.understanding.quantities.things import Thing, things_named
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.words.settings.unmodelled import says_in_use
 from asap.models import Workload
+from asap.prediction.predict_study import expect
 from asap.study.study import Study
 
 _ASKED = re.compile(
@@ -57,7 +58,16 @@ def _assumption(words: str, said: Callable[[Study], str]) -> Assumption:
     return Assumption(re.compile(rf"\b(?:{words})\b", re.I), said)
 
 
+def _recomputed(study: Study) -> str:
+    plan = study.plan
+    if plan is not None and plan.remat is not None:
+        return f"Recomputation (activation checkpointing): {plan.remat}."
+    taken = [note for note in (expect(study, [plan])[0].notes if plan else ()) if "rematerialisation" in note]
+    return taken[0] if taken else "Recomputation (activation checkpointing) is not on record."
+
+
 _ASSUMPTIONS = (
+    _assumption(r"activation (?:checkpoint|recomput)\w*|remat\w*|recomput\w*", _recomputed),
     _assumption(
         r"(?:first|compil\w*|warm-?up|start-?up) steps?|compilation|jit(?:ting)?|warm-?up",
         lambda study: "A step time is of a steady step: no compilation, no warm-up, no first step.",

@@ -81,6 +81,8 @@ _RULED_OUT = re.compile(
     r"|(?:is|are|'s) (?:a )?(?:hard |clear |definite )?no(?: for (?:us|me|now))?(?=\W*$)"
     r"|(?:is |are )?not (?:going to happen|happening)|(?:isn't|aren't|is not|are not) something (?:we|i|that)"
     rf"|{_WE}(?:do not|don't) (?:ever )?do"
+    rf"|{_WE}(?:do not|don't) have(?=.*\b(?:version|build|fork|stack|branch|install\w*|support)\b)"
+    rf"|{_WE}(?:have no|lack) support for"
     rf"|{_WE}(?:would |want to |have to |need to |prefer to |rather )+avoid"
     rf"|(?:can ?not|can't) (?:\w+ )?(?:use|do|run|have|{_AS_VERBS})|cannot be used|(?:is |are )?(?:a )?"
     r"(?:no[- ]?go|non-?starter)|banned|taboo|must not use|not permitted|won't work for us|is excluded"

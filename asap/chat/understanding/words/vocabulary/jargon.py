@@ -9,6 +9,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"w/\s?(?=\w|#)", "with "),
     (r"\bw(?=\s+(?:tp|pp|ep|cp|fsdp|dp|remat\w*|fp8|memory|#?\d))|(?<=\w )w(?= [a-z\d#])", "with"),
     (r"\b(what|where|who|how|that|there)s\b", r"\1 is"),
+    (r"^(\W*(?:(?:ok|so|and|btw)\W+)*)([1-3])(?= (?:gave|did|got|hit|came in)\b)", r"\1proposal \2"),
     (r"\bp([1-3])\b(?!\s*(?:[=.:]\s*\d|\d|instances?|nodes?|vms?|gpus?))", r"proposal \1"),
     (r"\b(if|whether|because|think|maybe|so|but|and) its\b(?= (?:the|a|an|not|just|only|really|too)\b)", r"\1 it is"),
     (r"^\W*its(?= (?:the|an?|not|just|only|really|too|\d+(?:\.\d+)?\s?[bk]?)\b)", "it is"),
@@ -44,7 +45,7 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bno\.\s*(?=[1-9]\b)", "number "),
     (r"\bprop\.?\s*(?=[1-9]\b)", "proposal "),
     (
-        r"\b(compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|grafana|mlflow|logs?|monitor\w*)"
+        r"\b(mem(?:ory)?|hbm|compiler|xla|profiler|xprof|nsys|nsight|tensorboard|wandb|nvidia-smi|dcgm|dashboard|console|grafana|mlflow|logs?|monitor\w*)"
         r" (?:says?|said|tells us|claims?)\b",
         r"\1 reports",
     ),
@@ -69,11 +70,13 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"(?<=\d)\s*gigs?\b(?=\s+(?:of\s+)?(?:memory|mem|hbm|v?ram)\b)", " GiB"),
     (r"^(\W*(?:(?:and|so)\W+)*(?:mem(?:ory)?|hbm)) (?:ok|okay|fine)(?=\s*\?)", r"\1"),
     (r"\bmem\b", "memory"),
+    (r"\b(mfu (?:(?:of|to|at|is|above|over|>=?) )?[1-9]\d(?:\.\d+)?)(?![\w.,%]|\s*(?:%|percent))", r"\1%"),
     (r"\bthru-?put\b", "throughput"),
     (r"\bwps\b", "tps"),
     (r"\btoks?\s?/\s?s(?:ec)?\b", "tokens/s"),
     (r"\bopt(?:im)?(?=\s+states?\b)", "optimizer"),
     (r"\b(full|selective|no|without|disable|drop|off|enable|with) ac\b", r"\1 recomputation"),
+    (r"\bsac\b", "selective recomputation"),
     (r"\bac (?=off\b|on\b|full\b|selective\b|none\b)", "recomputation "),
     (r"\b(?:act(?:ivation)?s?|grad(?:ient)?) (?:ckpt\w*|checkpoints?)\b", "activation checkpointing"),
     (r"\bgrad(?:ient)?s?[- ]acc(?:um)?\b", "gradient accumulation"),
@@ -90,7 +93,15 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bmicro ?bs\b", "micro batch size"),
     (r"\b(?:grad(?:ient)?s?[- ])?accum\b", "gradient accumulation"),
     (r"\b(no|without|with|drop|disable|use|want|need|more|less) ga\b", r"\1 gradient accumulation"),
-    (r"(,|\bis (?:that|this|it)|\b(?:that|this|it)(?:'?s| is)|\btotal|\bpure)\s+bs(?=\W*$)", r"\1 bogus"),
+    (
+        r"\b(?:step|item|entry|point|line) #?([1-3]) (?:of|on|in|from) (?:your|the) (?:list|proposals|ranking)\b",
+        r"proposal \1",
+    ),
+    (
+        r"(,|\b(?:is|are|was|sounds|seems|looks|feels|smells)(?: (?:that|this|it|total|pure|just))?"
+        r"|\b(?:that|this|it)(?:'?s| is)|\btotal|\bpure)\s+bs(?=\W*$)",
+        r"\1 bogus",
+    ),
     (r"(?<![\w-])bs\b(?!\s*/|\s*per\b)", "batch size"),
     (r"\b([gml]bs|bs)(?=\d)", r"\1 "),
     (r"^(\W*(?:(?:and|so|ok|the|then|hm+)\W+)*)step(?=(?:\s+(?:then|now|there))*\W*$)", r"\1step time"),
@@ -101,6 +112,10 @@ _SHORT: tuple[tuple[str, str], ...] = (
     (r"\bv-?pp(?=\d)", "vpp "),
     (r"(?<=\d )devs?\b", "devices"),
     (r"(\boffload\w*\b[^?]*\b)acts\b", r"\1activations"),
+    (r"\boptim\b", "optimizer"),
+    (r"\bauto-?tp\b", "tp"),
+    (r"\b(40|80) ?gb? a100s?\b", r"a100-\1gb"),
+    (r"\b(tensor|pipeline) (?=\d{1,3}\b(?! ?(?:x|%|chips|[gt]pus|stages|cores)))", r"\1 parallelism "),
     (r"(\boffload\w*\b[^?]*\b)opt\b", r"\1optimizer"),
     (r"(?<![\w-])b(?=(?:\d{4,}|512|256|128)\b)", "batch "),
     (r"(?<=\d) ?T(?= (?:run|training|pretrain\w*|job|corpus|dataset)\b)", "T tokens"),
