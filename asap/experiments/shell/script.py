@@ -41,6 +41,8 @@ class Scope:
     """Bodies of functions that can be called."""
     evaluates: int = 0
     """How deep ``eval`` is within ``eval``."""
+    evaluated: int = 0
+    """Characters that it was given so far."""
 
     def environment(self) -> dict[str, str]:
         """What commands find in their environment, in the order in which a script says it."""
@@ -130,6 +132,7 @@ def _called(name: str, given: list[str], certain: bool, scope: Scope) -> Iterato
 def _evaluated(said: list[str], number: int, certain: bool, scope: Scope) -> Iterator[Command]:
     """Commands of the text that ``eval`` is given."""
     scope.evaluates += 1
+    scope.evaluated += sum(map(len, said))
     for command in _of_line(Line(number, " ".join(said)), scope, Branches()):
         yield command if certain else replace(command, certain=False)
     scope.evaluates -= 1
@@ -186,7 +189,7 @@ def _run(command: str, number: int, certain: bool, scope: Scope, line: Line) -> 
     if said[0] in scope.functions:
         yield from _called(said[0], [unquoted(expand(word, scope.variables)) for word in said[1:]], certain, scope)
         return
-    if said[0] == "eval" and scope.evaluates < _DEEPEST_EVAL:
+    if said[0] == "eval" and scope.evaluates < _DEEPEST_EVAL and scope.evaluated < LONGEST_LINE:
         yield from _evaluated([unquoted(expand(word, scope.variables)) for word in said[1:]], number, certain, scope)
         return
     if said[0] == "sbatch":
