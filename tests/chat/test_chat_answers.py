@@ -182,7 +182,7 @@ def megatron(home):
         ("our nodes have 8x200Gb InfiniBand", "25.0 GB/s a device between nodes (on record: 50.0 GB/s, as its maker"),
         ("we have 400Gb IB not 200", "of a node, or of one GPU"),
         ("why not TP=2?", "stage=2 kept and plain data parallelism over the rest is replica=8 model=2 stage=2"),
-        ("is ZeRO-1 enough here?", "GiB\n- optimizer: 3.07"),
+        ("is ZeRO-1 enough here?", "GiB\n- optimizer: 3.14"),
         ("what does offloading the optimizer bring?", "With offload=optimizer"),
         ("what if we only had 2 nodes?", "With 16 chips instead of 32"),
         ("what if we had 4 GPUs?", "takes its place"),
