@@ -55,6 +55,8 @@ from asap.core.secrets import redacted
 from asap.core.text import plain
 
 LONGEST_MESSAGE = 4000
+_LONG_NUMBER = re.compile(r"(\d{30})\d+")
+"""More digits than any figure has: patterns take long over them."""
 _SENTENCE = re.compile(r"(?<=[.!;])\s+")
 _BARE_FIGURE = re.compile(r"^\W*\d[\d.,]*\s*[a-z%]{0,4}\W*\?\W*$", re.I)
 """A figure that is doubted beside the one that was measured: "39 ms? we get 44"."""
@@ -122,7 +124,8 @@ def read_message(line: str, scene: Scene) -> Message:
     if line.lstrip().startswith("/"):
         name, _, rest = line.strip().removeprefix("/").partition(" ")
         return Message(said, said, command=Command(name, rest.strip()))
-    text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in said.splitlines())
+    parts = _LONG_NUMBER.sub(r"\1", said).splitlines()
+    text = "\n".join(with_settings_as_axes(spelled_out(well_spelt(in_english(part)))) for part in parts)
     text = with_both_refused(with_axis_for_it(without_origin(with_dislike_named(text))))
     text = with_stage_as_plan(text, scene.study)
     text = with_figure_put_right(with_technique_off(with_axis_in_place(text)), scene.study)
