@@ -158,3 +158,10 @@ def test_what_was_said_not_to_fit_is_not_denied(too_large):
 def test_that_is_the_plan_that_was_just_measured(three):
     second = three.conversation.order[1]
     assert ask(three, "ran 2, 9.3s", "so whats that in mfu").focus == second
+
+
+@pytest.mark.parametrize(("asked", "axis"), [("more fsdp", "data"), ("less tensor parallelism", "model")])
+def test_reasons_of_the_axis_that_is_named_come_first(asked, axis, three):
+    text = ask(three, f"why do you want {asked}? explain the first proposal").text
+    said = [line for line in text.splitlines() if line.startswith(("+ ", "- "))]
+    assert said[0].startswith(f"+ {axis} ")

@@ -123,7 +123,8 @@ def explain(conversation: Conversation, answer: ReplyBuilder, question: Question
     elif lead := _lead(conversation, list(question.plans)):
         if question.refs.wish is not None:
             directions.correct_premise(conversation, answer, lead, question.refs.wish)
-        plan_answers.explain(conversation, answer, lead, detailed=wants_details(question.text))
+        axis = question.refs.wish.axis if question.refs.wish is not None else None
+        plan_answers.explain(conversation, answer, lead, axis=axis, detailed=wants_details(question.text))
     else:
         ranking_answers.proposals(conversation, answer)
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from typing import get_args
 
 from asap.chat.answers.phrasing import drafted, expectation, figures_of, fit, lead, line
@@ -112,8 +113,10 @@ def _instead(conversation: Conversation, answer: ReplyBuilder, named: Plan) -> N
         answer.add_figure(f"{best.plan}: step time", best.relative_step_time)
 
 
-def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan, *, detailed: bool = False) -> None:
-    """What speaks for and against a plan; all of it, with sources, where it is to be ``detailed``."""
+def explain(
+    conversation: Conversation, answer: ReplyBuilder, plan: Plan, *, axis: Axis | None = None, detailed: bool = False
+) -> None:
+    """What speaks for and against a plan, of an axis first; all of it, with sources, where it is to be ``detailed``."""
     found = conversation.candidate(plan)
     if found is None:
         why_not(conversation, answer, plan)
@@ -123,8 +126,8 @@ def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan, *, det
     proposal = drafted(conversation, found[1], ranked or found[0])
     answer.add(proposal.title, line(conversation, found[1], ranked))
     shown = None if detailed else _FIRST
-    answer.add(*(f"+ {reason}" for reason in proposal.reasoning[:shown]))
-    answer.add(*(f"- {cost}" for cost in proposal.trade_offs[:shown]))
+    answer.add(*(f"+ {reason}" for reason in _of_axis_first(proposal.reasoning, axis)[:shown]))
+    answer.add(*(f"- {cost}" for cost in _of_axis_first(proposal.trade_offs, axis)[:shown]))
     if not detailed:
         answer.add('All reasons and costs, with sources: "explain it in detail".')
         return
@@ -132,6 +135,10 @@ def explain(conversation: Conversation, answer: ReplyBuilder, plan: Plan, *, det
     answer.add(*(f"§ {c.supports} [{c.id}{f', {c.url}' if c.url else ''}]" for c in proposal.citations))
     for impact in proposal.impact:
         answer.add_figure(f"{plan}: {impact.name}", impact.quantity)
+
+
+def _of_axis_first(sentences: Sequence[str], axis: Axis | None) -> list[str]:
+    return sorted(sentences, key=lambda sentence: not sentence.startswith(f"{axis} "))
 
 
 def compare(conversation: Conversation, answer: ReplyBuilder, plans: list[Plan], asked: str = "") -> None:
