@@ -31,6 +31,7 @@ _MEMORY = (
     "optimizer",
     "zero_stage",
     "loss_chunks",
+    "fused_linear_cross_entropy",
     "attention",
     "context_parallel",
     "sequence_parallel",

@@ -136,3 +136,17 @@ def test_a_setting_that_saves_more_than_every_plan_is_named_first(unfused):
 def test_a_kernel_that_runs_is_no_more_to_be_had(unfused):
     said = ask(unfused("cudnn_flash_te"), "worth trying flash attention?")
     assert "Attention is predicted as it runs (cudnn_flash_te)" in said
+
+
+@pytest.mark.parametrize("question", ["would liger help?", "can i use cut cross entropy", "fused loss saves memory?"])
+def test_a_fused_loss_is_told_with_what_it_saves_and_its_line(question, start, tmp_path):
+    file = tmp_path / "run.yml"
+    file.write_text(
+        "base_model: Qwen/Qwen2.5-7B\nsequence_len: 8192\nmicro_batch_size: 2\nsample_packing: true\nbf16: auto\n"
+        "flash_attention: true\ngradient_checkpointing: true\ndatasets: []\nfsdp_version: 2\n"
+        "fsdp_config: {reshard_after_forward: true}\n"
+    )
+    ExperimentStore().add(create_experiment("axolotl", Statement(hardware="h100-8"), config=file), replace=True)
+    said = ask(start("axolotl"), question)
+    assert "GiB less HBM with it" in said
+    assert "liger_fused_linear_cross_entropy: true" in said

@@ -5,6 +5,7 @@ import pytest
 from asap.experiments.create import Statement, create_experiment
 from asap.prediction.predict_study import expect
 from asap.proposals.trials import trials_of
+from asap.reports.record import record_facts
 from asap.study.study import study_of
 
 TRAINER = (
@@ -85,3 +86,8 @@ def test_with_it_a_run_holds_less_by_nearly_all_that_its_logits_took(study):
     assert whole - held("--use_liger_kernel true") > 8 * logits
     off = "--use_liger_kernel true --liger_kernel_config.fused_linear_cross_entropy false"
     assert held(off) == whole
+
+
+def test_the_record_shows_it(study):
+    told = dict(record_facts(study(AXOLOTL, "cut_cross_entropy: true").experiment))
+    assert "fused linear cross entropy" in told["numerics"]

@@ -10,6 +10,7 @@ _TRIALS = {
     "torch.compile": ("torch_compile",),
     "overlap of tensor collectives": ("tensor_overlap",),
     _FUSED_ATTENTION: ("fused_attention",),
+    "a fused linear cross-entropy": ("fused_loss",),
     "the distributed optimizer as a switch": ("distributed_optimizer",),
     "DeepEP's all-to-all": ("expert_dispatcher",),
 }

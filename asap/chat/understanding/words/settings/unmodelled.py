@@ -14,6 +14,10 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     (r"cuda[- ]?graphs?", "CUDA graphs"),
     (r"async(?:hronous)?[- ](?:tp|tensor[- ]parallel\w*)", "asynchronous tensor parallelism"),
     (r"deep-?ep|hybrid-?ep", "DeepEP's all-to-all"),
+    (
+        r"liger(?:[- ]kernels?)?|(?:cut|fused(?:[- ]linear)?)[- ]cross[- ]?entropy|fused[- ]loss|flce",
+        "a fused linear cross-entropy",
+    ),
     (r"(?:flash|fused|eager|cudnn)[- ]?att(?:entio)?n\w*|sdpa|fa[234]", "a fused attention kernel"),
     (r"grouped[- ]?gemms?", "grouped matrix products of the experts as a switch"),
     (r"torch[. ]compile|inductor|(?:without|no|skip\w*|disabl\w+|turn\w* off) (?:the )?"
