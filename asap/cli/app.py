@@ -9,7 +9,7 @@ from asap.cli.services import ci, serve
 from asap.cli.sessions import cost, memory
 from asap.cli.setup import config, doctor
 from asap.cli.shared import output
-from asap.cli.sources import experiments, history, knowledge, profile, trace
+from asap.cli.sources import experiments, history, knowledge, profile, resolve, trace
 
 app = typer.Typer(
     name="asap",
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("analyze")(analyze.analyze)
 app.command("report")(report.report)
 app.command("chat")(chat.chat)
+app.command("resolve")(resolve.resolve)
 app.command("predict")(predict.predict)
 app.command("backtest")(backtest.backtest)
 app.command("calibrate")(calibrate.calibrate)

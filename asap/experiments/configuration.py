@@ -1,6 +1,6 @@
 """One entrance for every configuration: MaxText, Hugging Face or our own, recognised by its keys."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,19 @@ from asap.experiments.launch.reader import is_launch, read_launched, read_manife
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
 from asap.experiments.launch.task_file import task_devices, task_script
+from asap.experiments.logs.read import is_log
+from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.megatron.arguments import SIGNS
+from asap.experiments.megatron.forks import of_forks
+from asap.experiments.megatron.names import CORE, DEEPSPEED
+from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.settings.optimizer_names import note_on_paged
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 
@@ -40,6 +47,7 @@ _SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overri
 """MaxText's settings that hold others."""
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
+_ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
 _IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
@@ -80,6 +88,9 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
         return _with_fields(experiment, fields)
+    if is_log(path):
+        fields, rest = _fields_apart(overrides)
+        return _with_fields(read_log_record(path, rest, experiment, _read_settings), fields)
     if is_script(path) and (released := released_values(read_text(path), path)) is not None:
         values, chip = released
         return read_helm(values, path, overrides, experiment, _read_start, _read_document, chip)
@@ -93,6 +104,24 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     document = read_document(path)
     if is_helm_values(document.values):
         return read_helm(document.values, path, overrides, experiment, _read_start, _read_document)
+    return _read_document(document, overrides, experiment)
+
+
+def _fields_apart(overrides: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Overrides of a record's fields, and those of the stack's settings."""
+    _, fields = _split([each for each in overrides if each.partition("=")[0] in FIELDS or "." in each], True)
+    named = {f"{key}={value}" for key, value in fields.items()}
+    return fields, [each for each in overrides if each not in named]
+
+
+def _read_settings(document: Document, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """What a block of settings in a log says; raises like :func:`read_configuration`."""
+    if document.values.keys() & _ONLY_MAXTEXT:
+        return read_maxtext(document, _from_command_line(overrides), experiment)
+    if sum(sign in document.values for sign in SIGNS) > 1:
+        settings = of_forks(StackSettings(document.values, str(document.path), document.lines))
+        framework = DEEPSPEED if settings.flag("deepspeed") else CORE
+        return read_megatron(settings, overrides, experiment, framework)
     return _read_document(document, overrides, experiment)
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from asap.core.numbers import Count
 from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import Observed
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 
@@ -48,6 +49,7 @@ class Experiment(BaseModel):
     )
     facts_path: str | None = Field(default=None, description="stated facts (a Profile as JSON), next to the record")
     measured: MeasuredStep | None = Field(default=None, description="a step time that was measured without a profile")
+    observed: Observed | None = Field(default=None, description="what its log says was measured, and how it ended")
     goodput: float | None = Field(default=None, gt=0, le=1, description="productive share of the job's wall time")
     created: datetime | None = None
     provenance: dict[str, str] = Field(default_factory=dict, description="field path → where its value came from")

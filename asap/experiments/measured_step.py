@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from statistics import fmean, median, pstdev
+from statistics import median, pstdev
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
@@ -44,12 +44,12 @@ class MeasuredStep(BaseModel):
     source: str
 
     def __str__(self) -> str:
-        """``2.35 s, the mean of 8 steady steps (2.32 s to 2.39 s; 2 of the warm-up left out)``."""
+        """``2.35 s, the median of 8 steady steps (2.32 s to 2.39 s; 2 of the warm-up left out)``."""
         time = format_seconds(self.seconds)
         if self.steps is None or self.least is None or self.most is None:
             return time
         spread = f"{format_seconds(self.least)} to {format_seconds(self.most)}"
-        return f"{time}, the mean of {self.steps} steady steps ({spread}; {self.left_out} of the warm-up left out)"
+        return f"{time}, the median of {self.steps} steady steps ({spread}; {self.left_out} of the warm-up left out)"
 
 
 def read_measured_step(said: str, tokens: float | None = None) -> MeasuredStep:
@@ -77,7 +77,7 @@ def read_measured_step(said: str, tokens: float | None = None) -> MeasuredStep:
 
 
 def read_log(path: Path, tokens: float | None = None) -> MeasuredStep:
-    """The steady steps of a training log: those behind the warm-up, of which the mean is taken.
+    """The steady steps of a training log: those behind the warm-up, of which the median is taken.
 
     The warm-up ends with the last step of the first half that takes a tenth longer than the median of the second half
     and has none but such before it.
@@ -103,7 +103,7 @@ def read_log(path: Path, tokens: float | None = None) -> MeasuredStep:
 def steady_step(
     times: list[float], source: str, tokens_per_device: float | None = None, *, where: str | None = None
 ) -> MeasuredStep:
-    """The mean of the steps behind the warm-up, as :func:`read_log` takes it. Times in seconds.
+    """The median of the steps behind the warm-up, as :func:`read_log` takes it. Times in seconds.
 
     Raises:
         ConfigError: there are too few.
@@ -115,7 +115,7 @@ def steady_step(
         reason = f"has {len(steady)} steady steps behind the warm-up; {_FEWEST} are needed"
         raise ConfigError(reason, where=where or source)
     return MeasuredStep(
-        seconds=fmean(steady),
+        seconds=median(steady),
         least=min(steady),
         most=max(steady),
         deviation=pstdev(steady),

@@ -18,7 +18,6 @@ from asap.profiles import Profile
 from asap.study.study import Study, study_of
 
 Progress = Callable[[str], None]
-_LOGS = (".log", ".out")
 
 
 def open_study(
@@ -32,9 +31,9 @@ def open_study(
     """Look up an experiment ID, or take a configuration's or a profile's path as an experiment of its own.
 
     Args:
-        target: an ID of the store, a configuration file or launch script, a log directory, a run folder, an
-            ``*.xplane.pb`` or a GPU trace, the last four also on an object store (``gs://…``), or a run of a tracker
-            (``mlflow:RUN_ID``, ``tensorboard:DIR``).
+        target: an ID of the store, a training log, a configuration file or launch script, a log directory, a run
+            folder, an ``*.xplane.pb`` or a GPU trace, the last four also on an object store (``gs://…``), or a run of a
+            tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
         overrides: ``key=value`` for a configuration.
@@ -93,12 +92,7 @@ def _is_configuration(target: str, store: ExperimentStore) -> bool:
     if store.has(target) or is_tracked(target) or is_remote(target):
         return False
     path = user_path(target)
-    if not exists(path) or not path.is_file() or is_recording(path):
-        return False
-    if path.suffix in _LOGS:
-        hint = "name the experiment or its configuration, and give the log with --step-time"
-        raise UsageError("is a log by its name", where=plain(target, 200), hint=hint)
-    return True
+    return exists(path) and path.is_file() and not is_recording(path)
 
 
 def opened_path(target: str, store: ExperimentStore) -> str | None:

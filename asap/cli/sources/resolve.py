@@ -1,0 +1,146 @@
+"""``asap resolve``: what a training log says, or what a launch script would start."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asap.cli.shared.output import Plain, print_json, print_table, warn
+from asap.cli.shared.progress import progress
+
+if TYPE_CHECKING:
+    from asap.experiments import Experiment
+    from asap.experiments.caught_command import CaughtCommand
+    from asap.experiments.logs.reading import LogReading
+
+_ASK = (
+    "{command}\nruns for real, by your own hand. Only these are replaced by stand-ins that write down how they are\n"
+    "called, and start nothing: {programs}."
+)
+
+
+def resolve(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            help="A training log; or, behind --, the command that starts training.", metavar="LOG | -- COMMAND …"
+        ),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Run the command without asking.")] = False,
+    hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64 …, if the command does not say it.")] = None,
+    add: Annotated[str | None, typer.Option(help="Keep the record under this ID.", metavar="ID")] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that the command may take.")] = 60.0,
+    format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
+) -> None:
+    """Show what a training log settles, or catch what a launch script would start."""
+    if len(what) == 1 and Path(what[0]).is_file() and _is_log(Path(what[0])):
+        _show_log(Path(what[0]), format, hardware, add)
+    else:
+        _catch(what, yes, hardware, add, timeout, format)
+
+
+def _is_log(path: Path) -> bool:
+    from asap.experiments.logs.read import is_log
+
+    return is_log(path)
+
+
+def _show_log(path: Path, format: Plain, hardware: str | None, add: str | None) -> None:
+    from asap.experiments.logs.read import read_log
+    from asap.experiments.logs.settings import settings_of
+
+    total = max(path.stat().st_size, 1)
+    with progress() as show:
+        reading = read_log(path, lambda read: show(f"reading {path.name}: {min(99, 100 * read // total)} %"))
+    settings = settings_of(reading)
+    if format is Plain.JSON:
+        from asap.experiments.logs.reading import LogDocument
+
+        print_json(LogDocument.of(reading, settings))
+    else:
+        rows = [("stack", reading.stack or "unknown", "")]
+        rows += [(name, str(value), "settings") for name, value in settings.model_dump(exclude_none=True).items()]
+        rows += [(name, value, "hardware") for name, value in _hardware(reading)]
+        rows += [(name, value, "measured") for name, value in _measured(reading)]
+        rows.append(("ended", str(reading.ending), f"line {reading.ending.line_number}" if reading.ending.line else ""))
+        print_table(("what", "value", "from"), rows)
+        for note in reading.notes:
+            warn(note)
+    if add is not None:
+        _keep(path, hardware, add)
+
+
+def _hardware(reading: "LogReading") -> list[tuple[str, str]]:
+    known = reading.hardware.model_dump(exclude_none=True)
+    return [(name, str(value)) for name, value in known.items() if name in ("chip", "named", "network")]
+
+
+def _measured(reading: "LogReading") -> list[tuple[str, str]]:
+    from asap.core.units import format_bytes, format_percent, format_seconds
+
+    found, step = reading.measured, reading.measured.step
+    rows = []
+    if step.median and step.least and step.most:
+        spread = f"{format_seconds(step.least)} to {format_seconds(step.most)}, {step.steps} steady steps"
+        rows.append(("step", f"{format_seconds(step.median)} ({spread})"))
+    if found.tokens_per_second_per_device:
+        rows.append(("tokens/s of a device", f"{found.tokens_per_second_per_device:,.0f}"))
+    if found.mfu:
+        rows.append(("MFU, as the program counts it", format_percent(found.mfu)))
+    if found.peak_memory_bytes:
+        rows.append(("peak memory", format_bytes(found.peak_memory_bytes)))
+    return rows
+
+
+def _keep(path: Path, hardware: str | None, id: str) -> None:
+    from asap.experiments import ExperimentStore
+    from asap.experiments.create import Statement, create_experiment
+
+    store = ExperimentStore()
+    store.check_id(id)
+    store.add(create_experiment(id, Statement(hardware=hardware), config=path))
+    print(f"added {id}: asap analyze {id}")
+
+
+def _catch(command: list[str], yes: bool, hardware: str | None, add: str | None, timeout: float, format: Plain) -> None:
+    from asap.core.errors import UsageError
+    from asap.core.text import plain
+    from asap.experiments import ExperimentStore
+    from asap.experiments.caught_command import STAND_INS, catch, check_may_run
+
+    check_may_run()
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("asks before it runs a command", where="asap resolve", hint="add --yes to run it")
+        print(_ASK.format(command=plain(" ".join(command), 400), programs=", ".join(STAND_INS)), file=sys.stderr)
+        typer.confirm("Run it?", abort=True, err=True)
+    caught = catch(command, timeout)
+    experiment, read = _read(caught, hardware, add or "resolved")
+    if format is Plain.JSON:
+        print_json(experiment)
+    else:
+        from asap.cli.shared.output import console
+        from asap.reports.record import print_record
+
+        print(f"caught: {plain(str(read), 4000)}\n")
+        print_record(experiment, console())
+    for note in experiment.notes:
+        warn(note)
+    if add is not None:
+        ExperimentStore().add(experiment)
+        print(f"added {add}: asap analyze {add}")
+
+
+def _read(caught: "list[CaughtCommand]", hardware: str | None, id: str) -> "tuple[Experiment, CaughtCommand]":
+    """The record of the first call that is read, from the last one back: what comes first prepares."""
+    from asap.core.errors import AsapError
+    from asap.experiments.caught_record import record_of_call
+
+    failures: list[AsapError] = []
+    for call in reversed(caught):
+        try:
+            return record_of_call(call, id, hardware), call
+        except AsapError as error:
+            failures.append(error)
+    raise failures[0]

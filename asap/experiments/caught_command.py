@@ -1,0 +1,133 @@
+"""What a user's own script starts, without starting it: launchers are replaced by stand-ins that write down their call.
+
+The script runs for real, by the user's own hand; only the programs in ``STAND_INS`` do not. Nothing of it is run in CI.
+"""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap.core.errors import ConfigError, InsufficientEvidenceError, UsageError
+from asap.core.secrets import redacted
+from asap.core.text import plain
+from asap.flags.environment import is_performance_variable
+
+STAND_INS = (
+    "torchrun", "python", "python3", "accelerate", "deepspeed", "srun", "mpirun", "mpiexec", "sbatch", "tune",
+    "composer", "litgpt", "axolotl", "llamafactory-cli", "swift", "megatron", "trl", "xpk", "ray", "helm", "kubectl",
+    "docker", "podman", "apptainer", "singularity", "enroot",
+)  # fmt: skip
+"""Programs that start training, or what starts it."""
+_FOLDER = "ASAP_RESOLVE_FOLDER"
+_MOST = 200
+_STAND_IN = """#!/bin/sh
+# Written by `asap resolve`: writes down how it was called, and does nothing else.
+name=$(basename "$0")
+case "$name" in python|python3) case "$1" in -c|-V|--version|-) PATH="${PATH#*:}" exec "$name" "$@";; esac;; esac
+file=$(mktemp "$ASAP_RESOLVE_FOLDER/call.XXXXXX") || exit 1
+{ printf '%s\\0' "$name" "$@"; } > "$file.arguments"
+env -0 > "$file.environment"
+rm -f "$file"
+printf '%s\\n' "$file" >> "$ASAP_RESOLVE_FOLDER/order"
+if [ "$name" = sbatch ]; then
+  for word in "$@"; do [ -f "$word" ] && exec sh -c 'exec bash "$@"' sh "$word"; done
+fi
+exit 0
+"""
+
+
+@dataclass(frozen=True)
+class CaughtCommand:
+    """A call of a launcher: its words, and the variables of its environment that decide performance."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return redacted(shlex.join(self.words))
+
+    @property
+    def script(self) -> str:
+        """The call as a script in which nothing is left open."""
+        exports = (f"export {name}={shlex.quote(value)}" for name, value in self.environment.items())
+        return "\n".join((*exports, shlex.join(self.words), ""))
+
+
+def check_may_run() -> None:
+    """Raise UsageError in CI, where nothing of a stranger's is run."""
+    if os.environ.get("CI", "").casefold() not in ("", "0", "false"):
+        raise UsageError("runs your command, which is never done in CI", where="asap resolve --")
+
+
+def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand]:
+    """Run a command with stand-ins first on its path; the calls of launchers, in their order.
+
+    Args:
+        command: words, as the user typed them.
+        timeout_s: seconds after which it is ended.
+
+    Raises:
+        UsageError: in CI, or there is no such program.
+        ConfigError: it takes too long, or fails before it starts anything.
+        InsufficientEvidenceError: it starts nothing that has a stand-in.
+    """
+    check_may_run()
+    with tempfile.TemporaryDirectory(prefix="asap-resolve-") as folder:
+        _write_stand_ins(Path(folder))
+        environment = os.environ | {"PATH": f"{folder}/bin:{os.environ.get('PATH', os.defpath)}", _FOLDER: folder}
+        words = list(command)
+        if (Path(folder) / "bin" / words[0]).exists():
+            words[0] = f"{folder}/bin/{words[0]}"
+        try:
+            done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, timeout=timeout_s, check=False)
+        except FileNotFoundError as error:
+            raise UsageError("no such program", where=plain(command[0], 80)) from error
+        except PermissionError as error:
+            raise UsageError("is not executable", where=plain(command[0], 80), hint="write: bash SCRIPT") from error
+        except subprocess.TimeoutExpired as error:
+            hint = "raise --timeout, or give the training log"
+            raise ConfigError(f"takes over {timeout_s:g} s", where=plain(command[0], 80), hint=hint) from error
+        found = _read_calls(Path(folder))
+    if not found and done.returncode:
+        raise ConfigError(
+            f"ends with exit code {done.returncode} before it starts anything", where=plain(command[0], 80)
+        )
+    if not found:
+        hint = "give the training log instead: asap analyze train.log"
+        raise InsufficientEvidenceError("starts no launcher that is known", where=plain(command[0], 80), hint=hint)
+    return found
+
+
+def _write_stand_ins(folder: Path) -> None:
+    target = folder / "bin"
+    target.mkdir(mode=0o700)
+    original = target / ".stand-in"
+    original.write_text(_STAND_IN, encoding="utf-8")
+    original.chmod(0o700)
+    for name in STAND_INS:
+        (target / name).symlink_to(original)
+
+
+def _read_calls(folder: Path) -> list[CaughtCommand]:
+    order = folder / "order"
+    if not order.exists():
+        return []
+    found = []
+    for line in order.read_text(encoding="utf-8", errors="replace").splitlines()[:_MOST]:
+        words = _parts(Path(f"{line}.arguments"))
+        pairs = (part.partition("=") for part in _parts(Path(f"{line}.environment")))
+        variables = {name: redacted(value) for name, _, value in pairs if is_performance_variable(name)}
+        found.append(CaughtCommand(tuple(words), variables))
+    return [one for one in found if one.words and not _is_help(one.words)]
+
+
+def _parts(path: Path) -> list[str]:
+    return [part.decode("utf-8", "replace") for part in path.read_bytes().split(b"\0") if part]
+
+
+def _is_help(words: Sequence[str]) -> bool:
+    return any(word in ("--help", "-h", "--version") for word in words[1:2])

@@ -1,0 +1,151 @@
+"""Blocks of resolved settings in a log: where one begins, which lines are its own, and where it ends."""
+
+import re
+from dataclasses import dataclass, field
+
+from asap.experiments.logs.text import without_rank
+
+MOST_LINES = 20_000
+_MOST_BETWEEN = 40
+_DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
+_DOTTED_START = re.compile(r"[- ]{3,}.*\barguments\b.*[- ]{3,}|(?:^|\s)(?:num_layers|hidden_size) \.{2,} ")
+_END_OF_ARGUMENTS = re.compile(r"[- ]{3,}\s*end of .*arguments")
+_YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
+_LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
+_JSON_LINE = re.compile(r"^\s*(?:[\"'\[\]{}\d-]|true|false|null|True|False|None)")
+_FIELD = re.compile(r"^\s*\w+=.*,$")
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+@dataclass
+class RawBlock:
+    """Lines of a block as they were found."""
+
+    kind: str
+    """``arguments``, ``json``, ``yaml``, ``call``, or the ``fields`` of one whose beginning is not looked for."""
+    title: str
+    """The line that begins it."""
+    line: int
+    offset: int
+    lines: list[str] = field(default_factory=list)
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class BlockStart:
+    """What begins a block: a text that the line contains, a pattern of it, and the grammar of what follows."""
+
+    anchor: bytes
+    pattern: re.Pattern[str]
+    kind: str
+
+
+STARTS = (
+    BlockStart(b"arguments -", _DOTTED_START, "arguments"),
+    BlockStart(b"num_layers ...", _DOTTED_START, "arguments"),
+    BlockStart(b"Running with configs:", re.compile(r"Running with configs:"), "json"),
+    BlockStart(b"Running with args:", re.compile(r"Running with args:"), "json"),
+    BlockStart(b"DeepSpeedEngine configuration", re.compile(r"DeepSpeedEngine configuration:"), "arguments"),
+    BlockStart(b"DeepSpeedLight configuration", re.compile(r"DeepSpeedLight configuration:"), "arguments"),
+    BlockStart(b"json = {", re.compile(r"\bjson = \{"), "json"),
+    BlockStart(b"Config {", re.compile(r"(?:Model config |model_config[:=] ?)?\b\w+Config \{"), "json"),
+    BlockStart(b"resolved config:", re.compile(r"resolved config:"), "yaml"),
+    BlockStart(b"Experiment configuration", re.compile(r"\*{3,} Experiment configuration \*{3,}"), "yaml"),
+    BlockStart(b"Optimized config", re.compile(r"Optimized config"), "yaml"),
+    BlockStart(b"Logging config", re.compile(r"^\W*(?:Logging|Training using) config:?"), "yaml"),
+    BlockStart(b"Training using config", re.compile(r"Training using config:?"), "yaml"),
+    BlockStart(b"Building trainer", re.compile(r"^\W*Building trainer"), "yaml"),
+    BlockStart(b"TrainingArguments(", re.compile(r"\b\w*TrainingArguments\("), "call"),
+    BlockStart(b"SFTConfig(", re.compile(r"\bSFTConfig\("), "call"),
+    BlockStart(b"ModelArgs(", re.compile(r"\b\w*ModelArgs\("), "call"),
+    BlockStart(b"Config(general=", re.compile(r"\bConfig\(general="), "call"),
+    BlockStart(b"Config(", re.compile(r"\b[A-Z]\w*(?:Config\w*|Args)\((?=\w+=|$)"), "call"),
+    BlockStart(b"tensor_model_parallel_size=", re.compile(r"^\s*(?:\w+\()?tensor_model_parallel_size=\w+,$"), "fields"),
+    BlockStart(b"### model", re.compile(r"^### model\b"), "yaml"),
+)
+
+
+class Collector:
+    """Takes the lines after a block's beginning for as long as they are its own."""
+
+    def __init__(self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int):
+        self.block = RawBlock(start.kind, line.strip()[:200], number, offset)
+        self.open = True
+        self._depth, self._quote, self._skipped = 0, "", 0
+        if start.kind == "arguments":
+            if _DOTTED.search(line) and "arguments" not in line:
+                self.feed(line)
+        elif start.kind == "json":
+            rest = line[line.find("{", found.start()) :] if "{" in line[found.start() :] else ""
+            self._balanced(rest)
+        elif start.kind == "call":
+            self._balanced(line[found.start() :])
+        elif start.kind == "fields":
+            self.feed(line.rpartition("(")[2])
+
+    def feed(self, line: str) -> None:
+        """Take the next line of the log, if it belongs to the block."""
+        if len(self.block.lines) >= MOST_LINES:
+            self.open = False
+            return
+        line = without_rank(line)
+        if self.block.kind == "arguments":
+            self._argument(line)
+        elif self.block.kind == "yaml":
+            self._yaml(line)
+        elif self.block.kind == "fields":
+            self.open = _FIELD.match(line) is not None
+            self.block.complete = not self.open
+            self.block.lines += [line.strip()] if self.open else []
+        elif self.block.kind == "call" or _JSON_LINE.match(line):
+            self._skipped = 0
+            self._balanced(line)
+        else:
+            self._skip()
+
+    def _skip(self) -> None:
+        """Lines of other ranks stand between those of a block."""
+        self._skipped += 1
+        self.open = self._skipped < _MOST_BETWEEN
+
+    def _argument(self, line: str) -> None:
+        if _END_OF_ARGUMENTS.search(line):
+            self.block.complete, self.open = True, False
+        elif (found := argument(line)) is not None:
+            self.block.lines.append(f"{found[0]} {found[1]}")
+            self._skipped = 0
+        else:
+            self._skip()
+
+    def _yaml(self, line: str) -> None:
+        if not line.strip() and not self.block.lines:
+            return
+        if _LOG_LINE.match(line) or not _YAML_LINE.match(line):
+            self.open, self.block.complete = not self.block.lines, bool(self.block.lines)
+            return
+        self.block.lines.append(line)
+
+    def _balanced(self, line: str) -> None:
+        """Take lines up to the bracket that closes the first; brackets inside quotes do not count."""
+        for place, char in enumerate(line):
+            if self._quote:
+                self._quote = "" if char == self._quote and line[place - 1 : place] != "\\" else self._quote
+            elif char in "\"'" and (self.block.kind == "json" or not line[place - 1 : place].isalnum()):
+                self._quote = char
+            elif char in _OPENING:
+                self._depth += 1
+            elif char in _CLOSING:
+                self._depth -= 1
+                if self._depth <= 0:
+                    self.block.lines.append(line[: place + 1])
+                    self.block.complete, self.open = True, False
+                    return
+        self._quote = ""  # no value of a block spans lines inside of quotes
+        if self._depth or line.strip():
+            self.block.lines.append(line)
+
+
+def argument(line: str) -> tuple[str, str] | None:
+    """Name and value of a line of Megatron's block: ``num_layers ..... 32``; a long name leaves no room for dots."""
+    found = _DOTTED.search(without_rank(line).rstrip())
+    return (found[1], found[2].strip()) if found else None

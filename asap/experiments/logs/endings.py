@@ -1,0 +1,64 @@
+"""How a run ended: the first specific reason behind its last step, with its figures."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from asap.core.secrets import redacted
+from asap.core.text import plain
+from asap.experiments.logs.formats import EndingForm
+from asap.experiments.logs.measured import size
+from asap.experiments.logs.scan import Found
+from asap.experiments.observed import Ending, EndingKind
+
+_SPECIFIC = (
+    "out_of_memory", "out_of_host_memory", "not_a_number", "hardware_error", "collective_timeout",
+    "communication_error", "stopped", "crashed",
+)  # fmt: skip
+"""From what is a cause to what follows from others."""
+_CASCADE = ("communication_error", "stopped", "crashed")
+"""What other ranks print because one failed."""
+_REFUSALS = ("AssertionError", "ValueError", "ConfigError", "ArgumentError", "ValidationError", "NotImplementedError")
+_MEMORY = ("needed", "requested", "in_use", "free", "capacity")
+
+
+def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
+    """The ending of a run.
+
+    Args:
+        found: lines of the run that tell an ending.
+        steps: lines of its steps.
+    """
+    last = steps[-1][3] if steps else -1
+    behind = [one for one in found if one.offset >= last and isinstance(one.form, EndingForm)]
+    kinds = [cast(EndingForm, one.form).kind for one in behind]
+    failures = [(one, kind) for one, kind in zip(behind, kinds, strict=True) if kind != "completed"]
+    if "completed" in kinds and not any(kind in ("out_of_memory", "collective_timeout") for kind in kinds):
+        failures = []
+    if not failures:
+        done = next((one for one in behind if cast(EndingForm, one.form).kind == "completed"), None)
+        return _ending("completed", done, steps) if done else Ending(kind="running")
+    causes = [one for one in failures if one[1] not in _CASCADE] or failures
+    first, kind = min(
+        causes, key=lambda one: (_SPECIFIC.index(one[1]), one[0].offset) if one[1] in _CASCADE else (0, one[0].offset)
+    )
+    alike = [one for one, other in failures if other == kind]
+    figures: dict[str, str] = {}
+    for one in alike:
+        figures = {**cast(EndingForm, one.form).read(one.text), **figures}
+    if kind == "crashed" and not steps and figures.get("exception") in _REFUSALS:
+        kind = "refused_settings"
+    return _ending(kind, first, steps, figures)
+
+
+def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None) -> Ending:
+    said = figures if figures is not None else {}
+    sizes = {f"{name}_bytes": size(said[name]) for name in _MEMORY if name in said}
+    return Ending(
+        kind=cast(EndingKind, kind),
+        line=redacted(plain(one.text.strip(), 400)),
+        line_number=one.line,
+        before_first_step=not steps,
+        operation=said.get("operation"),
+        exception=said.get("exception"),
+        **{name: value for name, value in sizes.items() if value},
+    )

@@ -1,0 +1,111 @@
+"""The lines that training programs print, as tables: steps, statements, endings, devices (``tables/*.toml``)."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_TABLES = Path(__file__).parent / "tables"
+_LONGEST = 4000
+"""Characters of a line that are searched for fields."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of line: a text that it contains, and what to search for in it.
+
+    ``bar`` is a progress bar, which is a step's only where it has no other title. ``spread``: what belongs to one step
+    stands on several lines.
+    """
+
+    anchor: bytes
+    stack: str = "any"
+    fields: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    sets: Mapping[str, str] = field(default_factory=dict)
+    axes: bool = False
+    bar: bool = False
+    spread: bool = False
+
+    def read(self, line: str) -> dict[str, str]:
+        """The fields that the line has, as text; each pattern has one group."""
+        text = line[:_LONGEST]
+        return {name: found[1] for name, pattern in self.fields.items() if (found := pattern.search(text))}
+
+
+@dataclass(frozen=True)
+class EndingForm:
+    """Lines by which a run's end is told, and the figures in them."""
+
+    kind: str
+    anchor: bytes
+    patterns: tuple[re.Pattern[str], ...]
+
+    def read(self, line: str) -> dict[str, str]:
+        """Named figures of the line."""
+        text = line[:_LONGEST]
+        found: dict[str, str] = {}
+        for pattern in self.patterns:
+            if match := pattern.search(text):
+                found = {**{k: v for k, v in match.groupdict().items() if v}, **found}
+        return found
+
+
+@dataclass(frozen=True)
+class DeviceForm:
+    """A line that names the chip, or counts chips or nodes."""
+
+    anchor: bytes
+    pattern: re.Pattern[str]
+
+
+@cache
+def steps() -> tuple[Form, ...]:
+    """What is printed of each step."""
+    return tuple(map(_form, _table("steps")["line"]))
+
+
+@cache
+def totals() -> tuple[Form, ...]:
+    """What is printed once of a run, or now and then: memory, the time of all steps."""
+    return tuple(map(_form, _table("steps")["total"]))
+
+
+@cache
+def statements() -> tuple[Form, ...]:
+    """What programs say on a line of what they run with."""
+    return tuple(map(_form, _table("statements")["line"]))
+
+
+@cache
+def endings() -> tuple[EndingForm, ...]:
+    """How runs end."""
+    return tuple(
+        EndingForm(one["kind"], anchor.encode(), tuple(map(re.compile, one.get("patterns", ()))))
+        for one in _table("endings")["ending"]
+        for anchor in one["anchors"]
+    )
+
+
+@cache
+def devices() -> tuple[DeviceForm, ...]:
+    """What names the chip."""
+    return tuple(DeviceForm(one["anchor"].encode(), re.compile(one["pattern"])) for one in _table("devices")["line"])
+
+
+def _form(one: Mapping[str, Any]) -> Form:
+    return Form(
+        anchor=one["anchor"].encode(),
+        stack=one.get("stack", "any"),
+        fields={name: re.compile(pattern) for name, pattern in one.get("fields", {}).items()},
+        sets=one.get("sets", {}),
+        axes=one.get("axes", False),
+        bar=one.get("bar", False),
+        spread=one.get("spread", False),
+    )
+
+
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads((_TABLES / f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,201 @@
+"""What was measured in a run: steady steps apart from warm-up and slow steps, rates, and memory."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from statistics import median, pstdev
+
+from asap.experiments.logs.formats import Form
+from asap.experiments.observed import Measured, SlowStep, StepTimes
+
+StepLine = tuple[Form, dict[str, str], int, int]
+WARM = 1.1
+"""A step of the warm-up takes this many times the median of the second half."""
+SLOW = 1.5
+"""A step of evaluation, checkpoint or a stall takes this many times the median."""
+_MOST_SLOW = 20
+_SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9}
+_BAR_TITLE = re.compile(r"^\s*(?P<title>[^|%\d]*?)\s*:?\s*\d{1,3}%\|")
+_TRAINING = re.compile(r"train|epoch|step|iter|loss", re.IGNORECASE)
+_SIZE = re.compile(r"([\d.]+) ?([KMGT]?)(i?)(?:B(?:ytes)?|bytes)?$", re.IGNORECASE)
+
+
+def number(text: str) -> float | None:
+    """A printed number: ``1,234.5``, ``1.23K``; ``None`` where it is none, or not finite."""
+    text = text.replace(",", "").strip()
+    factor = _SUFFIX.get(text[-1:], 1.0)
+    try:
+        value = float(text[:-1] if factor != 1.0 else text) * factor
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def size(text: str) -> float | None:
+    """Bytes of ``112.00 MiB``, ``33.27G`` (of 2^30, as XLA and PyTorch write both), ``4294967296 bytes``."""
+    if (found := _SIZE.match(text.strip())) is None or (value := number(found[1])) is None:
+        return None
+    return value * 2 ** (10 * " KMGT".index(found[2].upper() or " ")) or None
+
+
+def is_training_bar(line: str) -> bool:
+    """Whether a progress bar is that of training: it has no title, or one that says so."""
+    found = _BAR_TITLE.match(line)
+    return found is None or not found["title"] or _TRAINING.search(found["title"]) is not None
+
+
+class Sizes:
+    """What turns a rate into the time of a step, where it is known: tokens, sequences, devices, accumulation."""
+
+    def __init__(
+        self, tokens: float | None = None, sequences: float | None = None, devices: int | None = None,
+        accumulation: int | None = None, data_parallel: int | None = None,
+    ):  # fmt: skip
+        self.tokens, self.sequences, self.devices = tokens, sequences, devices
+        self.accumulation, self.data_parallel = accumulation, data_parallel
+
+    def seconds(self, fields: dict[str, str]) -> float | None:
+        """The time of a step from the fields of its line, the most exact one first."""
+        values = {name: value for name, text in fields.items() if (value := number(text))}
+        exact = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
+        for name, unit in exact.items():
+            if name in values:
+                return values[name] * unit
+        if "milliseconds_of_iteration" in values:
+            return values["milliseconds_of_iteration"] * 1e-3 * (self.accumulation or 1)
+        if "tokens_per_second_per_device" in values and self.tokens and self.devices:
+            return self.tokens / self.devices / values["tokens_per_second_per_device"]
+        if "tokens_per_second_per_device_local" in values and self.tokens and self.data_parallel:
+            return self.tokens / self.data_parallel / values["tokens_per_second_per_device_local"]
+        if "samples_per_second" in values and self.sequences:
+            return self.sequences / values["samples_per_second"]
+        if "steps_per_second" in values:
+            return 1 / values["steps_per_second"]
+        return None
+
+
+def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
+    """Everything that is measured in the lines of one run."""
+    lines = _of_one_form(_gathered(lines), sizes)
+    unique = _each_once(lines)
+    times = [(_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
+    if not times:
+        whole = [1 / rate for _, fields, *_ in totals if (rate := number(fields.get("steps_per_second", "")))]
+        times = [(None, seconds) for seconds in whole[-1:]]
+    steady = unique[len(unique) - _steady_count(times) :] if times else unique[1:] or unique
+    return Measured(
+        step=step_times(times),
+        tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device")
+        or _middle(steady, "tokens_per_second_per_device_local"),
+        tokens_per_second=_middle(steady, "tokens_per_second"),
+        samples_per_second=_middle(steady, "samples_per_second") or _last(totals, "samples_per_second"),
+        tflops_per_device=_middle(steady, "tflops_per_device"),
+        mfu=_middle(steady, "mfu") or _scaled(_middle(steady, "mfu_percent"), 0.01),
+        peak_memory_bytes=_peak([*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=2**30, memory_mb=1e6),
+        reserved_memory_bytes=_peak(totals, reserved_mib=2**20),
+        compiled_memory_bytes=_peak(totals, compiled_gib=2**30),
+    )
+
+
+def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
+    """Median and spread of the steady steps: those behind the warm-up that no evaluation or checkpoint made slow.
+
+    The warm-up is the first step, and those behind it that take a tenth longer than the median of the second half.
+
+    Args:
+        times: number and seconds of each step, in their order.
+    """
+    if not times:
+        return StepTimes()
+    behind = list(times[len(times) - _steady_count(times) :])
+    usual = median(seconds for _, seconds in behind)
+    slow = sorted((one for one in behind if one[1] > SLOW * usual), key=lambda one: -one[1])
+    steady = [seconds for _, seconds in behind if seconds <= SLOW * usual]
+    return StepTimes(
+        median=median(steady),
+        least=min(steady),
+        most=max(steady),
+        deviation=pstdev(steady),
+        steps=len(steady),
+        left_out=len(times) - len(behind),
+        slow=tuple(SlowStep(step=step, seconds=seconds) for step, seconds in slow[:_MOST_SLOW]),
+    )
+
+
+def _steady_count(times: Sequence[tuple[int | None, float]]) -> int:
+    """Steps behind the warm-up."""
+    if len(times) == 1:
+        return 1
+    usual = median(seconds for _, seconds in times[len(times) // 2 :])
+    warm = next((n for n, (_, seconds) in enumerate(times) if n and seconds <= WARM * usual), 1)
+    first = times[warm:]
+    # asynchronous dispatch: the first step behind compilation returns at once
+    skip = next((n for n, (_, seconds) in enumerate(first) if seconds > usual / 2), 0)
+    return len(first) - skip
+
+
+def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
+    """The lines of the form that says times most exactly; a progress bar counts where nothing else does."""
+    by_form: dict[bytes, list[StepLine]] = {}
+    for one in lines:
+        by_form.setdefault(b"bar" if one[0].bar else one[0].anchor, []).append(one)
+
+    def worth(found: list[StepLine]) -> tuple[bool, bool, bool, int]:
+        form, fields = found[-1][0], found[-1][1]
+        direct = bool(fields.keys() & {"seconds", "milliseconds"})
+        return sizes.seconds(fields) is not None, not form.bar, direct, len(found)
+
+    return max(by_form.values(), key=worth) if by_form else []
+
+
+def _gathered(lines: Iterable[StepLine]) -> list[StepLine]:
+    """Lines of a form that spreads a step over several are put together, until a field comes again."""
+    kept: list[StepLine] = []
+    for form, fields, line, offset in lines:
+        before = kept[-1] if kept else None
+        if form.spread and before and before[0] is form and not before[1].keys() & fields.keys():
+            kept[-1] = (form, before[1] | fields, before[2], before[3])
+        else:
+            kept.append((form, fields, line, offset))
+    return kept
+
+
+def _each_once(lines: Iterable[StepLine]) -> list[StepLine]:
+    """Of the same step, as several ranks print it, the first."""
+    kept: list[StepLine] = []
+    seen: set[int] = set()
+    for one in lines:
+        step = _index(one[1])
+        if step is None or step not in seen:
+            kept.append(one)
+        if step is not None:
+            seen.add(step)
+    return kept
+
+
+def _index(fields: dict[str, str]) -> int | None:
+    text = fields.get("step") or fields.get("iteration")
+    return int(text) if text and text.isdigit() and len(text) < 16 else None
+
+
+def _middle(lines: Sequence[StepLine], field: str) -> float | None:
+    values = [value for _, fields, *_ in lines if (value := number(fields.get(field, ""))) and value > 0]
+    return median(values) if values else None
+
+
+def _last(lines: Sequence[StepLine], field: str) -> float | None:
+    return next((value for _, fields, *_ in reversed(lines) if (value := number(fields.get(field, "")))), None)
+
+
+def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
+    found = [
+        value * unit
+        for _, fields, *_ in lines
+        for name, unit in units.items()
+        if (value := number(fields.get(name, ""))) and value > 0
+    ]
+    return max(found, default=None)
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

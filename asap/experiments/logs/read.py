@@ -1,0 +1,247 @@
+"""A training log read once: its last run, with settings, measurements, hardware and ending."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.core.units import counted
+from asap.experiments.logs.endings import ending_of
+from asap.experiments.logs.formats import Form
+from asap.experiments.logs.machine import hardware_of
+from asap.experiments.logs.measured import Sizes, is_training_bar, measured, number
+from asap.experiments.logs.reading import LogReading, SettingsBlock
+from asap.experiments.logs.scan import Found, Scan, scan, scan_text
+from asap.experiments.logs.values import values_of
+
+SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
+_OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".md", ".csv", ".jsonl", ".pb")
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_PEEK = 256 << 10
+_BACK = 5
+"""Ranks may print steps out of order by fewer than so many."""
+_AXES = re.compile(r"\[([^\]]*)\],? ?(?:and sizes )?\[([\d, ]+)\]")
+_CALLED = re.compile(r"(\w+)\((?=\w+=|$)|(\w+Config) \{|\*{3,} (Experiment) configuration|(\w+ config)")
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file is a training log: by its name, else by lines that only a training log has."""
+    suffixes = [suffix.casefold() for suffix in path.suffixes[-2:]]
+    packed = bool(suffixes) and suffixes[-1] in _PACKED
+    suffix = (suffixes[-2] if len(suffixes) > 1 else "") if packed else suffixes[-1] if suffixes else ""
+    if suffix in SUFFIXES or (packed and suffix == ".txt"):
+        return True
+    if suffix in _OTHERS or packed:
+        return False
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_PEEK)
+    except OSError:
+        return False
+    if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return False
+    found = scan_text(head)
+    return bool(found.parameters or found.blocks or len(found.steps) > 1)
+
+
+def read_log(path: Path, progress: Callable[[int], None] | None = None) -> LogReading:
+    """What a log says of its last run.
+
+    Args:
+        path: of the log, plain or packed.
+        progress: called with the bytes read so far.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it cannot be read.
+    """
+    return reading_of(scan(path, progress), path)
+
+
+def reading_of(found: Scan, path: Path) -> LogReading:
+    """What the lines of a log say of its last run."""
+    bars = [one for one in found.steps if not one[0].bar or is_training_bar(_titled(one))]
+    found.steps = bars
+    cuts = _cuts(found)
+    start, first = (cuts[-1], cuts[-1]) if cuts else (0, 0)
+    notes: list[str] = []
+    if cuts:
+        notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {_line_at(found, start)}")
+    blocks = _blocks(found, start)
+    if not blocks and cuts:
+        blocks = _blocks(found, 0)
+    statements = _statements(found.statements, start) or _statements(found.statements, 0)
+    steps = [one for one in found.steps if one[3] >= first]
+    totals = [one for one in found.totals if one[3] >= first]
+    hardware = hardware_of(found, statements)
+    sizes = _sizes(statements, blocks, steps, hardware.devices)
+    if found.thinned > 1:
+        notes.append(f"one in {found.thinned} steps is read, as there are very many")
+    return LogReading(
+        schema="asap.log/1",
+        file=path.name,
+        stack=_stack(found, blocks),
+        blocks=blocks,
+        statements=statements,
+        hardware=hardware,
+        measured=measured(steps, totals, sizes),
+        global_batch_of_steps=_batch_of_steps(steps),
+        ending=ending_of([one for one in found.endings if one.offset >= first], steps),
+        runs=len(cuts) + 1,
+        lines=found.lines,
+        notes=tuple(notes),
+    )
+
+
+def require_settings(reading: LogReading, where: str) -> None:
+    """Raise ConfigError where a log has nothing of a run's settings, with what prints them."""
+    if reading.blocks or reading.statements:
+        return
+    raise ConfigError("has no settings of the run", where=where, hint=printing_of(reading.stack))
+
+
+def printing_of(stack: str | None) -> str:
+    """How to have the settings printed, for a stack."""
+    known = _PRINTING.get(stack or "")
+    general = "or give the configuration, and this log with --step-time"
+    return f"{known}, {general}" if known else f"start the run so that it prints its settings, {general}"
+
+
+_PRINTING = {
+    "torchtitan": "start it with --debug.print_config (earlier: --job.print_args or --job.print_config)",
+    "megatron": "Megatron-LM prints its arguments on rank 0 before training: give the log from its beginning",
+    "maxtext": "MaxText prints its Config params before training: give the log from its beginning",
+    "trainer": "add print(training_args) to the program, or log with --log_level info",
+    "deepspeed": "DeepSpeed prints its configuration at logging level info: give the log from its beginning",
+    "nemo": "NeMo prints its configuration before training: give the log from its beginning",
+    "torchtune": "torchtune prints its resolved config before training: give the log from its beginning",
+    "nanotron": "nanotron prints its Config before training: give the log from its beginning",
+}
+
+
+def _cuts(found: Scan) -> list[int]:
+    """Where in the log another run begins: settings come again behind steps, or steps count from the start again."""
+    cuts: list[int] = []
+    settings = sorted([*(one.offset for one in found.blocks), *(one[0] for one in found.parameters)])
+    begun = 0
+    for before, after in pairwise(found.steps):
+        between = [offset for offset in settings if before[3] < offset < after[3] and offset >= begun]
+        step, last = _step(after[1]), _step(before[1])
+        again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
+        if between or again:
+            cuts.append(between[0] if between else after[3])
+            begun = after[3]
+    if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):
+        ended = [one.offset for one in found.endings if one.offset < late[0]]
+        if ended:
+            cuts.append(late[0])
+    return cuts
+
+
+def _step(fields: dict[str, str]) -> int | None:
+    text = fields.get("step", "")
+    return int(text) if text.isdigit() and len(text) < 16 else None
+
+
+def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
+    """Blocks of the run that begins at an offset; of one kind and title the last, which is what ran."""
+    kept: dict[tuple[str, str], SettingsBlock] = {}
+    for raw in found.blocks:
+        if raw.offset < start or not (values := values_of(raw)):
+            continue
+        named = _CALLED.search(raw.title)
+        title = next((word for word in named.groups() if word), "") if named else ""
+        kind = {"arguments": "deepspeed" if "DeepSpeed" in raw.title else "arguments"}.get(raw.kind, raw.kind)
+        kept[kind, title] = SettingsBlock(
+            kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values
+        )
+    if parameters := [one for one in found.parameters if one[0] >= start]:
+        values = {key: value for _, _, key, value in parameters}
+        kept["maxtext", ""] = SettingsBlock(
+            kind="maxtext", line=parameters[0][1], complete=len(values) > 200, values=values
+        )
+    return tuple(sorted(kept.values(), key=lambda one: one.line))
+
+
+def _statements(lines: Iterable[Found], start: int) -> dict[str, str]:
+    """Fields that single lines state; the last one counts."""
+    said: dict[str, str] = {}
+    for one in lines:
+        if one.offset < start or not isinstance(one.form, Form):
+            continue
+        if one.form.axes:
+            said |= _degrees(one.text)
+        said |= {name: text.replace(",", "") for name, text in one.form.read(one.text).items()}
+        said |= one.form.sets
+    return {name: plain(text, 200) for name, text in said.items()}
+
+
+def _degrees(text: str) -> dict[str, str]:
+    """``with ['dp_shard', 'tp'], [4, 2]`` as one field an axis."""
+    if (found := _AXES.search(text)) is None:
+        return {}
+    names = [name.strip(" '\"") for name in found[1].split(",")]
+    return {f"mesh.{name}": size.strip() for name, size in zip(names, found[2].split(","), strict=False)}
+
+
+def _sizes(said: dict[str, str], blocks: Sequence[SettingsBlock], steps: Sequence[Any], devices: int | None) -> Sizes:
+    """What a step has, by statements, by lines of steps, or by the blocks."""
+
+    def known(*names: str) -> float | None:
+        for name in names:
+            values = [said.get(name), *(one.values.get(name) for one in blocks)]
+            for value in values:
+                if value is not None and not isinstance(value, bool) and (found := number(str(value))) and found > 0:
+                    return found
+        return None
+
+    batch = known("global_batch", "global_batch_size", "train_batch_size")
+    if (batches := number(said.get("batches_so_far", ""))) and (samples := number(said.get("samples_so_far", ""))):
+        batch = samples / batches
+    batch = _batch_of_steps(steps) or batch
+    sequence = known("sequence", "seq_length", "max_target_length", "encoder_seq_length", "cutoff_len", "max_seq_len")
+    accumulation = known("accumulation", "gradient_accumulation_steps")
+    return Sizes(
+        tokens=batch * sequence if batch and sequence else None,
+        sequences=batch,
+        devices=devices,
+        accumulation=int(accumulation) if accumulation else None,
+        data_parallel=devices,
+    )
+
+
+def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
+    """The program, by its settings, else by the form of its steps, else by its statements."""
+    for block in blocks:
+        if block.kind == "maxtext":
+            return "maxtext"
+        if block.kind.startswith("arguments"):
+            neox = block.values.keys() & {"pipe_parallel_size", "train_micro_batch_size_per_gpu"}
+            return "gpt-neox" if neox else "megatron"
+    forms = [one[0].stack for one in found.steps if not one[0].bar]
+    forms += [one.form.stack for one in found.statements if isinstance(one.form, Form) and one.form.stack != "any"]
+    forms += [one[0].stack for one in found.steps]
+    return forms[-1] if forms and found.steps and not found.steps[-1][0].bar else forms[0] if forms else None
+
+
+def _batch_of_steps(steps: Sequence[Any]) -> int | None:
+    """The batch of the last step; it grows in runs that ramp it up."""
+    found = (number(one[1]["global_batch"]) for one in reversed(steps) if "global_batch" in one[1])
+    return next((int(batch) for batch in found if batch), None)
+
+
+def _titled(one: Any) -> str:
+    return one[1].get("_title", "")
+
+
+def _line_at(found: Scan, offset: int) -> int:
+    lines = [one[2] for one in found.steps if one[3] >= offset] + [
+        one.line for one in found.blocks if one.offset >= offset
+    ]
+    return min(lines, default=1)
+
+
+__all__ = ["LogReading", "counted", "is_log", "printing_of", "read_log", "reading_of", "require_settings"]

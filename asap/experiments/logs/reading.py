@@ -1,0 +1,98 @@
+"""What a training log settles: the resolved settings, what was measured, the hardware, and how the run ended."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+
+from asap.core.units import counted, format_seconds
+from asap.experiments.observed import Ending, Measured
+
+
+class LogHardware(BaseModel):
+    """The machine as the log has it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    chip: str | None = Field(default=None, description="key of asap/hardware")
+    named: str | None = Field(default=None, description="as the log calls it")
+    devices: PositiveInt | None = None
+    nodes: PositiveInt | None = None
+    devices_per_node: PositiveInt | None = None
+    network: str | None = Field(default=None, description="the transport that NCCL says it uses: IB, Socket, …")
+
+    @property
+    def reference(self) -> str | None:
+        """``h100-64``; ``None`` where chip or devices are not in the log."""
+        return f"{self.chip}-{self.devices}" if self.chip and self.devices else None
+
+
+class SettingsBlock(BaseModel):
+    """A block of resolved settings as it was printed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    line: PositiveInt
+    complete: bool = Field(description="false: the log cuts it, and what is missing is unknown")
+    values: dict[str, Any]
+
+
+class LogReading(BaseModel):
+    """Everything that a training log says of its last run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_: Literal["asap.log/1"] = Field(default="asap.log/1", alias="schema")
+    file: str
+    stack: str | None = None
+    blocks: tuple[SettingsBlock, ...] = ()
+    statements: dict[str, str] = Field(default_factory=dict, description="what single lines say of the settings")
+    hardware: LogHardware = LogHardware()
+    measured: Measured = Measured()
+    global_batch_of_steps: PositiveInt | None = Field(default=None, description="sequences, as lines of steps have it")
+    ending: Ending = Ending(kind="running")
+    runs: PositiveInt = Field(default=1, description="runs in the log, of which the last is read")
+    lines: NonNegativeInt = 0
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """One line: settings, steps, ending."""
+        block = next((one for one in self.blocks), None)
+        settings = f"settings of {self.stack}" if block else "no block of settings"
+        step = self.measured.step
+        time = f"{format_seconds(step.median)} a step ({counted(step.steps, 'steady step')})" if step.median else ""
+        return ", ".join(part for part in (settings, time, str(self.ending)) if part)
+
+
+class LogDocument(BaseModel):
+    """``asap resolve LOG --format json``: a reading with its settings under one name each."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_: Literal["asap.log/1"] = Field(default="asap.log/1", alias="schema")
+    file: str
+    stack: str | None
+    settings: dict[str, Any]
+    data_parallel: int | None
+    hardware: LogHardware
+    measured: Measured
+    ending: Ending
+    runs: PositiveInt
+    blocks: tuple[dict[str, Any], ...] = Field(description="kind, line and completeness of each block")
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, reading: LogReading, settings: "BaseModel") -> "LogDocument":
+        """The document of a reading and its settings."""
+        return cls(
+            file=reading.file,
+            stack=reading.stack,
+            settings=settings.model_dump(mode="json", exclude_none=True),
+            data_parallel=getattr(settings, "data_parallel", None),
+            hardware=reading.hardware,
+            measured=reading.measured,
+            ending=reading.ending,
+            runs=reading.runs,
+            blocks=tuple(one.model_dump(include={"kind", "line", "complete"}) for one in reading.blocks),
+            notes=reading.notes,
+        )

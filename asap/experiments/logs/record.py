@@ -1,0 +1,294 @@
+"""A log's settings as a record: by the reader of its stack where it has one, else by what the settings are called.
+
+What the log leaves open stays unknown: no default of a program is taken where its settings were not printed.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import AsapError, ConfigError, UsageError
+from asap.core.text import plain
+from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
+from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.logs.architecture import read_shapes
+from asap.experiments.logs.read import printing_of, read_log
+from asap.experiments.logs.reading import LogReading, SettingsBlock
+from asap.experiments.logs.settings import LogSettings, settings_of
+from asap.experiments.logs.times import measured_step
+from asap.experiments.named_model import read_named_model
+from asap.experiments.observed import Observed
+from asap.models import Workload
+from asap.plans import Mesh, Plan, Remat
+
+ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
+"""What reads a mapping of settings of any stack."""
+_RENAMED = Path(__file__).parent / "tables" / "renamed.toml"
+_REMAT = {"none": Remat.NONE, "full": Remat.FULL}
+_FRAMEWORKS = {"megatron": "Megatron-Core", "gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "nemo": "NeMo"}
+_OF_DEEPSPEED = "deepspeed"
+_SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
+_UNKNOWN = ": what is missing is unknown"
+_MOST_ADAPTERS = 0.5
+"""Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
+
+
+def read_log_record(
+    path: Path, overrides: Sequence[str], experiment: Experiment, read_document: ReadDocument
+) -> Experiment:
+    """``experiment`` with the last run of a log: settings, hardware, step time, memory, and how it ended.
+
+    Args:
+        path: of the log.
+        overrides: ``key=value`` of the user, which win.
+        experiment: what is known besides.
+        read_document: the reader of any stack's settings.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it cannot be read, has no settings of a run, or its settings contradict each other.
+    """
+    return record_of(read_log(path), path, overrides, experiment, read_document)
+
+
+def record_of(
+    reading: LogReading, path: Path, overrides: Sequence[str], experiment: Experiment, read_document: ReadDocument
+) -> Experiment:
+    """A record of what a log says; raises like :func:`read_log_record`."""
+    settings = settings_of(reading)
+    _check_trains_all(reading, settings, path)
+    experiment = _with_hardware(reading, settings, path, experiment)
+    experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
+    experiment = _filled(settings, reading, path, experiment)
+    if not _says_something(experiment) and not reading.measured.step.steps:
+        reason = refusals[0] if refusals else "has no settings of the run"
+        raise ConfigError(reason, where=str(path), hint=printing_of(reading.stack))
+    notes = (*experiment.notes, *reading.notes, *refusals, *_notes(reading, path))
+    observed = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
+    measured = measured_step(reading, settings, experiment)
+    update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes)), "observed": observed}
+    sources = experiment.provenance | {"observed": path.name}
+    if measured is not None and experiment.measured is None:
+        update["measured"], sources["measured"] = measured, path.name
+    return experiment.model_copy(update=update | {"provenance": sources})
+
+
+def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
+    """Raise ConfigError where a log says that adapters are trained: their step is not modelled."""
+    share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
+    if "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
+        return
+    what = f"{100 * share:.2g} % of the parameters" if share <= _MOST_ADAPTERS else "adapters of LoRA"
+    raise ConfigError(
+        f"trains {what}: training a part of the parameters is not modelled", where=str(path),
+        hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
+    )  # fmt: skip
+
+
+def _by_readers(
+    reading: LogReading, settings: LogSettings, path: Path, overrides: Sequence[str], experiment: Experiment,
+    read_document: ReadDocument,
+) -> tuple[Experiment, tuple[str, ...]]:  # fmt: skip
+    """The first reading of the log's blocks by a stack's own reader that succeeds, and why others did not."""
+    refusals: list[str] = []
+    for line, values, shaped in _documents(reading, settings, experiment):
+        document = Document(path, values, dict.fromkeys(values, line))
+        try:
+            return read_document(document, overrides, shaped), ()
+        except UsageError:
+            raise
+        except AsapError as error:
+            refusals.append(f"the settings of {path.name}:{line} are not used: {plain(error.message, 200)}")
+    if overrides and not refusals:
+        raise UsageError("is for settings that the log does not have", where=plain(overrides[0], 60))
+    return experiment, tuple(refusals)
+
+
+def _documents(
+    reading: LogReading, settings: LogSettings, experiment: Experiment
+) -> Iterator[tuple[int, dict[str, Any], Experiment]]:
+    """Mappings as configuration files have them, each with the record that it is laid over."""
+    shaped = read_shapes(reading, experiment)
+    main = [block for block in reading.blocks if not block.kind.startswith(_OF_DEEPSPEED)]
+    if model := next((block for block in main if block.kind == "fields"), None):
+        yield model.line, _as_nemo(settings, main, model), shaped
+    for block in main:
+        if block.kind.startswith("arguments") and sum(sign in block.values for sign in _SIGNS) > 1:
+            yield block.line, _as_megatron(reading, settings, block), shaped
+        elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
+            yield block.line, _typed(block.values), shaped
+        elif block.kind.startswith(("json", "yaml")) or {"general", "parallelism"} <= block.values.keys():
+            yield block.line, block.values, shaped
+        elif "per_device_train_batch_size" in block.values and settings.model:
+            yield block.line, {"model_name_or_path": settings.model, **_arguments(block.values)}, shaped
+    if reading.stack == "torchtitan" and (values := _as_torchtitan(reading, settings)):
+        yield 1, values, shaped
+
+
+def _as_megatron(reading: LogReading, settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
+    """Arguments under the names of today's Megatron-LM, with what DeepSpeed prints of its own."""
+    table = _renamed().get("gpt-neox" if reading.stack == "gpt-neox" else "megatron", {})
+    values = {key: value for key, value in block.values.items() if key not in table}
+    values |= {new: block.values[old] for old, new in table.items() if old in block.values and new not in values}
+    if reading.stack == "gpt-neox":
+        values |= {"bf16": settings.precision == "bf16", "fp16": settings.precision == "fp16"}
+        values["untie_embeddings_and_output_weights"] = block.values.get("no_weight_tying") is True
+        values["swiglu"] = block.values.get("mlp_type") == "llama" or block.values.get("activation") == "swiglu"
+        values["deepspeed"] = True
+    filled = {
+        "global_batch_size": settings.global_batch, "world_size": settings.devices, "zero_stage": settings.zero,
+        "padded_vocab_size": settings.vocab,
+    }  # fmt: skip
+    if filled["zero_stage"] is None or not values.get("deepspeed"):
+        filled.pop("zero_stage")
+    return values | {key: value for key, value in filled.items() if value and values.get(key) in (None, 0)}
+
+
+def _as_nemo(settings: LogSettings, blocks: Sequence[SettingsBlock], model: SettingsBlock) -> dict[str, Any]:
+    """NeMo's configuration with the fields of the model that it built, which are final."""
+    printed = next((one.values for one in blocks if isinstance(one.values.get("model"), dict)), {})
+    said = {key: value for key, value in model.values.items() if value is not None}
+    known = {
+        "seq_length": settings.sequence, "global_batch_size": settings.global_batch,
+        "micro_batch_size": int(settings.micro_batch or 0) or None,
+    }  # fmt: skip
+    own = {**printed.get("model", {}), **said, **{key: value for key, value in known.items() if value}}
+    trainer = {"num_nodes": 1, "devices": settings.devices} if settings.devices else {}
+    trainer |= {"precision": settings.precision or ("bf16" if said.get("bf16") is True else "")}
+    return {**printed, "model": own, "trainer": {**trainer, **printed.get("trainer", {})}}
+
+
+def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]:
+    """The job configuration that torchtitan's own lines state; empty where they do not state the mesh."""
+    if settings.model is None or not any(name.startswith("mesh.") for name in reading.statements):
+        return {}
+    name, _, flavor = settings.model.partition(" ")
+    degrees = {
+        "data_parallel_replicate_degree": settings.replicate, "data_parallel_shard_degree": settings.shard,
+        "context_parallel_degree": settings.context, "tensor_parallel_degree": settings.tensor,
+        "pipeline_parallel_degree": settings.pipeline, "expert_parallel_degree": settings.expert,
+    }  # fmt: skip
+    training = {
+        "local_batch_size": int(settings.micro_batch or 0) or None, "global_batch_size": settings.global_batch,
+        "seq_len": settings.sequence,
+    }  # fmt: skip
+    return {
+        "model": {"name": name, "flavor": flavor},
+        "training": {key: value for key, value in training.items() if value},
+        "parallelism": {key: value for key, value in degrees.items() if value},
+        "activation_checkpoint": {"mode": settings.recompute or "none"},
+        "compile": {"enable": "compiled" in reading.statements},
+    }
+
+
+def _arguments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The Trainer's arguments without those that it leaves unset."""
+    return {key: value for key, value in values.items() if value not in (None, "", [], {})}
+
+
+def _typed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """MaxText's parameters with the values that a YAML would have; a member of an enumeration by its word."""
+    from asap.experiments.logs.values import scalar
+
+    return {key: scalar(value) if isinstance(value, str) else value for key, value in values.items()}
+
+
+def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
+    """The machine of the log, where none is said."""
+    said, hardware = experiment.hardware, reading.hardware
+    if said.name or said.chip or said.devices or (not hardware.chip and not settings.devices):
+        return experiment
+    devices = settings.devices
+    if not (hardware.chip and devices):
+        return experiment  # the stack's reader takes the devices from its own settings
+    name, notes = f"{hardware.chip}-{devices}", ()
+    try:
+        found, notes = refer_to_hardware(hardware.chip, devices=devices)
+    except AsapError:
+        try:
+            found, notes = refer_to_hardware(name)
+        except AsapError:
+            return experiment
+    found = found.model_copy(update={"name": name if not found.topology else found.name})
+    provenance = experiment.provenance | {"hardware": f"{path.name}: {plain(hardware.named or '', 60)}"}
+    return experiment.model_copy(
+        update={"hardware": found, "provenance": provenance, "notes": (*experiment.notes, *notes)}
+    )
+
+
+def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: Experiment) -> Experiment:
+    """The record with what no reader took: model, batch, sequence, precision and mesh as single lines state them."""
+    update: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    if experiment.model is None and settings.model:
+        update["model"], notes = read_named_model(settings.model.rstrip("/").rpartition("/")[2].replace(" ", "-"))
+        sources["model"] = path.name
+    said = {
+        "global_batch": settings.global_batch, "sequence_length": settings.sequence, "precision": settings.precision,
+        "zero_stage": 3 if settings.zero == "fsdp" else settings.zero,
+        "framework": _FRAMEWORKS.get(reading.stack or "", reading.stack),
+    }  # fmt: skip
+    workload = {
+        key: value for key, value in said.items() if value is not None and getattr(experiment.workload, key) is None
+    }
+    if workload:
+        update["workload"] = Workload.model_validate(experiment.workload.model_dump() | workload)
+        sources |= {f"workload.{key}": path.name for key in workload}
+    if experiment.plan is None and (plan := _plan(settings)) is not None:
+        update["plan"], sources["plan"] = plan, path.name
+    return experiment.model_copy(
+        update={
+            **update, "provenance": experiment.provenance | sources, "notes": (*experiment.notes, *notes),
+        }
+    )  # fmt: skip
+
+
+def _plan(settings: LogSettings) -> Plan | None:
+    """The mesh, where devices, data parallelism and its sharding are stated."""
+    groups = settings.data_parallel
+    if not groups or settings.zero is None or not settings.tensor or not settings.pipeline:
+        return None
+    sharded = settings.zero in ("fsdp", 3)
+    replicas = settings.replicate or 1
+    mesh = Mesh(
+        replica=replicas if sharded else groups,
+        data=groups // replicas if sharded else 1,
+        seq=settings.context or 1,
+        model=settings.tensor,
+        stage=settings.pipeline,
+    )
+    micro, batch = settings.micro_batch, settings.global_batch
+    microbatches = settings.accumulation or (round(batch / micro / groups) if micro and batch else None)
+    return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))
+
+
+def _says_something(experiment: Experiment) -> bool:
+    return experiment.model is not None or experiment.plan is not None or experiment.workload.tokens is not None
+
+
+def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
+    """What a reader of the record should know: blocks that are cut, slow steps, and the end."""
+    notes = []
+    for block in reading.blocks:
+        if not block.complete:
+            taken = ": what is missing is taken as MaxText's defaults" if "model_name" in block.values else ""
+            notes.append(f"the settings that begin in line {block.line} of {path.name} are cut{taken or _UNKNOWN}")
+    if slow := reading.measured.step.slow:
+        times = ", ".join(f"{one.seconds:.3g} s" + (f" (step {one.step})" if one.step else "") for one in slow[:3])
+        notes.append(f"{len(slow)} steps of {path.name} took over 1.5 times the median: {times}; they are left out")
+    ending = reading.ending
+    if ending.kind not in ("running", "completed"):
+        notes.append(f"the run of {path.name} {_VERB.get(ending.kind, 'ended')}: {ending} (line {ending.line_number})")
+    return tuple(notes)
+
+
+_VERB = {"stopped": "was ended from outside"}
+
+
+@cache
+def _renamed() -> dict[str, dict[str, str]]:
+    return tomllib.loads(_RENAMED.read_text(encoding="utf-8"))

@@ -1,0 +1,246 @@
+"""One pass over a log: every line that a table knows, in order, with bounded memory.
+
+The beginning is searched for everything. Behind it only for what was met there, and for how runs end and begin again:
+two gigabytes of steps are read at the speed of the disk.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asap.experiments.logs.blocks import STARTS, BlockStart, Collector, RawBlock
+from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
+from asap.experiments.logs.text import LONGEST_LINE, chunks, clean, without_rank
+
+HEAD = 16 << 20
+"""Bytes at the beginning, and behind each new block of settings, that are searched for everything."""
+_CONFIG_PARAM = b"Config param "
+_MOST = 4000
+"""Statements, devices and endings that are kept; of more only the last."""
+_MOST_STEPS = 400_000
+_TIMED = frozenset(
+    (
+        "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "steps_per_second",
+        "steps_per_second_rounded", "tokens_per_second_per_device", "tokens_per_second_per_device_local",
+        "tokens_per_second", "samples_per_second",
+    )
+)  # fmt: skip
+"""Fields that say how long a step takes."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A line that a table knows."""
+
+    form: Form | EndingForm | DeviceForm
+    text: str
+    line: int
+    offset: int
+
+
+@dataclass
+class Scan:
+    """What one pass found, in the order of the log."""
+
+    blocks: list[RawBlock] = field(default_factory=list)
+    parameters: list[tuple[int, int, str, str]] = field(default_factory=list)
+    """MaxText's ``Config param``: offset, line, key, value."""
+    statements: list[Found] = field(default_factory=list)
+    devices: list[Found] = field(default_factory=list)
+    endings: list[Found] = field(default_factory=list)
+    steps: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
+    """Form, fields, line and offset."""
+    totals: list[tuple[Form, dict[str, str], int, int]] = field(default_factory=list)
+    lines: int = 0
+    size: int = 0
+    thinned: int = 1
+    """One step in so many was kept."""
+    last: str = ""
+    """The last line that is not empty."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of a training log was found."""
+        return not (self.blocks or self.parameters or self.statements or self.steps or self.endings)
+
+
+def scan(path: Path, progress: Callable[[int], None] | None = None) -> Scan:
+    """Read a log once.
+
+    Args:
+        path: of the log, also packed.
+        progress: called with the bytes read so far.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it cannot be read.
+    """
+    pass_ = _Pass()
+    for chunk in chunks(path, progress):
+        pass_.read(chunk)
+    return pass_.finish()
+
+
+def scan_text(text: bytes) -> Scan:
+    """Read a log, or the beginning of one, that is in memory."""
+    pass_ = _Pass()
+    pass_.read(text.replace(b"\r", b"\n") + b"\n")
+    return pass_.finish()
+
+
+_Anchored = tuple[bytes, "Form | EndingForm | DeviceForm | BlockStart | None"]
+
+
+def _all_anchors() -> list[_Anchored]:
+    forms: list[_Anchored] = [(form.anchor, form) for form in (*steps(), *totals(), *statements(), *devices())]
+    forms += [(form.anchor, form) for form in endings()]
+    forms += [(start.anchor, start) for start in STARTS]
+    return [*forms, (_CONFIG_PARAM, None)]
+
+
+class _Pass:
+    def __init__(self) -> None:
+        self.scan = Scan()
+        self._anchors = _all_anchors()
+        self._steps, self._totals = frozenset(map(id, steps())), frozenset(map(id, totals()))
+        self._met: set[bytes] = set()
+        self._head_until = HEAD
+        self._collectors: list[Collector] = []
+        self._stride, self._seen = 1, 0
+
+    def read(self, chunk: bytes) -> None:
+        """Take a piece that ends with a line."""
+        anchors = self._anchors if self.scan.size < self._head_until else self._later()
+        base, number, counted = self.scan.size, self.scan.lines, 0
+        if self._collectors:
+            self._feed_open(chunk)
+        done = -1
+        for start, found in _lines(chunk, anchors):
+            number += chunk.count(b"\n", counted, start)
+            counted = start
+            end = chunk.find(b"\n", start)
+            line = clean(chunk[start : min(end, start + LONGEST_LINE)])
+            for anchor, form in found:
+                self._met.add(anchor)
+                if isinstance(form, BlockStart):
+                    if start > done:
+                        done = self._begin(form, line, chunk, start, end, number + 1, base)
+                else:
+                    self._take(form, line, number + 1, base + start)
+        self.scan.lines += chunk.count(b"\n")
+        self.scan.size += len(chunk)
+        last = chunk.rstrip()
+        if last:
+            self.scan.last = clean(last[last.rfind(b"\n") + 1 :])[:400]
+
+    def finish(self) -> Scan:
+        """What was found; blocks that the end of the log cuts are kept as they are."""
+        self.scan.blocks += [one.block for one in self._collectors if one.block.lines]
+        self.scan.thinned = self._stride
+        return self.scan
+
+    def _later(self) -> list[_Anchored]:
+        """Behind the beginning: steps and totals as they were met, endings, and what begins a run again."""
+        known = {form.anchor for form in (*steps(), *totals())} & self._met
+        again = {start.anchor for start in STARTS if start.anchor in self._met} | ({_CONFIG_PARAM} & self._met)
+        ends = {form.anchor for form in endings()}
+        return [one for one in self._anchors if one[0] in known | again | ends]
+
+    def _begin(self, start: BlockStart, line: str, chunk: bytes, place: int, end: int, number: int, base: int) -> int:
+        """Collect a block; its last place in the piece, so that nothing inside of it begins another."""
+        line = without_rank(line)
+        if (found := start.pattern.search(line)) is None:
+            return -1
+        if self.scan.steps or self.scan.size > HEAD:
+            self._head_until = self.scan.size + HEAD
+        collector = Collector(start, found, line, number, base + place)
+        position = end + 1
+        while collector.open and position < len(chunk):
+            stop = chunk.find(b"\n", position)
+            collector.feed(clean(chunk[position : min(stop, position + LONGEST_LINE)]))
+            position = stop + 1
+        if collector.open:
+            self._collectors.append(collector)
+        elif collector.block.lines:
+            self._keep(collector.block)
+        return position - 2 if start.kind != "yaml" else place
+
+    def _feed_open(self, chunk: bytes) -> None:
+        for raw in chunk.split(b"\n")[:-1]:
+            for collector in self._collectors:
+                if collector.open:
+                    collector.feed(clean(raw[:LONGEST_LINE]))
+            if not any(one.open for one in self._collectors):
+                break
+        for one in self._collectors:
+            if not one.open and one.block.lines:
+                self._keep(one.block)
+        self._collectors = [one for one in self._collectors if one.open]
+
+    def _keep(self, block: RawBlock) -> None:
+        """Each rank may print the same block: only the first of those that are equal stays, for a run."""
+        same = [one for one in self.scan.blocks[-64:] if one.kind == block.kind and one.lines == block.lines]
+        if same and not (self.scan.steps and same[-1].offset < self.scan.steps[-1][3]):
+            return
+        self.scan.blocks.append(block)
+        del self.scan.blocks[:-128]
+
+    def _take(self, form: "Form | EndingForm | DeviceForm | None", line: str, number: int, offset: int) -> None:
+        if form is None:
+            key, separator, value = line.partition("Config param ")[2].partition(":")
+            if separator:
+                self.scan.parameters.append((offset, number, key.strip()[:80], value.strip()[:2000]))
+                del self.scan.parameters[: -10 * _MOST]
+        elif isinstance(form, EndingForm):
+            _append(self.scan.endings, Found(form, line[:2000], number, offset))
+        elif isinstance(form, DeviceForm):
+            _append(self.scan.devices, Found(form, line[:2000], number, offset))
+        elif id(form) in self._steps:
+            self._step(form, line, number, offset)
+        elif id(form) in self._totals:
+            if fields := form.read(line):
+                _append(self.scan.totals, (form, fields, number, offset))
+        else:
+            _append(self.scan.statements, Found(form, line[:8000], number, offset))
+
+    def _step(self, form: Form, line: str, number: int, offset: int) -> None:
+        self._seen += 1
+        if self._seen % self._stride:
+            return
+        fields = form.read(line)
+        if not _TIMED & fields.keys():
+            return
+        self.scan.steps.append((form, fields, number, offset))
+        if len(self.scan.steps) >= _MOST_STEPS:
+            self.scan.steps = self.scan.steps[::2]
+            self._stride *= 2
+
+
+def _append(kept: list[Any], one: Any) -> None:
+    kept.append(one)
+    if len(kept) > 2 * _MOST:
+        del kept[_MOST // 2 : -_MOST]
+
+
+def _lines(chunk: bytes, anchors: list[_Anchored]) -> Iterator[tuple[int, list[_Anchored]]]:
+    """Beginnings of the lines that have anchors, in order, with these."""
+    places = array("q")
+    which = array("q")
+    for index, (anchor, _) in enumerate(anchors):
+        place = chunk.find(anchor)
+        while place >= 0:
+            places.append(chunk.rfind(b"\n", 0, place) + 1)
+            which.append(index)
+            place = chunk.find(anchor, chunk.find(b"\n", place))
+    order = sorted(range(len(places)), key=lambda one: (places[one], which[one]))
+    current, found = -1, list[_Anchored]()
+    for one in order:
+        if places[one] != current and found:
+            yield current, found
+            found = []
+        current = places[one]
+        found.append(anchors[which[one]])
+    if found:
+        yield current, found

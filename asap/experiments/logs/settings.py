@@ -1,0 +1,206 @@
+"""The settings that decide a step, under one name each, from blocks and statements of any stack."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
+
+from asap.core.text import plain
+from asap.experiments.logs.reading import LogReading, SettingsBlock
+
+_TABLE = Path(__file__).parent / "tables" / "settings.toml"
+_COUNTS = (
+    "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "sequence", "global_batch", "accumulation", "devices",
+    "nodes", "devices_per_node", "tensor", "pipeline", "context", "expert", "data", "replicate", "shard",
+)  # fmt: skip
+_MESH = {
+    "dp_shard": "shard", "dp_replicate": "replicate", "dp": "shard", "tp": "tensor", "cp": "context", "pp": "pipeline",
+    "ep": "expert", "fsdp": "shard",
+}  # fmt: skip
+_DP = ("data", "replicate", "shard")
+
+
+class LogSettings(BaseModel):
+    """Settings in the words of this project; ``None`` where the log does not say. Batches are counts of sequences."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str | None = None
+    layers: PositiveInt | None = None
+    hidden: PositiveInt | None = None
+    ffn: PositiveInt | None = None
+    heads: PositiveInt | None = None
+    kv_heads: PositiveInt | None = None
+    vocab: PositiveInt | None = None
+    parameters: PositiveFloat | None = None
+    trainable: PositiveFloat | None = None
+    sequence: PositiveInt | None = None
+    global_batch: PositiveInt | None = None
+    micro_batch: PositiveFloat | None = None
+    accumulation: PositiveInt | None = None
+    devices: PositiveInt | None = None
+    nodes: PositiveInt | None = None
+    devices_per_node: PositiveInt | None = None
+    tensor: PositiveInt | None = None
+    pipeline: PositiveInt | None = None
+    context: PositiveInt | None = None
+    expert: PositiveInt | None = None
+    data: PositiveInt | None = None
+    replicate: PositiveInt | None = None
+    shard: PositiveInt | None = None
+    zero: NonNegativeInt | Literal["fsdp"] | None = None
+    recompute: Literal["none", "selective", "full"] | None = None
+    precision: str | None = None
+
+    @property
+    def data_parallel(self) -> int | None:
+        """Groups of devices that see different sequences, where the log says them or they follow from it."""
+        if self.data:
+            return self.data
+        if self.shard or self.replicate:
+            return (self.shard or 1) * (self.replicate or 1)
+        if self.devices and self.tensor and self.pipeline:
+            product = self.tensor * self.pipeline * (self.context or 1)
+            return self.devices // product if self.devices % product == 0 else None
+        return None
+
+
+def settings_of(reading: LogReading) -> LogSettings:
+    """What blocks say, the stack's own settings before what prints beside them, then what single lines say."""
+    found: dict[str, Any] = {}
+    for block in sorted(reading.blocks, key=_precedence):
+        found = _of_block(block) | {name: value for name, value in found.items() if value is not None}
+    said = _of_statements(reading.statements)
+    found |= {name: value for name, value in said.items() if found.get(name) is None or name in _RULING}
+    hardware = reading.hardware
+    for name in ("devices", "nodes", "devices_per_node"):
+        if found.get(name) is None:
+            found[name] = getattr(hardware, name)
+    if found.get("devices") is None and (mesh := _product(found)):
+        found["devices"] = mesh
+    if found.get("global_batch") is None:
+        found["global_batch"] = reading.global_batch_of_steps
+    if found.get("global_batch") and str(found["global_batch"]) == reading.statements.get("microbatches"):
+        found |= {"data": 1, "micro_batch": 1}
+    return LogSettings.model_validate(found)
+
+
+_RULING = frozenset(("vocab", "parameters", "trainable"))
+"""What a program says after it has built the model wins over what it was told."""
+
+
+def _precedence(block: SettingsBlock) -> tuple[bool, int]:
+    """Later in this order wins: DeepSpeed's own print fills what the program's arguments leave open."""
+    return not block.kind.startswith(("deepspeed", "json")), block.line
+
+
+def _of_block(block: SettingsBlock) -> dict[str, Any]:
+    table = _table()
+    found: dict[str, Any] = {}
+    for field, names in table["names"].items():
+        for name in names:
+            value = _look_up(block.values, name)
+            if (read := _value(field, value)) is not None:
+                found[field] = read
+                break
+    for field in ("recompute", "precision"):
+        for name, meanings in table[field].items():
+            said, has = _look_up(block.values, name), _has(block.values, name)
+            meaning = meanings.get(_word(said)) if has else None
+            if meaning is not None:
+                found[field] = meaning
+                break
+    return found
+
+
+def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, text in said.items():
+        axis = _MESH.get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
+        if axis in _COUNTS and text.isdigit() and int(text):
+            found[axis] = int(text)
+        elif axis in ("parameters", "trainable", "micro_batch") and text.replace(".", "", 1).isdigit():
+            found[axis] = float(text) or None
+        elif axis in ("model", "recompute", "precision"):
+            found[axis] = text
+    if "parameters_billion" in said:
+        found["parameters"] = float(said["parameters_billion"]) * 1e9
+    if said.get("zero"):
+        found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
+    for name in ("bf16", "fp16"):
+        if said.get(name) == "True":
+            found["precision"] = name
+    if said.get("samples_so_far") and int(said.get("batches_so_far", "0")):
+        batch, rest = divmod(int(said["samples_so_far"]), int(said["batches_so_far"]))
+        found["global_batch"] = batch if batch and not rest else None
+    if any(name.startswith("mesh.") for name in said):
+        found |= {axis: found.get(axis, 1) for axis in ("tensor", "pipeline")}
+    return found
+
+
+def _product(found: Mapping[str, Any]) -> int | None:
+    """Devices, where data parallelism and the model's axes are all known."""
+    data = found.get("data") or ((found.get("shard") or 0) * (found.get("replicate") or 1))
+    if not data or not found.get("tensor") or not found.get("pipeline"):
+        return None
+    return int(data * found["tensor"] * found["pipeline"] * (found.get("context") or 1))
+
+
+def _value(field: str, value: Any) -> Any:
+    if isinstance(value, dict | list) or value is None or isinstance(value, bool):
+        return None
+    if field == "model":
+        return plain(str(value), 200) if str(value).strip() not in ("", "default") else None
+    if field == "zero":
+        return _whole(value, least=0)
+    if field == "micro_batch":
+        try:
+            number = float(str(value))
+        except ValueError:
+            return None
+        return number if 0 < number < 1e9 else None
+    return _whole(value, least=1)
+
+
+def _whole(value: Any, least: int) -> int | None:
+    try:
+        number = int(str(value))
+    except ValueError:
+        return None
+    return number if least <= number < 10**12 else None
+
+
+def _word(value: Any) -> str:
+    return str("none" if value is None else value).strip().casefold()
+
+
+def _has(values: Mapping[str, Any], name: str) -> bool:
+    return any(True for _ in _matches(values, name))
+
+
+def _look_up(values: Mapping[str, Any], name: str) -> Any:
+    return next(_matches(values, name), None)
+
+
+def _matches(values: Mapping[str, Any], name: str) -> Iterator[Any]:
+    section, _, key = name.rpartition(".")
+    if not section and key in values:
+        yield values[key]
+    for parent, inner in values.items():
+        if isinstance(inner, dict):
+            if key in inner and (not section or parent == section):
+                yield inner[key]
+            yield from (one for one in _matches(inner, name) if not section)
+        elif section and parent == name:
+            yield inner
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+
+
+__all__: Sequence[str] = ("LogSettings", "settings_of")

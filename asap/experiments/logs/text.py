@@ -1,0 +1,115 @@
+"""A training log as text: compressed or not, coloured, interleaved by ranks, of any length."""
+
+import bz2
+import lzma
+import re
+import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from asap.core.errors import ConfigError, NotFoundError
+
+CHUNK = 4 << 20
+LONGEST_LINE = 64 << 10
+"""Bytes of a line that are looked at; a log of one endless line stays within bounded memory."""
+_COLOUR = re.compile(
+    r"\x1b?\[[0-9;?]{1,20}m|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]"
+)
+"""Colours and control characters; a page that shows a log may have lost the escape before a colour."""
+_RANK = re.compile(
+    r"^(?:\s*(?:\[(?:default|rank|pod|worker|node|r)?[ -_]?\d{1,6}\]:?|\(?\w{0,24}[Rr]ank[ =:]?\d{1,6}\)?:|\d{1,6}:"
+    r"|\[titan\]|\([\w.-]{1,60} pid=\d{1,9}(?:, ip=[\d.]+)?\)|[\w.-]{1,60}:\s(?=\[|\s*\{)))"
+    r"\s?"
+)
+"""What launchers write before each line: torchrun, srun --label, mpirun, Ray, Kubernetes, a viewer's numbers."""
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+
+
+def open_log(path: Path) -> IO[bytes]:
+    """The bytes of a log, unpacked where it is packed (gzip, bzip2, xz).
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it cannot be read, or is packed in another way.
+    """
+    try:
+        stream = path.open("rb")
+        head = stream.read(6)
+        stream.seek(0)
+    except FileNotFoundError as error:
+        raise NotFoundError("no such file", where=str(path)) from error
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    packed = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    if packed == "gzip":
+        from isal import igzip
+
+        return cast("IO[bytes]", igzip.open(stream, "rb"))
+    if packed == "bzip2":
+        return cast("IO[bytes]", bz2.open(stream, "rb"))
+    if packed == "xz":
+        return cast("IO[bytes]", lzma.open(stream, "rb"))
+    if packed is not None:
+        stream.close()
+        raise ConfigError(f"is packed with {packed}", where=str(path), hint="unpack it first: zstd -d FILE")
+    return stream
+
+
+def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """Pieces of a log that end with a line; a carriage return ends one too, as progress bars write them.
+
+    Args:
+        path: of the log.
+        progress: called with the bytes read so far.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it cannot be read.
+    """
+    rest, total = b"", 0
+    try:
+        with open_log(path) as stream:
+            head = stream.read(CHUNK)
+            decode = _to_utf8(head)
+            while head:
+                total += len(head)
+                text = rest + decode(head).replace(b"\r", b"\n")
+                cut = text.rfind(b"\n") + 1
+                rest = text[cut:]
+                if len(rest) > CHUNK:
+                    text, rest, cut = text + b"\n", b"", len(text) + 1
+                if cut:
+                    yield text[:cut]
+                if progress is not None:
+                    progress(total)
+                head = stream.read(CHUNK)
+        if rest:
+            yield rest + b"\n"
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if not total:
+            raise ConfigError(f"cannot be read: {type(error).__name__}", where=str(path)) from error
+        if rest:  # a log that is still packed, or was cut: what there is counts
+            yield rest + b"\n"
+
+
+def clean(line: bytes) -> str:
+    """A line as text, without colours and control characters."""
+    text = line[:LONGEST_LINE].decode("utf-8", "replace")
+    return _COLOUR.sub("", text)
+
+
+def without_rank(line: str) -> str:
+    """The line without what a launcher wrote before it."""
+    while found := _RANK.match(line):
+        line = line[found.end() :]
+    return line
+
+
+def _to_utf8(head: bytes) -> Callable[[bytes], bytes]:
+    """How to read pieces of a text as UTF-8: PowerShell writes UTF-16."""
+    if not head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return lambda piece: piece
+    decoder = getincrementaldecoder("utf-16")("replace")
+    return lambda piece: decoder.decode(piece).encode("utf-8", "replace")

@@ -1,0 +1,166 @@
+"""The values of a block: Megatron's dotted lines, JSON, YAML, or a Python object as it prints itself."""
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from asap.core.numbers import bounded_from_text
+from asap.core.text import plain
+from asap.experiments.logs.blocks import RawBlock
+
+_ENUM = re.compile(r"<?\b[A-Z]\w*\.(\w+)(?:: [^<>]*>)?$")
+_OBJECT = re.compile(r"<(?:[^<>]|<[^<>]*>)*>")
+_FLAG = re.compile(r"\.*(?:updated|default)$")
+"""GPT-NeoX writes behind each value whether it is a default."""
+_DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
+_MOST_TEXT = 1_000_000
+_MOST_CUTS = 30
+
+
+def values_of(block: RawBlock) -> dict[str, Any]:
+    """The settings of a block; empty where its text does not follow its grammar."""
+    text = "\n".join(block.lines)[:_MOST_TEXT]
+    if block.kind == "arguments":
+        pairs = (line.partition(" ") for line in block.lines)
+        return {name: scalar(_FLAG.sub("", value)) for name, _, value in pairs}
+    if block.kind == "fields":
+        fields = (line.rstrip(",").partition("=") for line in block.lines)
+        return {name: scalar(value) for name, _, value in fields}
+    if block.kind == "json":
+        return _json(text) or _literal(text) or _leading_fields(block.lines)
+    if block.kind == "yaml":
+        return _yaml(block.lines)
+    return _call(text)
+
+
+def scalar(text: str) -> Any:
+    """A value as a program printed it: a number, a list, ``None``, an enumeration's member, or the text itself."""
+    text = text.strip()
+    lowered = text.casefold()
+    if lowered in ("none", "null", ""):
+        return None
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    if found := _DTYPE.match(text) or _ENUM.match(text):
+        return found[1].casefold() if text[0].isupper() or text[0] == "<" else found[1]
+    if text[0] in "[({'\"" or text[0].isdigit() or text[0] in "+-.":
+        try:
+            value = ast.literal_eval(text) if len(text) < 20_000 else text
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return plain(text, 400)
+        return list(value) if isinstance(value, tuple | set) else value
+    return plain(text, 400)
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text, parse_int=bounded_from_text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _literal(text: str) -> dict[str, Any]:
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _leading_fields(lines: Sequence[str]) -> dict[str, Any]:
+    """Fields of a JSON object that the log cuts: up to the last line behind which it can be closed."""
+    for last in range(len(lines), max(0, len(lines) - _MOST_CUTS), -1):
+        head = "\n".join(lines[:last])[:_MOST_TEXT].rstrip().rstrip(",")
+        if found := _json(head + _closing(head)):
+            return found
+    return {}
+
+
+def _closing(text: str) -> str:
+    """The brackets that a cut text lacks."""
+    stack, quoted, before = [], False, ""
+    for char in text:
+        if char == '"' and before != "\\":
+            quoted = not quoted
+        elif not quoted and char in "[{":
+            stack.append("]" if char == "[" else "}")
+        elif not quoted and char in "]}" and stack:
+            stack.pop()
+        before = char
+    return "".join(reversed(stack))
+
+
+def _yaml(lines: list[str]) -> dict[str, Any]:
+    """A YAML mapping; of one that is followed by other text, the part before it."""
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    kept = [line[indent:] for line in lines]
+    while kept:
+        try:
+            found = yaml.load("\n".join(kept), Loader=_Loader)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            cut = min(mark.line if mark else len(kept) - 1, len(kept) - 1)
+            kept = kept[:cut]
+            continue
+        return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
+    return {}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that may have tags of Python's objects, which NeMo prints: their text is kept, nothing is made of them."""
+
+
+def _tagged(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return {"_target_": plain(suffix, 200)} | {
+            str(k): v for k, v in loader.construct_mapping(node, deep=True).items()
+        }
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return plain(str(loader.construct_scalar(node)), 400) if isinstance(node, yaml.ScalarNode) else None  # type: ignore[arg-type]
+
+
+_Loader.add_multi_constructor("", _tagged)
+_Loader.add_multi_constructor("!", _tagged)
+
+
+def _call(text: str) -> dict[str, Any]:
+    """The keywords of ``ModelArgs(dim=4096, …)`` with those of objects inside of it.
+
+    Objects that print themselves as ``<…>`` count as unknown.
+    """
+    text = _OBJECT.sub("None", re.sub(r"<(\w+)\.(\w+): [^<>]*>", r"'\2'", text))
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return _keywords(text)
+    return _of_call(tree) if isinstance(tree, ast.Call) else {}
+
+
+def _of_call(node: ast.Call) -> dict[str, Any]:
+    return {one.arg: _of_node(one.value) for one in node.keywords if one.arg}
+
+
+def _of_node(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call):
+        return _of_call(node)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [_of_node(each) for each in node.elts]
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(_of_node(key)): _of_node(value) for key, value in pairs if key is not None}
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return scalar(ast.unparse(node))
+
+
+def _keywords(text: str) -> dict[str, Any]:
+    """Lines ``name=value,`` of an object whose text is no Python."""
+    found = re.findall(r"^\s*(\w+)=(.{0,2000}?),?\s*$", text, re.MULTILINE)
+    return {name: scalar(value) for name, value in found}

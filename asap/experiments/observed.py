@@ -1,0 +1,99 @@
+"""What a log says happened in a run: steps, rates, memory, and how it ended."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from asap.core.units import format_bytes
+
+EndingKind = Literal[
+    "out_of_memory",
+    "out_of_host_memory",
+    "collective_timeout",
+    "communication_error",
+    "not_a_number",
+    "hardware_error",
+    "refused_settings",
+    "stopped",
+    "crashed",
+    "completed",
+    "running",
+]
+
+
+class Ending(BaseModel):
+    """How a run ended, with the line that says so. Bytes are those of one device."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: EndingKind = Field(description="running: the log says nothing of an end")
+    line: str | None = Field(default=None, description="the line of the log that says so")
+    line_number: PositiveInt | None = None
+    before_first_step: bool = Field(default=False, description="no step was completed")
+    needed_bytes: PositiveFloat | None = Field(default=None, description="what the compiler says the program needs")
+    requested_bytes: PositiveFloat | None = Field(default=None, description="the allocation that failed")
+    in_use_bytes: PositiveFloat | None = Field(default=None, description="held by the process when it failed")
+    free_bytes: PositiveFloat | None = None
+    capacity_bytes: PositiveFloat | None = Field(default=None, description="memory of the device")
+    operation: str | None = Field(default=None, description="the collective that timed out")
+    exception: str | None = None
+
+    def __str__(self) -> str:
+        text = {"out_of_memory": "ran out of device memory", "out_of_host_memory": "ran out of host memory"}.get(
+            self.kind, self.kind.replace("_", " ")
+        )
+        if self.kind == "out_of_memory" and self.capacity_bytes:
+            needs = self.needed_bytes or (self.in_use_bytes or 0) + (self.requested_bytes or 0)
+            text += f": needs {format_bytes(needs)} of {format_bytes(self.capacity_bytes)}" if needs else ""
+        if self.operation:
+            text += f" in {self.operation}"
+        return f"{text}, before the first step" if self.before_first_step and self.kind != "running" else text
+
+
+class SlowStep(BaseModel):
+    """A step far above the median."""
+
+    model_config = ConfigDict(frozen=True)
+
+    step: int | None
+    seconds: PositiveFloat
+
+
+class StepTimes(BaseModel):
+    """Times of the last run's steps, in seconds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    median: PositiveFloat | None = Field(default=None, description="of the steady steps")
+    least: PositiveFloat | None = None
+    most: PositiveFloat | None = None
+    deviation: float | None = Field(default=None, description="standard deviation of the steady steps")
+    steps: NonNegativeInt = Field(default=0, description="steady steps")
+    left_out: NonNegativeInt = Field(default=0, description="steps of the warm-up")
+    slow: tuple[SlowStep, ...] = Field(default=(), description="steps of over 1.5 times the median, the slowest first")
+
+
+class Measured(BaseModel):
+    """What the log says was measured. Rates and memory are those of one device where their names say so."""
+
+    model_config = ConfigDict(frozen=True)
+
+    step: StepTimes = StepTimes()
+    tokens_per_second_per_device: PositiveFloat | None = None
+    tokens_per_second: PositiveFloat | None = Field(default=None, description="of the whole job")
+    samples_per_second: PositiveFloat | None = Field(default=None, description="of the whole job")
+    tflops_per_device: PositiveFloat | None = Field(default=None, description="as the program counts FLOPs")
+    mfu: PositiveFloat | None = Field(default=None, description="as the program counts it")
+    peak_memory_bytes: PositiveFloat | None = Field(default=None, description="allocated on the fullest device")
+    reserved_memory_bytes: PositiveFloat | None = Field(default=None, description="held by the allocator")
+    compiled_memory_bytes: PositiveFloat | None = Field(default=None, description="as XLA counts the program")
+
+
+class Observed(BaseModel):
+    """What a log says happened in a run: for the record."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    measured: Measured = Measured()
+    ending: Ending
