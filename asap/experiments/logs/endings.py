@@ -6,7 +6,7 @@ from typing import Any, cast
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.logs.formats import EndingForm
-from asap.experiments.logs.measured import size
+from asap.experiments.logs.numbers import size
 from asap.experiments.logs.scan import Found
 from asap.experiments.observed import Ending, EndingKind
 

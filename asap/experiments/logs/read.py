@@ -12,7 +12,8 @@ from asap.core.units import counted
 from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
-from asap.experiments.logs.measured import Sizes, is_training_bar, measured, number
+from asap.experiments.logs.measured import Sizes, measured
+from asap.experiments.logs.numbers import number
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.values import values_of
@@ -63,8 +64,6 @@ def read_log(path: Path, progress: Callable[[int], None] | None = None) -> LogRe
 
 def reading_of(found: Scan, path: Path) -> LogReading:
     """What the lines of a log say of its last run."""
-    bars = [one for one in found.steps if not one[0].bar or is_training_bar(_titled(one))]
-    found.steps = bars
     cuts = _cuts(found)
     start, first = (cuts[-1], cuts[-1]) if cuts else (0, 0)
     notes: list[str] = []
@@ -231,10 +230,6 @@ def _batch_of_steps(steps: Sequence[Any]) -> int | None:
     """The batch of the last step; it grows in runs that ramp it up."""
     found = (number(one[1]["global_batch"]) for one in reversed(steps) if "global_batch" in one[1])
     return next((int(batch) for batch in found if batch), None)
-
-
-def _titled(one: Any) -> str:
-    return one[1].get("_title", "")
 
 
 def _line_at(found: Scan, offset: int) -> int:

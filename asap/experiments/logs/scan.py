@@ -4,6 +4,7 @@ The beginning is searched for everything. Behind it only for what was met there,
 two gigabytes of steps are read at the speed of the disk.
 """
 
+import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,22 +13,25 @@ from typing import Any
 
 from asap.experiments.logs.blocks import STARTS, BlockStart, Collector, RawBlock
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
+from asap.experiments.logs.numbers import is_training_bar
 from asap.experiments.logs.text import LONGEST_LINE, chunks, clean, without_rank
 
-HEAD = 16 << 20
+HEAD = 4 << 20
 """Bytes at the beginning, and behind each new block of settings, that are searched for everything."""
 _CONFIG_PARAM = b"Config param "
 _MOST = 4000
 """Statements, devices and endings that are kept; of more only the last."""
 _MOST_STEPS = 400_000
-_TIMED = frozenset(
-    (
-        "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "steps_per_second",
-        "steps_per_second_rounded", "tokens_per_second_per_device", "tokens_per_second_per_device_local",
-        "tokens_per_second", "samples_per_second",
-    )
+_TIMED = (
+    "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
+    "tokens_per_second_per_device_local", "samples_per_second", "steps_per_second", "tokens_per_second",
 )  # fmt: skip
-"""Fields that say how long a step takes."""
+"""Fields that say how long a step takes, the most exact first."""
+_MOST_OF_PIECE = 1000
+_BAR_SAMPLE = 64 << 10
+"""Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
+_TRIGGERS = (b"rror", b"out of memory", b"RESOURCE_EXHAUSTED", b"atchdog", b"CANCELLED", b"SIGTERM", b"raining", b"oom")
+"""One of these is in every line that tells an ending."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,6 @@ class Scan:
     size: int = 0
     thinned: int = 1
     """One step in so many was kept."""
-    last: str = ""
-    """The last line that is not empty."""
 
     @property
     def is_empty(self) -> bool:
@@ -90,7 +92,7 @@ def scan_text(text: bytes) -> Scan:
     return pass_.finish()
 
 
-_Anchored = tuple[bytes, "Form | EndingForm | DeviceForm | BlockStart | None"]
+_Anchored = tuple[bytes, Form | EndingForm | DeviceForm | BlockStart | None]
 
 
 def _all_anchors() -> list[_Anchored]:
@@ -104,20 +106,28 @@ class _Pass:
     def __init__(self) -> None:
         self.scan = Scan()
         self._anchors = _all_anchors()
+        self._timed: dict[bytes, list[str]] = {}
         self._steps, self._totals = frozenset(map(id, steps())), frozenset(map(id, totals()))
         self._met: set[bytes] = set()
         self._head_until = HEAD
         self._collectors: list[Collector] = []
-        self._stride, self._seen = 1, 0
+        self._stride = 1
 
     def read(self, chunk: bytes) -> None:
         """Take a piece that ends with a line."""
-        anchors = self._anchors if self.scan.size < self._head_until else self._later()
-        base, number, counted = self.scan.size, self.scan.lines, 0
         if self._collectors:
             self._feed_open(chunk)
-        done = -1
-        for start, found in _lines(chunk, anchors):
+        if self.scan.size < self._head_until:
+            self._look(chunk, self._anchors, 0)
+        else:
+            self._look_later(chunk)
+        self.scan.lines += chunk.count(b"\n")
+        self.scan.size += len(chunk)
+
+    def _look(self, chunk: bytes, anchors: "list[_Anchored]", begin: int) -> None:
+        """Take every line from a place on that has one of the anchors."""
+        number, counted, done = self.scan.lines, 0, -1
+        for start, found in _lines(chunk, anchors, begin):
             number += chunk.count(b"\n", counted, start)
             counted = start
             end = chunk.find(b"\n", start)
@@ -126,27 +136,49 @@ class _Pass:
                 self._met.add(anchor)
                 if isinstance(form, BlockStart):
                     if start > done:
-                        done = self._begin(form, line, chunk, start, end, number + 1, base)
+                        done = self._begin(form, line, chunk, start, end, number + 1, self.scan.size)
                 else:
-                    self._take(form, line, number + 1, base + start)
-        self.scan.lines += chunk.count(b"\n")
-        self.scan.size += len(chunk)
-        last = chunk.rstrip()
-        if last:
-            self.scan.last = clean(last[last.rfind(b"\n") + 1 :])[:400]
+                    self._take(form, line, number + 1, self.scan.size + start)
+
+    def _look_later(self, chunk: bytes) -> None:
+        """Behind the beginning: times of steps all at once, what begins a run again, and endings behind the steps."""
+        again = [anchor for anchor, form in self._anchors if anchor in self._met and (not form or _begins(form))]
+        if any(anchor in chunk for anchor in again):
+            self._head_until = self.scan.size + HEAD
+            self._look(chunk, self._anchors, 0)
+            return
+        forms = [form for form in steps() if form.anchor in self._met]
+        last = max((chunk.rfind(form.anchor) for form in forms), default=-1)
+        for form in forms:
+            self._all_steps(form, chunk)
+        rest = chunk.find(b"\n", last) + 1 if last >= 0 else 0
+        if last < 0 and not any(trigger in chunk for trigger in _TRIGGERS):
+            return
+        ends = [one for one in self._anchors if isinstance(one[1], EndingForm)]
+        ends += [one for one in self._anchors if id(one[1]) in self._totals and one[0] in self._met]
+        self._look(chunk, ends, rest)
+
+    def _all_steps(self, form: Form, chunk: bytes) -> None:
+        """Steps of a piece by two patterns over all of it; of very many an even choice."""
+        field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
+        if field is None:
+            return
+        chunk = chunk[:_BAR_SAMPLE] if form.bar else chunk
+        times = re.findall(form.fields[field].pattern.encode(), chunk)
+        numbers = re.findall(form.fields["step"].pattern.encode(), chunk) if "step" in form.fields else []
+        stride = max(1, -(-len(times) // _MOST_OF_PIECE))
+        self._stride = max(self._stride, stride)
+        for index in range(0, len(times), stride):
+            fields = {field: times[index].decode("ascii", "replace")}
+            if len(numbers) == len(times):
+                fields["step"] = numbers[index].decode("ascii", "replace")
+            self._append_step((form, fields, self.scan.lines, self.scan.size + index))
 
     def finish(self) -> Scan:
         """What was found; blocks that the end of the log cuts are kept as they are."""
         self.scan.blocks += [one.block for one in self._collectors if one.block.lines]
         self.scan.thinned = self._stride
         return self.scan
-
-    def _later(self) -> list[_Anchored]:
-        """Behind the beginning: steps and totals as they were met, endings, and what begins a run again."""
-        known = {form.anchor for form in (*steps(), *totals())} & self._met
-        again = {start.anchor for start in STARTS if start.anchor in self._met} | ({_CONFIG_PARAM} & self._met)
-        ends = {form.anchor for form in endings()}
-        return [one for one in self._anchors if one[0] in known | again | ends]
 
     def _begin(self, start: BlockStart, line: str, chunk: bytes, place: int, end: int, number: int, base: int) -> int:
         """Collect a block; its last place in the piece, so that nothing inside of it begins another."""
@@ -206,16 +238,21 @@ class _Pass:
             _append(self.scan.statements, Found(form, line[:8000], number, offset))
 
     def _step(self, form: Form, line: str, number: int, offset: int) -> None:
-        self._seen += 1
-        if self._seen % self._stride:
-            return
         fields = form.read(line)
-        if not _TIMED & fields.keys():
+        if not (timed := [name for name in _TIMED if name in fields]) or (form.bar and not is_training_bar(line)):
             return
-        self.scan.steps.append((form, fields, number, offset))
+        self._timed[form.anchor] = timed
+        self._append_step((form, fields, number, offset))
+
+    def _append_step(self, step: tuple[Form, dict[str, str], int, int]) -> None:
+        self.scan.steps.append(step)
         if len(self.scan.steps) >= _MOST_STEPS:
-            self.scan.steps = self.scan.steps[::2]
+            self.scan.steps = [*self.scan.steps[: _MOST_STEPS // 4], *self.scan.steps[_MOST_STEPS // 4 :: 2]]
             self._stride *= 2
+
+
+def _begins(form: object) -> bool:
+    return isinstance(form, BlockStart)
 
 
 def _append(kept: list[Any], one: Any) -> None:
@@ -224,12 +261,12 @@ def _append(kept: list[Any], one: Any) -> None:
         del kept[_MOST // 2 : -_MOST]
 
 
-def _lines(chunk: bytes, anchors: list[_Anchored]) -> Iterator[tuple[int, list[_Anchored]]]:
-    """Beginnings of the lines that have anchors, in order, with these."""
+def _lines(chunk: bytes, anchors: "list[_Anchored]", begin: int) -> Iterator[tuple[int, list[_Anchored]]]:
+    """Beginnings of the lines from a place on that have anchors, in order, with these."""
     places = array("q")
     which = array("q")
     for index, (anchor, _) in enumerate(anchors):
-        place = chunk.find(anchor)
+        place = chunk.find(anchor, begin)
         while place >= 0:
             places.append(chunk.rfind(b"\n", 0, place) + 1)
             which.append(index)
