@@ -119,7 +119,7 @@ def _read_settings(document: Document, overrides: Sequence[str], experiment: Exp
     if document.values.keys() & _ONLY_MAXTEXT:
         return read_maxtext(document, _from_command_line(overrides), experiment)
     if sum(sign in document.values for sign in SIGNS) > 1:
-        settings = of_forks(StackSettings(document.values, str(document.path), document.lines))
+        settings = of_forks(StackSettings(document.values, str(document.path), document.lines, resolved=True))
         framework = DEEPSPEED if settings.flag("deepspeed") else CORE
         return read_megatron(settings, overrides, experiment, framework)
     return _read_document(document, overrides, experiment)

@@ -6,8 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from asap.core.numbers import Count
-from asap.experiments.measured_step import MeasuredStep
-from asap.experiments.observed import Observed
+from asap.experiments.observed import MeasuredStep, Observed
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 

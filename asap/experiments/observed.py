@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from asap.core.units import format_bytes
+from asap.core.units import format_bytes, format_seconds
 
 EndingKind = Literal[
     "out_of_memory",
@@ -97,3 +97,26 @@ class Observed(BaseModel):
     file: str
     measured: Measured = Measured()
     ending: Ending
+
+
+class MeasuredStep(BaseModel):
+    """The time of a training step, and what is known of its spread. Seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seconds: PositiveFloat
+    least: PositiveFloat | None = None
+    most: PositiveFloat | None = None
+    deviation: float | None = None
+    steps: PositiveInt | None = Field(default=None, description="steady steps that it was taken from")
+    left_out: int = Field(default=0, description="steps of the warm-up")
+    tokens_per_device: PositiveFloat | None = Field(default=None, description="of one step, as the log counts them")
+    source: str
+
+    def __str__(self) -> str:
+        """``2.35 s, the median of 8 steady steps (2.32 s to 2.39 s; 2 of the warm-up left out)``."""
+        time = format_seconds(self.seconds)
+        if self.steps is None or self.least is None or self.most is None:
+            return time
+        spread = f"{format_seconds(self.least)} to {format_seconds(self.most)}"
+        return f"{time}, the median of {self.steps} steady steps ({spread}; {self.left_out} of the warm-up left out)"

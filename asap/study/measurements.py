@@ -4,7 +4,7 @@ from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds
 from asap.experiments import Experiment
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import MeasuredStep
 from asap.hardware import Slice, find_chip
 from asap.models.parameters import count_parameters
 from asap.profiles import Kpis, Profile

@@ -6,7 +6,7 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import MeasuredStep
 from asap.profiles import Kpis, Operation, Profile
 from asap.study.study import study_of
 
@@ -101,7 +101,7 @@ def test_a_log_is_kept_with_the_record(asap, tmp_path):
     log.write_text("".join(f"completed step: {n}, seconds: {s}, x\n" for n, s in enumerate((40.0, 2.3, 2.4, 2.35))))
     arguments = ("--config", str(path), "--hardware", "v6e-16", "--step-time", str(log))
     added = asap("experiments", "add", "mine", *arguments)
-    assert "2.35 s, the mean of 3 steady steps (2.30 s to 2.40 s; 1 of the warm-up left out)" in added.out
+    assert "2.35 s, the median of 3 steady steps (2.30 s to 2.40 s; 1 of the warm-up left out)" in added.out
     record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
     assert record["measured"]["steps"] == 3
     predicted = json.loads(asap("predict", "mine", "--plan", "data=16", "--format", "json").out)

@@ -7,7 +7,7 @@ from asap.chat.evidence.fact import StatedFact
 from asap.chat.evidence.step_time import WORKED_OUT, stated
 from asap.core.errors import AsapError
 from asap.core.provenance import Quantity
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import MeasuredStep
 from asap.prediction.prediction import Prediction
 from asap.study.measurements import stated_profile
 from asap.study.study import Study, study_of

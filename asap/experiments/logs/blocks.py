@@ -41,6 +41,7 @@ class BlockStart:
 
 
 STARTS = (
+    BlockStart(b"Config(general=", re.compile(r"\bConfig\(general="), "call"),
     BlockStart(b"arguments -", _DOTTED_START, "arguments"),
     BlockStart(b"num_layers ...", _DOTTED_START, "arguments"),
     BlockStart(b"Running with configs:", re.compile(r"Running with configs:"), "json"),
@@ -58,7 +59,6 @@ STARTS = (
     BlockStart(b"TrainingArguments(", re.compile(r"\b\w*TrainingArguments\("), "call"),
     BlockStart(b"SFTConfig(", re.compile(r"\bSFTConfig\("), "call"),
     BlockStart(b"ModelArgs(", re.compile(r"\b\w*ModelArgs\("), "call"),
-    BlockStart(b"Config(general=", re.compile(r"\bConfig\(general="), "call"),
     BlockStart(b"Config(", re.compile(r"\b[A-Z]\w*(?:Config\w*|Args)\((?=\w+=|$)"), "call"),
     BlockStart(b"tensor_model_parallel_size=", re.compile(r"^\s*(?:\w+\()?tensor_model_parallel_size=\w+,$"), "fields"),
     BlockStart(b"### model", re.compile(r"^### model\b"), "yaml"),
@@ -107,6 +107,7 @@ class Collector:
         """Lines of other ranks stand between those of a block."""
         self._skipped += 1
         self.open = self._skipped < _MOST_BETWEEN
+        self.block.complete = not self.open and "DeepSpeed" in self.block.title  # its print has no last line
 
     def _argument(self, line: str) -> None:
         if _END_OF_ARGUMENTS.search(line):

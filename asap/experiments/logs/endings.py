@@ -57,7 +57,7 @@ def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str]
         kind=cast(EndingKind, kind),
         line=redacted(plain(one.text.strip(), 400)),
         line_number=one.line,
-        before_first_step=not steps,
+        before_first_step=not steps and kind != "completed",
         operation=said.get("operation"),
         exception=said.get("exception"),
         **{name: value for name, value in sizes.items() if value},

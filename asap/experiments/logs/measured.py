@@ -1,18 +1,14 @@
 """What was measured in a run: steady steps apart from warm-up and slow steps, rates, and memory."""
 
 from collections.abc import Iterable, Sequence
-from statistics import median, pstdev
+from statistics import median
 
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.numbers import number
-from asap.experiments.observed import Measured, SlowStep, StepTimes
+from asap.experiments.observed import Measured
+from asap.experiments.steady_steps import steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
-WARM = 1.1
-"""A step of the warm-up takes this many times the median of the second half."""
-SLOW = 1.5
-"""A step of evaluation, checkpoint or a stall takes this many times the median."""
-_MOST_SLOW = 20
 
 
 class Sizes:
@@ -53,7 +49,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     if not times:
         whole = [1 / rate for _, fields, *_ in totals if (rate := number(fields.get("steps_per_second", "")))]
         times = [(None, seconds) for seconds in whole[-1:]]
-    steady = unique[len(unique) - _steady_count(times) :] if times else unique[1:] or unique
+    steady = unique[len(unique) - steady_count(times) :] if times else unique[1:] or unique
     return Measured(
         step=step_times(times),
         tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device")
@@ -68,48 +64,12 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     )
 
 
-def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
-    """Median and spread of the steady steps: those behind the warm-up that no evaluation or checkpoint made slow.
-
-    The warm-up is the first step, and those behind it that take a tenth longer than the median of the second half.
-
-    Args:
-        times: number and seconds of each step, in their order.
-    """
-    if not times:
-        return StepTimes()
-    behind = list(times[len(times) - _steady_count(times) :])
-    usual = median(seconds for _, seconds in behind)
-    slow = sorted((one for one in behind if one[1] > SLOW * usual), key=lambda one: -one[1])
-    steady = [seconds for _, seconds in behind if seconds <= SLOW * usual]
-    return StepTimes(
-        median=median(steady),
-        least=min(steady),
-        most=max(steady),
-        deviation=pstdev(steady),
-        steps=len(steady),
-        left_out=len(times) - len(behind),
-        slow=tuple(SlowStep(step=step, seconds=seconds) for step, seconds in slow[:_MOST_SLOW]),
-    )
-
-
-def _steady_count(times: Sequence[tuple[int | None, float]]) -> int:
-    """Steps behind the warm-up."""
-    if len(times) == 1:
-        return 1
-    usual = median(seconds for _, seconds in times[len(times) // 2 :])
-    warm = next((n for n, (_, seconds) in enumerate(times) if n and seconds <= WARM * usual), 1)
-    first = times[warm:]
-    # asynchronous dispatch: the first step behind compilation returns at once
-    skip = next((n for n, (_, seconds) in enumerate(first) if seconds > usual / 2), 0)
-    return len(first) - skip
-
-
 def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
     """The lines of the form that says times most exactly; a progress bar counts where nothing else does."""
-    by_form: dict[bytes, list[StepLine]] = {}
+    by_form: dict[tuple[bytes, str], list[StepLine]] = {}
     for one in lines:
-        by_form.setdefault(b"bar" if one[0].bar else one[0].anchor, []).append(one)
+        of_bar = (b"bar", one[1].get("total_steps", ""))
+        by_form.setdefault(of_bar if one[0].bar else (one[0].anchor, ""), []).append(one)
 
     def worth(found: list[StepLine]) -> tuple[bool, bool, bool, int]:
         form, fields = found[-1][0], found[-1][1]

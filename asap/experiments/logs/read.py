@@ -22,6 +22,7 @@ SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".md", ".csv", ".jsonl", ".pb")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _PEEK = 256 << 10
+_OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
 _BACK = 5
 """Ranks may print steps out of order by fewer than so many."""
 _AXES = re.compile(r"\[([^\]]*)\],? ?(?:and sizes )?\[([\d, ]+)\]")
@@ -130,6 +131,7 @@ def _cuts(found: Scan) -> list[int]:
         between = [offset for offset in settings if before[3] < offset < after[3] and offset >= begun]
         step, last = _step(after[1]), _step(before[1])
         again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
+        again = again and not after[0].bar
         if between or again:
             cuts.append(between[0] if between else after[3])
             begun = after[3]
@@ -218,10 +220,11 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
         if block.kind == "maxtext":
             return "maxtext"
         if block.kind.startswith("arguments"):
-            neox = block.values.keys() & {"pipe_parallel_size", "train_micro_batch_size_per_gpu"}
-            return "gpt-neox" if neox else "megatron"
+            return "gpt-neox" if block.values.keys() & _OF_NEOX else "megatron"
     forms = [one[0].stack for one in found.steps if not one[0].bar]
     forms += [one.form.stack for one in found.statements if isinstance(one.form, Form) and one.form.stack != "any"]
+    if "trainer" in forms and not any(one in ("megatron", "torchtitan") for one in forms):
+        return "trainer"
     forms += [one[0].stack for one in found.steps]
     return forms[-1] if forms and found.steps and not found.steps[-1][0].bar else forms[0] if forms else None
 

@@ -250,7 +250,8 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
 def _plan(settings: LogSettings) -> Plan | None:
     """The mesh, where devices, data parallelism and its sharding are stated."""
     groups = settings.data_parallel
-    if not groups or settings.zero is None or not settings.tensor or not settings.pipeline:
+    alone = groups is not None and groups == settings.devices and not settings.tensor
+    if not groups or settings.zero is None or not (alone or (settings.tensor and settings.pipeline)):
         return None
     sharded = settings.zero in ("fsdp", 3)
     replicas = settings.replicate or 1
@@ -258,8 +259,8 @@ def _plan(settings: LogSettings) -> Plan | None:
         replica=replicas if sharded else groups,
         data=groups // replicas if sharded else 1,
         seq=settings.context or 1,
-        model=settings.tensor,
-        stage=settings.pipeline,
+        model=settings.tensor or 1,
+        stage=settings.pipeline or 1,
     )
     micro, batch = settings.micro_batch, settings.global_batch
     microbatches = settings.accumulation or (round(batch / micro / groups) if micro and batch else None)

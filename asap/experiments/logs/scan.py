@@ -111,12 +111,11 @@ class _Pass:
         self._met: set[bytes] = set()
         self._head_until = HEAD
         self._collectors: list[Collector] = []
-        self._stride = 1
+        self._stride, self._taken = 1, 0
 
     def read(self, chunk: bytes) -> None:
         """Take a piece that ends with a line."""
-        if self._collectors:
-            self._feed_open(chunk)
+        self._taken = self._feed_open(chunk) if self._collectors else 0
         if self.scan.size < self._head_until:
             self._look(chunk, self._anchors, 0)
         else:
@@ -135,7 +134,7 @@ class _Pass:
             for anchor, form in found:
                 self._met.add(anchor)
                 if isinstance(form, BlockStart):
-                    if start > done:
+                    if start > done and start >= self._taken:
                         done = self._begin(form, line, chunk, start, end, number + 1, self.scan.size)
                 else:
                     self._take(form, line, number + 1, self.scan.size + start)
@@ -183,7 +182,8 @@ class _Pass:
     def _begin(self, start: BlockStart, line: str, chunk: bytes, place: int, end: int, number: int, base: int) -> int:
         """Collect a block; its last place in the piece, so that nothing inside of it begins another."""
         line = without_rank(line)
-        if (found := start.pattern.search(line)) is None:
+        inside = any(one.open and one.block.kind == start.kind for one in self._collectors)
+        if inside or (found := start.pattern.search(line)) is None:
             return -1
         if self.scan.steps or self.scan.size > HEAD:
             self._head_until = self.scan.size + HEAD
@@ -199,17 +199,20 @@ class _Pass:
             self._keep(collector.block)
         return position - 2 if start.kind != "yaml" else place
 
-    def _feed_open(self, chunk: bytes) -> None:
-        for raw in chunk.split(b"\n")[:-1]:
+    def _feed_open(self, chunk: bytes) -> int:
+        """Give a piece's first lines to the blocks that go on in it; where their last line ends."""
+        place = 0
+        while any(one.open for one in self._collectors) and (end := chunk.find(b"\n", place)) >= 0:
+            line = clean(chunk[place : min(end, place + LONGEST_LINE)])
             for collector in self._collectors:
                 if collector.open:
-                    collector.feed(clean(raw[:LONGEST_LINE]))
-            if not any(one.open for one in self._collectors):
-                break
+                    collector.feed(line)
+            place = end + 1
         for one in self._collectors:
             if not one.open and one.block.lines:
                 self._keep(one.block)
         self._collectors = [one for one in self._collectors if one.open]
+        return place
 
     def _keep(self, block: RawBlock) -> None:
         """Each rank may print the same block: only the first of those that are equal stays, for a run."""

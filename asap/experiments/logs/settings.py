@@ -65,6 +65,9 @@ class LogSettings(BaseModel):
         if self.devices and self.tensor and self.pipeline:
             product = self.tensor * self.pipeline * (self.context or 1)
             return self.devices // product if self.devices % product == 0 else None
+        if self.global_batch and self.micro_batch and self.accumulation:
+            groups, rest = divmod(self.global_batch, self.micro_batch * self.accumulation)
+            return int(groups) if groups and not rest else None
         return None
 
 
@@ -72,7 +75,7 @@ def settings_of(reading: LogReading) -> LogSettings:
     """What blocks say, the stack's own settings before what prints beside them, then what single lines say."""
     found: dict[str, Any] = {}
     for block in sorted(reading.blocks, key=_precedence):
-        found = _of_block(block) | {name: value for name, value in found.items() if value is not None}
+        found |= {name: value for name, value in _of_block(block).items() if name in _fields_of(block)}
     said = _of_statements(reading.statements)
     found |= {name: value for name, value in said.items() if found.get(name) is None or name in _RULING}
     hardware = reading.hardware
@@ -88,13 +91,23 @@ def settings_of(reading: LogReading) -> LogSettings:
     return LogSettings.model_validate(found)
 
 
+_OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
+_OF_MODEL = frozenset(("model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab"))
 _RULING = frozenset(("vocab", "parameters", "trainable"))
 """What a program says after it has built the model wins over what it was told."""
 
 
-def _precedence(block: SettingsBlock) -> tuple[bool, int]:
-    """Later in this order wins: DeepSpeed's own print fills what the program's arguments leave open."""
-    return not block.kind.startswith(("deepspeed", "json")), block.line
+def _precedence(block: SettingsBlock) -> tuple[int, int]:
+    """Later in this order wins: prints of a part, as of an engine or an optimizer, before the whole configuration."""
+    parts = ("deepspeed", "json", "call")
+    return next((rank for rank, kind in enumerate(parts) if block.kind.startswith(kind)), len(parts)), block.line
+
+
+def _fields_of(block: SettingsBlock) -> frozenset[str]:
+    """What a block decides: DeepSpeed's print its engine alone, a model's own configuration its shapes alone."""
+    if block.kind.startswith("deepspeed") or "zero_optimization" in block.values:
+        return _OF_DEEPSPEED
+    return _OF_MODEL if "model_type" in block.values else frozenset(LogSettings.model_fields)
 
 
 def _of_block(block: SettingsBlock) -> dict[str, Any]:
@@ -106,6 +119,8 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
             if (read := _value(field, value)) is not None:
                 found[field] = read
                 break
+    if block.values.get("deepspeed") is False:
+        found.pop("zero", None)  # arguments of an engine that is not used
     for field in ("recompute", "precision"):
         for name, meanings in table[field].items():
             said, has = _look_up(block.values, name), _has(block.values, name)
@@ -122,8 +137,14 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         axis = _MESH.get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
         if axis in _COUNTS and text.isdigit() and int(text):
             found[axis] = int(text)
-        elif axis in ("parameters", "trainable", "micro_batch") and text.replace(".", "", 1).isdigit():
+        elif (
+            axis in ("parameters", "trainable", "micro_batch")
+            and (axis != "trainable" or "adapted" not in said)
+            and text.replace(".", "", 1).isdigit()
+        ):
             found[axis] = float(text) or None
+        elif axis == "adapted" and text.isdigit():
+            found["trainable"] = float(text) or None
         elif axis in ("model", "recompute", "precision"):
             found[axis] = text
     if "parameters_billion" in said:

@@ -3,7 +3,7 @@
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import MeasuredStep
 
 
 def measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from asap.core.numbers import bounded_from_text
+from asap.core.secrets import without_secrets
 from asap.core.text import plain
 from asap.experiments.logs.blocks import RawBlock
 
@@ -22,7 +23,11 @@ _MOST_CUTS = 30
 
 
 def values_of(block: RawBlock) -> dict[str, Any]:
-    """The settings of a block; empty where its text does not follow its grammar."""
+    """The settings of a block without secrets; empty where its text does not follow its grammar."""
+    return without_secrets(_values(block))
+
+
+def _values(block: RawBlock) -> dict[str, Any]:
     text = "\n".join(block.lines)[:_MOST_TEXT]
     if block.kind == "arguments":
         pairs = (line.partition(" ") for line in block.lines)

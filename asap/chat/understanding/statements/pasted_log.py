@@ -8,8 +8,9 @@ from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.measured_step import MeasuredStep, steady_step
-from asap.experiments.step_log import LONGEST_LINE, StepLog
+from asap.experiments.logs.step_feed import LONGEST_LINE, StepFeed
+from asap.experiments.observed import MeasuredStep
+from asap.experiments.steady_steps import steady_step
 from asap.study.study import Study
 
 _WORDS = 200
@@ -62,7 +63,7 @@ def pasted_log(text: str, study: Study) -> PastedLog | None:
     if study.plan is None:
         return None
     tokens = study.experiment.workload.tokens
-    log = StepLog(tokens / study.slice.devices if tokens and study.slice else None)
+    log = StepFeed(tokens / study.slice.devices if tokens and study.slice else None)
     rest = [line for line in lines if not log.feed(line)]
     found = _steady(log) or _single(log, lines)
     if found is None and not log.times and not is_log(lines):
@@ -112,18 +113,18 @@ def _ran_out(line: str) -> bool:
 
 def _steps(lines: Sequence[str]) -> list[int]:
     """Indices of the lines that complete a step."""
-    log = StepLog(tokens=1.0)
+    log = StepFeed(tokens=1.0)
     return [index for index, line in enumerate(lines) if log.feed(line)]
 
 
-def _steady(log: StepLog) -> MeasuredStep | None:
+def _steady(log: StepFeed) -> MeasuredStep | None:
     try:
         return steady_step(log.times, "a log") if log.times else None
     except ConfigError:
         return None
 
 
-def _single(log: StepLog, lines: Sequence[str]) -> MeasuredStep | None:
+def _single(log: StepFeed, lines: Sequence[str]) -> MeasuredStep | None:
     """Of a step or two the last one, if its number shows that it is behind the warm-up."""
     numbers = [int(found[1]) for line in lines if (found := _NUMBER_OF_STEP.search(line[:LONGEST_LINE]))]
     if not log.times or not numbers or numbers[-1] < _WARM_UP:

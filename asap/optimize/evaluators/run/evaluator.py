@@ -14,7 +14,8 @@ from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
 from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
-from asap.experiments.measured_step import MeasuredStep, steady_step
+from asap.experiments.observed import MeasuredStep
+from asap.experiments.steady_steps import steady_step
 from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.failures import why_it_died

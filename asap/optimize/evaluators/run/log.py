@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from asap.experiments.step_log import LONGEST_LINE, StepLog, without_colour
+from asap.experiments.logs.step_feed import LONGEST_LINE, StepFeed, without_colour
 from asap.optimize.evaluators.run.torchtitan_log import TorchtitanLog
 
 _SETTING = re.compile(
@@ -55,7 +55,7 @@ class RunLog:
         self._seen: dict[str, list[str]] = {}
         self._offset = 0
         self._rest = b""
-        self._steps = StepLog(tokens)
+        self._steps = StepFeed(tokens)
         self._torchtitan = TorchtitanLog()
         self.tail: deque[str] = deque(maxlen=_TAIL)
         self.shown: dict[str, str] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 from asap.core.errors import AsapError
 from asap.core.feedback import Feedback
 from asap.diagnosis.diagnose import diagnose
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import MeasuredStep
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
 from asap.profiles import Profile

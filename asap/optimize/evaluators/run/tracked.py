@@ -4,7 +4,7 @@ from asap.core.errors import AsapError
 from asap.core.feedback import Feedback
 from asap.core.text import plain
 from asap.experiments import Experiment
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.observed import MeasuredStep
 from asap.experiments.trackers.source import read_tracked
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback

@@ -1,0 +1,199 @@
+"""Training logs: each form of line and block, whatever cuts, colours, packs or repeats it."""
+
+import bz2
+import gzip
+import json
+import lzma
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from asap.core.errors import ConfigError, UsageError
+from asap.experiments.configuration import read_configuration
+from asap.experiments.experiment import Experiment
+from asap.experiments.logs import scan as scanning
+from asap.experiments.logs import text as texts
+from asap.experiments.logs.read import is_log, read_log
+from asap.experiments.logs.settings import settings_of
+
+FORMS = tomllib.loads((Path(__file__).parents[1] / "data" / "logs" / "forms.toml").read_text(encoding="utf-8"))["log"]
+KNOWN = {form["name"]: form for form in FORMS}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text: str | bytes, name: str = "train.log") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def record(path: Path, *overrides: str) -> Experiment:
+    return read_configuration(path, overrides, Experiment(id="run"))
+
+
+def said(path: Path) -> dict:
+    """What a log says, without where it says it."""
+    reading = read_log(path)
+    step = reading.measured.step.median
+    found = settings_of(reading).model_dump(exclude_none=True)
+    return {"stack": reading.stack, "settings": found, "step": step and round(step, 4), "ending": reading.ending.kind}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[form["name"] for form in FORMS])
+def test_each_form_is_read(form, write):
+    reading = read_log(write(form["text"]))
+    assert reading.stack == form["stack"]
+    settings = settings_of(reading).model_dump()
+    settings["data"] = settings["data"] or settings_of(reading).data_parallel
+    assert {key: settings[key] for key in form["settings"]} == form["settings"]
+    assert reading.ending.kind == form["ending"]
+    assert reading.runs == form.get("runs", 1)
+    if "step" in form:
+        assert reading.measured.step.median == pytest.approx(form["step"], rel=0.002)
+    if "slow" in form:
+        assert [one.step for one in reading.measured.step.slow] == form["slow"]
+    if "memory_gib" in form:
+        assert reading.measured.peak_memory_bytes == pytest.approx(form["memory_gib"] * 2**30)
+    if "hardware" in form:
+        assert reading.hardware.chip == form["hardware"]
+    if "needed_gib" in form:
+        ending = reading.ending
+        needed = ending.needed_bytes or (ending.in_use_bytes or 0) + (ending.requested_bytes or 0)
+        assert needed == pytest.approx(form["needed_gib"] * 2**30, rel=0.001)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "plan" in form], ids=lambda form: form["name"])
+def test_a_log_is_a_whole_record(form, write):
+    found = record(write(form["text"]))
+    assert str(found.plan).startswith(form["plan"])
+    assert found.model is not None
+    assert found.model.layers
+    assert found.observed is not None
+    assert found.observed.ending.kind == form["ending"]
+    if "step" in form:
+        assert found.measured is not None
+        assert found.measured.seconds == pytest.approx(form["step"], rel=0.002)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[form["name"] for form in FORMS])
+@pytest.mark.parametrize("size", [700, 4096])
+def test_pieces_of_a_log_do_not_change_what_it_says(form, size, write, monkeypatch):
+    path = write(form["text"])
+    whole = said(path)
+    monkeypatch.setattr(texts, "CHUNK", size)
+    assert said(path) == whole
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+def test_a_packed_log_says_the_same(pack, write):
+    text = KNOWN["megatron-lm 2025"]["text"].encode()
+    packed = write(pack(text), "train.log.gz")
+    assert is_log(packed)
+    assert said(packed) == said(write(text))
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        lambda line: f"[rank0]:{line}",
+        lambda line: f"0: {line}",
+        lambda line: f"[default0]:{line}",
+        lambda line: f"(TrainWorker pid=4711, ip=10.0.0.1) {line}",
+        lambda line: f"\x1b[36m{line}\x1b[0m",
+        lambda line: f"{line}\r",
+    ],
+    ids=["torchrun", "srun", "elastic", "ray", "colours", "carriage returns"],
+)
+@pytest.mark.parametrize("name", ["megatron-lm 2025", "torchtitan 2025, configuration, colours, out of memory"])
+def test_what_a_launcher_or_a_terminal_adds_is_left_out(name, dress, write):
+    text = KNOWN[name]["text"]
+    dressed = "\n".join(dress(line) for line in text.splitlines())
+    assert said(write(dressed, "dressed.log")) == said(write(text))
+
+
+def test_a_step_that_every_rank_prints_counts_once(write):
+    text = KNOWN["megatron-lm 2025"]["text"]
+    doubled = "\n".join(f"{line}\n{line}" if "iteration" in line else line for line in text.splitlines())
+    assert read_log(write(doubled)).measured.step.steps == read_log(write(text, "one.log")).measured.step.steps
+
+
+def test_very_long_logs_are_read_behind_their_beginning(write, monkeypatch):
+    monkeypatch.setattr(scanning, "HEAD", 4096)
+    monkeypatch.setattr(texts, "CHUNK", 1 << 16)
+    text = KNOWN["megatron-lm 2025"]["text"]
+    line = " iteration {n}/ 9000 | elapsed time per iteration (ms): 2{n:04d}.0 | global batch size:   128 |\n"
+    rest = "".join(line.format(n=n) for n in range(100, 6000))
+    end = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    reading = read_log(write(text + rest + end))
+    assert reading.measured.step.median == pytest.approx(23.05, rel=0.01)
+    assert reading.measured.step.steps > 1000
+    assert reading.ending.kind == "out_of_memory"
+
+
+def test_a_secret_in_the_settings_does_not_reach_the_record(write):
+    found = record(write(KNOWN["megatron-lm 2025"]["text"]))
+    assert "0123456789abcdef" not in found.model_dump_json()
+
+
+def test_a_block_that_is_cut_is_said_to_be(write):
+    text = KNOWN["megatron-lm 2025"]["text"]
+    cut = text[: text.index("  seq_length")]
+    found = record(write(cut), "workload.sequence_length=4096")
+    assert any("are cut" in note for note in found.notes)
+    assert found.workload.sequence_length == 4096
+
+
+def test_a_log_without_settings_names_what_prints_them(write):
+    line = "step: 10  loss: 9.5  memory: 46.50GiB(58.78%)  tps: 6,400  mfu: 37.46%"
+    with pytest.raises(ConfigError, match="no settings of the run") as caught:
+        record(write(line))
+    assert "print_config" in str(caught.value)
+
+
+def test_adapters_are_refused_by_name(write):
+    text = KNOWN["trainer with DeepSpeed, progress bars"]["text"]
+    adapters = text.replace("***** Running", "trainable params: 4,194,304 || all params: 1,104,242,688\n***** Running")
+    with pytest.raises(ConfigError, match=r"trains 0\.38 % of the parameters"):
+        record(write(adapters))
+
+
+def test_an_override_wins_over_what_the_log_says(write):
+    found = record(write(KNOWN["megatron-lm 2025"]["text"]), "global_batch_size=256")
+    assert found.workload.global_batch == 256
+    with pytest.raises(UsageError, match="is not key=value"):
+        record(write(KNOWN["megatron-lm 2025"]["text"]), "global_batch_size")
+
+
+@pytest.mark.parametrize("name", ["train.yaml", "train.sh", "model.json", "notes.md"])
+def test_files_of_other_kinds_are_no_logs(name, write):
+    assert not is_log(write(KNOWN["megatron-lm 2025"]["text"], name))
+
+
+def test_a_log_is_known_by_what_it_holds(write):
+    assert is_log(write(KNOWN["megatron-lm 2025"]["text"], "slurm-1234"))
+    assert not is_log(write("#SBATCH --nodes 2\nsrun python train.py\n", "job"))
+
+
+def test_the_same_run_by_arguments_and_by_log(write):
+    text = KNOWN["megatron-lm 2025"]["text"]
+    lines = [line.split(" ", 3) for line in text.splitlines() if line.startswith("  ") and "...." in line]
+    values = {parts[2]: parts[3].lstrip(". ") for parts in lines if "key" not in parts[2]}
+    values = {key: json.loads(value.lower()) if value in ("True", "False") else value for key, value in values.items()}
+    by_file = record(write(json.dumps(values), "arguments.json"))
+    by_log = record(write(text))
+    for field in ("model", "plan", "hardware"):
+        assert getattr(by_log, field) == getattr(by_file, field), field
+    assert by_log.workload == by_file.workload
+
+
+HOSTILE = ["\x00" * 4096, "=" * 200_000, "{" * 50_000, "Config(" * 20_000, "arguments ---\n" + "a .... b\n" * 30_000]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["zeros", "one line", "brackets", "calls", "many arguments"])
+def test_hostile_text_is_no_run(text, write):
+    with pytest.raises(ConfigError):
+        record(write("Running with configs: " + text))
