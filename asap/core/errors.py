@@ -5,6 +5,7 @@ AsapError                    7  internal: a bug of ours
 ├── NotFoundError            3  an ID or a file does not exist
 ├── BadInputError            4  input cannot be read or is not valid
 │   ├── ConfigError             a configuration or experiment file
+│   │   └── UnreadError            one that only a run can tell, or of a program that is not read
 │   ├── PlanError               a sharding configuration
 │   └── ProfileError            a profile
 ├── InsufficientEvidenceError 5 readable, but not enough for an answer
@@ -57,6 +58,10 @@ class BadInputError(AsapError):
 
 class ConfigError(BadInputError):
     """A configuration or experiment file is malformed or contradicts itself."""
+
+
+class UnreadError(ConfigError):
+    """A script or configuration that is not read: only a run can tell what it says, or its program is not known."""
 
 
 class PlanError(BadInputError):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, UsageError
+from asap.core.errors import ConfigError, UnreadError, UsageError
 from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
@@ -24,6 +24,7 @@ from asap.experiments.launch.reader import is_launch, read_launched, read_manife
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
 from asap.experiments.launch.task_file import task_devices, task_script
+from asap.experiments.logs.printing import instead_of_script
 from asap.experiments.logs.read import is_log
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.defaults import known_keys
@@ -67,10 +68,23 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         ConfigError: it is malformed, hostile, of no known kind, or contradicts itself.
         UsageError: an override is not ``key=value``, or repeated.
     """
-    found = _under_environment(_read(path, tuple(overrides), experiment))
+    try:
+        found = _under_environment(_read(path, tuple(overrides), experiment))
+    except UnreadError as error:
+        raise _with_way_out(error, path) from error
     also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))
     notes = tuple(note for note in also if note not in found.notes)
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
+
+
+def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:
+    """The refusal with what settles the same: the run's log, or the call that a script makes."""
+    if path is None:
+        return error
+    runs = is_script(path) or path.suffix == ".py"
+    way = instead_of_script(read_text(path) if runs else "", path.name)
+    way = way if runs else way.partition(", or asap resolve")[0]
+    return UnreadError(error.message, where=error.where, hint=f"{error.hint}; or {way}" if error.hint else way)
 
 
 def _under_environment(experiment: Experiment) -> Experiment:

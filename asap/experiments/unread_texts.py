@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.named_model import SHAPES
 
@@ -164,4 +164,4 @@ def refusal(name: str, instead: str, path: Path) -> ConfigError:
         path: the file.
     """
     article = "an" if name[0] in "AEIOU" else "a"
-    return ConfigError(f"is {article} {plain(name, 80)}, which is not read", where=str(path), hint=instead)
+    return UnreadError(f"is {article} {plain(name, 80)}, which is not read", where=str(path), hint=instead)

@@ -97,11 +97,12 @@ def test_bad_input_is_one_clear_line(asap, arguments, code, words):
     assert words in done.err
 
 
-def test_a_log_is_not_taken_for_a_configuration(asap, tmp_path):
+def test_a_log_without_settings_says_what_prints_them(asap, tmp_path):
     path = tmp_path / "train.log"
-    path.write_text("completed step: 10, seconds: 2.31\n")
+    path.write_text("step: 10  loss: 9.5  memory: 46.50GiB(58.78%)  tps: 6,400  mfu: 37.46%\n")
     done = asap("analyze", str(path), *ON)
-    assert done.code == 2
+    assert done.code == 4
+    assert "print_config" in done.err
     assert "--step-time" in done.err
 
 

@@ -89,7 +89,7 @@ $LAUNCH train.py --model_name_or_path Qwen/Qwen3-8B --max_length 4096 --per_devi
 
 
 def test_a_start_that_hangs_on_what_only_a_run_can_tell_is_asked_by_its_variable(read):
-    with pytest.raises(ConfigError, match=r"sure to run: it hangs on NODES, .* \(add NODES=…\)"):
+    with pytest.raises(ConfigError, match=r"sure to run: it hangs on NODES, .* \(add NODES=…; or give the log"):
         read("go.sh", UNSURE, hardware="h100-8")
     assert read("go.sh", UNSURE, "NODES=1", hardware="h100-8").plan.degree("data") == 8
     sure = "DAY=$(date)\nif [ $DAY = x ]; then\n  export RUN=$DAY\nfi\ntorchrun -m ours.train --steps 4\n"

@@ -143,7 +143,8 @@ def test_the_command_to_type_instead_has_what_is_plain(read, tmp_path):
     with pytest.raises(ConfigError, match=r"it starts main\.py") as caught:
         read("run.sh", text)
     line = "asap analyze small.json --hardware CHIP-4 --batch 512 --sequence N --plan data=4"
-    assert caught.value.hint == f"try {line}, or replica where nothing is sharded"
+    assert caught.value.hint.startswith(f"try {line}, or replica where nothing is sharded; or give the log")
+    assert "asap resolve -- bash run.sh" in caught.value.hint
 
 
 @pytest.mark.parametrize(("nodes", "devices"), [(4, 32), (1, None)])

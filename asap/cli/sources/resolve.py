@@ -33,7 +33,7 @@ def resolve(
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that the command may take.")] = 60.0,
     format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
 ) -> None:
-    """Show what a training log settles, or catch what a launch script would start."""
+    """Show what a log settles, or what a script would start."""
     if len(what) == 1 and Path(what[0]).is_file() and _is_log(Path(what[0])):
         _show_log(Path(what[0]), format, hardware, add)
     else:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
@@ -68,7 +68,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         there = find_named(missing, path) is not None
         hint = f"give {plain(missing.rpartition('/')[2], 60)}, which it hands over to"
         hint += "" if there else " and which is not beside it"
-    return ConfigError(reason, where=str(path), hint=hint)
+    return UnreadError(reason, where=str(path), hint=hint)
 
 
 def starts_launcher(text: str) -> bool:

@@ -6,9 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.core.units import counted
 from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
@@ -94,32 +92,6 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         lines=found.lines,
         notes=tuple(notes),
     )
-
-
-def require_settings(reading: LogReading, where: str) -> None:
-    """Raise ConfigError where a log has nothing of a run's settings, with what prints them."""
-    if reading.blocks or reading.statements:
-        return
-    raise ConfigError("has no settings of the run", where=where, hint=printing_of(reading.stack))
-
-
-def printing_of(stack: str | None) -> str:
-    """How to have the settings printed, for a stack."""
-    known = _PRINTING.get(stack or "")
-    general = "or give the configuration, and this log with --step-time"
-    return f"{known}, {general}" if known else f"start the run so that it prints its settings, {general}"
-
-
-_PRINTING = {
-    "torchtitan": "start it with --debug.print_config (earlier: --job.print_args or --job.print_config)",
-    "megatron": "Megatron-LM prints its arguments on rank 0 before training: give the log from its beginning",
-    "maxtext": "MaxText prints its Config params before training: give the log from its beginning",
-    "trainer": "add print(training_args) to the program, or log with --log_level info",
-    "deepspeed": "DeepSpeed prints its configuration at logging level info: give the log from its beginning",
-    "nemo": "NeMo prints its configuration before training: give the log from its beginning",
-    "torchtune": "torchtune prints its resolved config before training: give the log from its beginning",
-    "nanotron": "nanotron prints its Config before training: give the log from its beginning",
-}
 
 
 def _cuts(found: Scan) -> list[int]:
@@ -240,6 +212,3 @@ def _line_at(found: Scan, offset: int) -> int:
         one.line for one in found.blocks if one.offset >= offset
     ]
     return min(lines, default=1)
-
-
-__all__ = ["LogReading", "counted", "is_log", "printing_of", "read_log", "reading_of", "require_settings"]

@@ -15,7 +15,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.logs.architecture import read_shapes
-from asap.experiments.logs.read import printing_of, read_log
+from asap.experiments.logs.printing import instead_of_log
+from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.times import measured_step
@@ -65,7 +66,7 @@ def record_of(
     experiment = _filled(settings, reading, path, experiment)
     if not _says_something(experiment) and not reading.measured.step.steps:
         reason = refusals[0] if refusals else "has no settings of the run"
-        raise ConfigError(reason, where=str(path), hint=printing_of(reading.stack))
+        raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*experiment.notes, *reading.notes, *refusals, *_notes(reading, path))
     observed = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     measured = measured_step(reading, settings, experiment)

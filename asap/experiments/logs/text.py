@@ -20,8 +20,8 @@ _COLOUR = re.compile(
 """Colours and control characters; a page that shows a log may have lost the escape before a colour."""
 _RANK = re.compile(
     r"^(?:\s*(?:\[(?:default|rank|pod|worker|node|r)?[ -_]?\d{1,6}\]:?|\(?\w{0,24}[Rr]ank[ =:]?\d{1,6}\)?:|\d{1,6}:"
-    r"|\[titan\]|\d\d/\d\d/\d{4} [\d:]{8} \[\w+\|[^\]]{1,60}\]:|\([\w.-]{1,60} pid=\d{1,9}(?:, ip=[\d.]+)?\)|[\w.-]{1,60}:\s(?=\[|\s*\{)))"
-    r"\s?"
+    r"|\[titan\]|\d\d/\d\d/\d{4} [\d:]{8} \[\w+\|[^\]]{1,60}\]:"
+    r"|\([\w.-]{1,60} pid=\d{1,9}(?:, ip=[\d.]+)?\)|[\w.-]{1,60}:\s(?=\[|\s*\{)))\s?"
 )
 """What launchers write before each line: torchrun, srun --label, mpirun, Ray, Kubernetes, a viewer's numbers."""
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}

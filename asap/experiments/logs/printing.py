@@ -1,0 +1,33 @@
+"""What prints a run's settings: the way out of whatever cannot be read without running it."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+_TABLE = Path(__file__).parent / "tables" / "printing.toml"
+_CONFIGURATION = "or give the configuration, and this log with --step-time"
+
+
+def instead_of_log(stack: str | None) -> str:
+    """What to do about a log that has no settings."""
+    known = _table().get(stack or "")
+    prints = f"{known['prints']}: give a log that begins there" if known else "start the run so that it prints them"
+    return f"{prints}, {_CONFIGURATION}"
+
+
+def instead_of_script(text: str, name: str) -> str:
+    """What to do about a script that cannot be read without running it.
+
+    Args:
+        text: of the script, which tells the stack.
+        name: of the file.
+    """
+    known = next((one for one in _table().values() if any(sign in text for sign in one["signs"])), None)
+    log = f"give the log of the run ({known['prints']})" if known else "give the log of the run"
+    run = "python" if name.endswith(".py") else "bash"
+    return f"{log}, or asap resolve -- {run} {name}"
+
+
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
