@@ -11,6 +11,7 @@ from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text
 from asap.experiments.files.named_file import Brought
+from asap.experiments.files.saved_settings import without_wrapping
 from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.helm.command import released_values
 from asap.experiments.helm.reader import read_helm
@@ -116,6 +117,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if found := manifests(path):
         return _read_manifests(found, overrides, experiment)
     document = read_document(path)
+    document = replace(document, values=without_wrapping(document.values))
     if is_helm_values(document.values):
         return read_helm(document.values, path, overrides, experiment, _read_start, _read_document)
     return _read_document(document, overrides, experiment)

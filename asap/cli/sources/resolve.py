@@ -24,7 +24,8 @@ def resolve(
     what: Annotated[
         list[str],
         typer.Argument(
-            help="A training log; or, behind --, the command that starts training.", metavar="LOG | -- COMMAND …"
+            help="A training log, or settings that a run saved; or, behind --, the command that starts training.",
+            metavar="LOG | -- COMMAND …",
         ),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Run the command without asking.")] = False,
@@ -34,8 +35,9 @@ def resolve(
     format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
 ) -> None:
     """Show what a log settles, or what a script would start."""
-    if len(what) == 1 and Path(what[0]).is_file() and _is_log(Path(what[0])):
-        _show_log(Path(what[0]), format, hardware, add)
+    path = Path(what[0]).expanduser()
+    if len(what) == 1 and path.is_file() and (_is_log(path) or path.suffix in (".yaml", ".yml", ".json")):
+        _show(path, format, hardware, add)
     else:
         _catch(what, yes, hardware, add, timeout, format)
 
@@ -46,13 +48,16 @@ def _is_log(path: Path) -> bool:
     return is_log(path)
 
 
-def _show_log(path: Path, format: Plain, hardware: str | None, add: str | None) -> None:
-    from asap.experiments.logs.read import read_log
+def _show(path: Path, format: Plain, hardware: str | None, add: str | None) -> None:
+    from asap.experiments.logs.read import read_log, read_saved_settings
     from asap.experiments.logs.settings import settings_of
 
     total = max(path.stat().st_size, 1)
     with progress() as show:
-        reading = read_log(path, lambda read: show(f"reading {path.name}: {min(99, 100 * read // total)} %"))
+        if _is_log(path):
+            reading = read_log(path, lambda read: show(f"reading {path.name}: {min(99, 100 * read // total)} %"))
+        else:
+            reading = read_saved_settings(path)
     settings = settings_of(reading)
     if format is Plain.JSON:
         from asap.experiments.logs.reading import LogDocument

@@ -7,11 +7,14 @@ from asap.experiments.logs.text import without_rank
 
 MOST_LINES = 20_000
 _MOST_BETWEEN = 40
+_NARROWEST = 79
+"""Characters of a terminal's line, less one."""
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
 _DOTTED_START = re.compile(r"[- ]{3,}.*\barguments\b.*[- ]{3,}|(?:^|\s)(?:num_layers|hidden_size) \.{2,} ")
 _END_OF_ARGUMENTS = re.compile(r"[- ]{3,}\s*end of .*arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
 _LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
+_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]+[ =]\S")
 _JSON_LINE = re.compile(r"^\s*(?:[\"'\[\]{}\d-]|true|false|null|True|False|None)")
 _FIELD = re.compile(r"^\s*\w+=.*,$")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -61,6 +64,10 @@ STARTS = (
     BlockStart(b"ModelArgs(", re.compile(r"\b\w*ModelArgs\("), "call"),
     BlockStart(b"Config(", re.compile(r"\b[A-Z]\w*(?:Config\w*|Args)\((?=\w+=|$)"), "call"),
     BlockStart(b"tensor_model_parallel_size=", re.compile(r"^\s*(?:\w+\()?tensor_model_parallel_size=\w+,$"), "fields"),
+    BlockStart(b"--num-layers", _COMMAND, "command"),
+    BlockStart(b"--model_name_or_path", _COMMAND, "command"),
+    BlockStart(b"--micro-batch-size", _COMMAND, "command"),
+    BlockStart(b"deepspeed --", re.compile(r"^(?:\s|\+|cmd = )*deepspeed --"), "command"),
     BlockStart(b"### model", re.compile(r"^### model\b"), "yaml"),
 )
 
@@ -80,6 +87,8 @@ class Collector:
             self._balanced(rest)
         elif start.kind == "call":
             self._balanced(line[found.start() :])
+        elif start.kind == "command":
+            self.block.lines.append(line.rstrip("\n"))
         elif start.kind == "fields":
             self.feed(line.rpartition("(")[2])
 
@@ -93,6 +102,10 @@ class Collector:
             self._argument(line)
         elif self.block.kind == "yaml":
             self._yaml(line)
+        elif self.block.kind == "command":
+            self.open = bool(line.strip()) and not _LOG_LINE.match(line) and self._goes_on(line)
+            self.block.complete = not self.open
+            self.block.lines += [line] if self.open else []
         elif self.block.kind == "fields":
             self.open = _FIELD.match(line) is not None
             self.block.complete = not self.open
@@ -102,6 +115,12 @@ class Collector:
             self._balanced(line)
         else:
             self._skip()
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether a line goes on with a command: a backslash says so, or a terminal broke it at its width."""
+        before = self.block.lines[-1]
+        wrapped = len(before.rstrip()) >= _NARROWEST and len(self.block.lines) < _MOST_BETWEEN
+        return before.rstrip().endswith("\\") or (wrapped and "--" in before)
 
     def _skip(self) -> None:
         """Lines of other ranks stand between those of a block."""

@@ -1,12 +1,16 @@
 """A training log read once: its last run, with settings, measurements, hardware and ending."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from asap.core.secrets import without_secrets
 from asap.core.text import plain
+from asap.experiments.files.documents import read_document
+from asap.experiments.files.saved_settings import without_wrapping
 from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
@@ -59,6 +63,20 @@ def read_log(path: Path, progress: Callable[[int], None] | None = None) -> LogRe
         ConfigError: it cannot be read.
     """
     return reading_of(scan(path, progress), path)
+
+
+def read_saved_settings(path: Path) -> LogReading:
+    """A file of settings that a run saved (``args.json``, ``hparams.yaml``, a tracker's ``config.yaml``), as a log that
+    holds nothing else.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: it is no mapping.
+    """
+    document = read_document(path)
+    values = without_secrets(without_wrapping(document.values))
+    block = SettingsBlock(kind="file", line=1, complete=True, values=values)
+    return LogReading(schema="asap.log/1", file=path.name, blocks=(block,))
 
 
 def reading_of(found: Scan, path: Path) -> LogReading:
@@ -193,12 +211,20 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
             return "maxtext"
         if block.kind.startswith("arguments"):
             return "gpt-neox" if block.values.keys() & _OF_NEOX else "megatron"
-    forms = [one[0].stack for one in found.steps if not one[0].bar]
-    forms += [one.form.stack for one in found.statements if isinstance(one.form, Form) and one.form.stack != "any"]
-    if "trainer" in forms and not any(one in ("megatron", "torchtitan") for one in forms):
+    said = [one.form for one in found.statements if isinstance(one.form, Form) and _states(one)]
+    forms = [one[0].stack for one in found.steps if not one[0].bar] + [form.stack for form in said]
+    forms = [stack for stack in forms if stack not in ("any", "mlperf")] or [one for one in forms if one == "mlperf"]
+    if "trainer" in forms and not {"megatron", "torchtitan"} & {*forms}:
         return "trainer"
-    forms += [one[0].stack for one in found.steps]
-    return forms[-1] if forms and found.steps and not found.steps[-1][0].bar else forms[0] if forms else None
+    if any(block.kind.startswith("yaml: Experiment") for block in blocks):
+        return "nemo"
+    counted = Counter(forms)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _states(one: Found) -> bool:
+    """Whether a line that has the anchor of a statement makes it."""
+    return isinstance(one.form, Form) and bool(one.form.sets or one.form.axes or one.form.read(one.text))
 
 
 def _batch_of_steps(steps: Sequence[Any]) -> int | None:

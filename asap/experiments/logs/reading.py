@@ -76,7 +76,7 @@ class LogDocument(BaseModel):
     data_parallel: int | None
     hardware: LogHardware
     measured: Measured
-    ending: Ending
+    ending: Ending | None = Field(description="none: a file of settings alone")
     runs: PositiveInt
     blocks: tuple[dict[str, Any], ...] = Field(description="kind, line and completeness of each block")
     notes: tuple[str, ...]
@@ -91,7 +91,7 @@ class LogDocument(BaseModel):
             data_parallel=getattr(settings, "data_parallel", None),
             hardware=reading.hardware,
             measured=reading.measured,
-            ending=reading.ending,
+            ending=reading.ending if reading.lines else None,
             runs=reading.runs,
             blocks=tuple(one.model_dump(include={"kind", "line", "complete"}) for one in reading.blocks),
             notes=reading.notes,

@@ -86,11 +86,31 @@ def settings_of(reading: LogReading) -> LogSettings:
         found["devices"] = mesh
     if found.get("global_batch") is None:
         found["global_batch"] = reading.global_batch_of_steps
+    _derive(found, reading)
     if found.get("global_batch") and str(found["global_batch"]) == reading.statements.get("microbatches"):
         found |= {"data": 1, "micro_batch": 1}
     return LogSettings.model_validate(found)
 
 
+def _derive(found: dict[str, Any], reading: LogReading) -> None:
+    """What follows from what is said: devices from two rates, MaxText's batch, the one axis of some programs."""
+    rates = reading.measured
+    if not found.get("devices") and rates.tokens_per_second and rates.tokens_per_second_per_device:
+        devices = rates.tokens_per_second / rates.tokens_per_second_per_device
+        found["devices"] = round(devices) if abs(devices - round(devices)) < _WHOLE else None
+    if reading.stack == "maxtext" and found.get("micro_batch") and found.get("devices"):
+        batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
+        found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
+    if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
+        found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
+    if any("n_kv_heads" in block.values and block.values["n_kv_heads"] is None for block in reading.blocks):
+        found["kv_heads"] = found.get("kv_heads") or found.get("heads")
+
+
+_DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt")
+"""Programs that spread the batch over all devices, and nothing else."""
+_WHOLE = 0.02
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "16bit": "fp16", "float32": "fp32"}
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
 _OF_MODEL = frozenset(("model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab"))
 _RULING = frozenset(("vocab", "parameters", "trainable"))
@@ -107,7 +127,9 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
     """What a block decides: DeepSpeed's print its engine alone, a model's own configuration its shapes alone."""
     if block.kind.startswith("deepspeed") or "zero_optimization" in block.values:
         return _OF_DEEPSPEED
-    return _OF_MODEL if "model_type" in block.values else frozenset(LogSettings.model_fields)
+    if "model_type" in block.values and block.kind != "file":
+        return _OF_MODEL if "vocab_size" in block.values else frozenset()  # a part that reads no text has none
+    return frozenset(LogSettings.model_fields)
 
 
 def _of_block(block: SettingsBlock) -> dict[str, Any]:
@@ -151,6 +173,8 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         found["parameters"] = float(said["parameters_billion"]) * 1e9
     if said.get("zero"):
         found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
+    if (dtype := said.get("compute_dtype")) in _DTYPES:
+        found["precision"] = _DTYPES[dtype]
     for name in ("bf16", "fp16"):
         if said.get(name) == "True":
             found["precision"] = name
@@ -158,7 +182,7 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         batch, rest = divmod(int(said["samples_so_far"]), int(said["batches_so_far"]))
         found["global_batch"] = batch if batch and not rest else None
     if any(name.startswith("mesh.") for name in said):
-        found |= {axis: found.get(axis, 1) for axis in ("tensor", "pipeline")}
+        found |= {axis: found.get(axis, 1) for axis in ("tensor", "pipeline", "context")}
     return found
 
 

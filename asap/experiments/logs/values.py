@@ -32,6 +32,8 @@ def _values(block: RawBlock) -> dict[str, Any]:
     if block.kind == "arguments":
         pairs = (line.partition(" ") for line in block.lines)
         return {name: scalar(_FLAG.sub("", value)) for name, _, value in pairs}
+    if block.kind == "command":
+        return _options(block.lines)
     if block.kind == "fields":
         fields = (line.rstrip(",").partition("=") for line in block.lines)
         return {name: scalar(value) for name, _, value in fields}
@@ -59,6 +61,19 @@ def scalar(text: str) -> Any:
             return plain(text, 400)
         return list(value) if isinstance(value, tuple | set) else value
     return plain(text, 400)
+
+
+def _options(lines: Sequence[str]) -> dict[str, Any]:
+    """Options of a command by name; a line that a terminal broke is put together at its width."""
+    width = max(len(line.rstrip()) for line in lines)
+    text = "".join(line.rstrip().removesuffix("\\") + ("" if len(line.rstrip()) == width else " ") for line in lines)
+    words = text.replace("=", " ").split()
+    found: dict[str, Any] = {}
+    for index, word in enumerate(words):
+        if word.startswith("--") and len(word) > 3:
+            value = words[index + 1] if index + 1 < len(words) else "--"
+            found[word[2:].replace("-", "_")] = True if value.startswith("-") else scalar(value.strip("'\""))
+    return found
 
 
 def _json(text: str) -> dict[str, Any]:
