@@ -7,6 +7,7 @@ closes its quotation.
 
 import re
 import unicodedata
+from typing import Any
 
 _MARKDOWN = re.compile(
     r"[\\`*{}\[\]<>#|~@&]"
@@ -34,6 +35,15 @@ _SECRET = re.compile(
 )
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 REDACTED = "[redacted]"
+
+
+def whole(value: Any) -> Any:
+    """Text, or plain JSON, in which halves of surrogate pairs are replaced: Unicode has no characters for them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, dict):
+        return {whole(key): whole(item) for key, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value
 
 
 def plain(text: object, limit: int | None = None) -> str:
