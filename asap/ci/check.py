@@ -1,6 +1,7 @@
 """``check``: from two commits to a report."""
 
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,13 @@ from asap.ci.source.linked_experiments import LinkedExperiments
 from asap.ci.source.policy import Policy, Prices, policy_at
 from asap.ci.source.revision import Revision
 from asap.ci.source.selection import changed_configurations
+from asap.core.limits import Limits, within
 from asap.experiments import ExperimentStore
+
+MOST_SECONDS = 300
+"""Of one check; a pull request of a hundred configurations takes about twenty."""
+SELECTION = Limits(seconds=60)
+"""Of finding out which of the changed files are configurations."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,20 @@ def check(
         )
         policy = options.applied_to(policy_at(rules) if options.policy is None else Policy())
         comparison = Comparison(before, after, policy, experiments or LinkedExperiments(ExperimentStore()))
-        found = changed_configurations(repository, before, after, policy)
+        began = time.monotonic()
+        found = within(
+            SELECTION, lambda: changed_configurations(repository, before, after, policy), "the changed files"
+        )
         reports = []
         for one in found[:MOST_CONFIGURATIONS]:
+            if time.monotonic() - began > MOST_SECONDS:
+                break
             if progress:
                 progress(one.path)
             reports.append(comparison.report(one))
     kept = tuple(report for report in reports if report is not None)
-    unchecked = len(found) - MOST_CONFIGURATIONS
+    unchecked = len(found) - len(reports)
+    limit = f"{MOST_SECONDS} s" if len(reports) < MOST_CONFIGURATIONS else f"{MOST_CONFIGURATIONS} configurations"
     return CiReport(
         version=__version__,
         base=fork,
@@ -79,7 +92,9 @@ def check(
         currency=policy.prices.currency,
         configurations=kept,
         findings=tuple(finding for report in kept for finding in policy_findings(report, policy)),
-        notes=(f"{unchecked} more changed configurations were not checked.",) if unchecked > 0 else (),
+        notes=(f"{unchecked} more changed configurations were not checked: the limit is {limit}.",)
+        if unchecked > 0
+        else (),
     )
 
 

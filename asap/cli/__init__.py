@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from io import TextIOWrapper
 
 from asap import __version__
@@ -21,9 +23,10 @@ def main() -> None:
     from asap.cli.app import app
     from asap.core.errors import AsapError
 
-    for stream in (sys.stdout, sys.stderr):  # a terminal that knows ASCII only shows ? for the rest
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="replace")  # a terminal that knows ASCII only shows ? for the rest
+            _redact(stream)
     warnings.showwarning = _show_warning
     sys.argv[1:] = _everywhere(sys.argv[1:])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like Ctrl-C
@@ -45,6 +48,19 @@ def main() -> None:
         _fail(f"internal error: {type(error).__name__}: {error} (--debug shows where)", AsapError.exit_code)
     finally:
         gc.freeze()  # the process ends here; a last collection would take a second after an analysis
+
+
+def _redact(stream: TextIOWrapper) -> None:
+    """Have whatever is printed pass the redactor; programs that are run write to their own streams."""
+    if isinstance(stream.write, partial):
+        return
+    from asap.core.secrets import redacted
+
+    def write(original: Callable[[str], int], text: str) -> int:
+        original(redacted(text))
+        return len(text)
+
+    stream.write = partial(write, stream.write)  # type: ignore[method-assign]
 
 
 def _everywhere(arguments: list[str]) -> list[str]:

@@ -8,16 +8,29 @@ from pathlib import Path
 from asap.core.errors import BadInputError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+NO_FOLDER = Path(os.devnull) / "ASAP_HOME"
+"""Where nothing is, and nothing can be written."""
+PRIVATE = 0o700
+"""Mode of the folders that ASAP makes for itself; its files are 0600."""
 
 
 def home() -> Path:
-    """The user's folder: ``ASAP_HOME``, or the platform's data directory."""
-    configured = os.environ.get("ASAP_HOME")
-    if configured:
-        return Path(configured).expanduser()
-    from platformdirs import user_data_path
+    """The user's folder: ``ASAP_HOME``, or the platform's data directory.
 
-    return user_data_path("asap", appauthor=False)
+    A path that no file system can have becomes one that never exists: it reads as empty, and refuses every write.
+    """
+    configured = os.environ.get("ASAP_HOME")
+    if not configured:
+        from platformdirs import user_data_path
+
+        return user_data_path("asap", appauthor=False)
+    folder = user_path(configured)
+    try:
+        folder.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return NO_FOLDER
+    return folder
 
 
 def data_folder(name: str) -> Path:
@@ -32,6 +45,31 @@ def user_path(text: str | Path) -> Path:
         return Path(text).expanduser()
     except RuntimeError:
         return Path(text)
+
+
+def private_folder(folder: Path) -> Path:
+    """Make a folder that only its owner reads, and its parents.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():
+            each.mkdir(mode=PRIVATE, exist_ok=True)
+    return folder
+
+
+def private_file(path: Path) -> Path:
+    """Make sure that a file is there, which only its owner reads and writes, before others write to it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    private_folder(path.parent)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+    return path
 
 
 def exists(path: Path) -> bool:
@@ -60,10 +98,10 @@ def write_atomically(path: Path, text: str) -> None:
         BadInputError: the folder cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -82,7 +120,7 @@ def write_output(path: Path, text: str) -> None:
         BadInputError: it cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise BadInputError(f"cannot be written: {error.strerror}", where=str(path)) from error
 

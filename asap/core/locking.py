@@ -5,9 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from asap.core.errors import ServiceError
-from asap.core.files import unwritable
+from asap.core.files import private_folder, unwritable
 
 LOCK_TIMEOUT_S = 30.0
+
+
+class LockedError(ServiceError):
+    """Another process holds the lock for too long."""
 
 
 @contextmanager
@@ -20,16 +24,16 @@ def locked(folder: Path, content: str, timeout_s: float = LOCK_TIMEOUT_S) -> Ite
         timeout_s: how long to wait for another process.
 
     Raises:
-        ServiceError: another process holds the lock for too long.
+        LockedError: another process holds the lock for too long.
         BadInputError: the folder cannot be written, before or under the lock.
     """
     from filelock import FileLock, Timeout
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=timeout_s):
+        private_folder(folder)
+        with FileLock(folder / ".lock", timeout=timeout_s, mode=0o600):
             yield
     except Timeout as error:
-        raise ServiceError(f"another process is writing {content}", where=str(folder), hint="try again") from error
+        raise LockedError(f"another process is writing {content}", where=str(folder), hint="try again") from error
     except OSError as error:
         raise unwritable(folder, error) from error

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from asap.core.errors import AsapError, NotFoundError, ServiceError, UsageError
-from asap.core.files import home
+from asap.core.files import home, private_file, private_folder
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
@@ -104,7 +104,7 @@ def _cache(system: Any, names: list[str]) -> Path:
 def _fetch(system: Any, name: str, target: Path) -> None:
     if target.exists():
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.part")
+    private_folder(target.parent)
+    partial = private_file(target.with_name(f".{target.name}.part"))
     system.get_file(name, str(partial))
     partial.replace(target)

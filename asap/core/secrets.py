@@ -8,14 +8,51 @@ from typing import Any
 
 from asap.core.text import REDACTED, redact
 
+_OF_TOKENS = (
+    "access|auth|refresh|bearer|api|id|session|security|oauth|deploy|private|hub|hf|git(?:hub|lab)|slack|bot|user"
+)
 _SECRET_NAME = re.compile(
-    r"(apikey|accesskey|privatekey|secretkey|secret|password|passwd|passphrase|authorization|credentials?|cookie|(?<!per)token)$"
+    r"(?:(?:api|access|private|secret|account|encryption|signing)_?key|secret|password|passwd|pwd"
+    rf"|passphrase|authorization|credentials?|cookie|signature|(?:^|{_OF_TOKENS})_?token)$"
 )
-_SECRET_ASSIGNMENT = re.compile(
-    r"(?i)((?:api[_-]?key|access[_-]?key|private[_-]?key|secret|password|passwd|passphrase|authorization"
-    r"|(?:access|auth|refresh|bearer|hf)[_-]?token)[\\\"']*\s*[:=]\s*[\\\"']*)[^\s\"'\\,;&}]+"
+_NAME = (
+    r"(?:api|access|private|secret|account|encryption|signing)[_-]?key|secret|password|passwd|passphrase|authorization"
+    rf"|(?:{_OF_TOKENS})[_-]?token|(?<![\w-])token"
 )
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
+_ASSIGNED = re.compile(
+    rf"(?i)((?:{_NAME})[\\\"']{{0,3}}[ \t]{{0,9}}=[ \t]{{0,9}}[\\\"']{{0,3}})(?![\\\"'])[^\s\"'\\,;&}}]+"  # name=value
+    rf"|((?:{_NAME})[\\\"']{{0,3}}[ \t]{{0,9}}:[ \t]{{0,9}}[\\\"']{{1,3}})[^\s\"'\\][^\"'\\\n]*"  # name: "value"
+    rf"|((?:{_NAME}):[ \t]{{0,9}})[^\s\"'\\,;&}}]+(?=[ \t]*(?:#|,|;|}}|\\n|$))"  # name: value, and nothing behind it
+    rf"|((?:{_NAME}):)[^\s\"'\\,;&}}]+",  # name:value
+    re.MULTILINE,
+)
+_TOLD = re.compile(
+    r"(?i)(\b(?:password|passphrase|passwd|secret(?: key)?|api key|access key|auth(?:entication)? token|token)"
+    r"(?:[ \t]+(?:is|was|will be|are)|[ \t]*:)[ \t]+[\"'`]?)"
+    r"(?=[^\s\"'`]{0,99}[0-9])(?=[^\s\"'`]{0,99}[A-Za-z])[^\s\"'`,;]{6,}"
+)
+"""In prose: only what has both digits and letters, as "the token is cut" tells none."""
+_OPTION = re.compile(
+    r"(?i)(--(?:[\w-]{0,40}-)?(?:password|passwd|token|api-key|secret|secret-key|access-key)"
+    r"[ \t]+[\"']?)(?!-)[^\s\"']{6,}"
+    r"|(\blogin[ \t]+\S{1,99}[ \t]+password[ \t]+)\S+"  # .netrc
+    r"|((?<!\S)-u[ \t]+[\w.@-]{1,60}:)[^\s\"']+"  # curl
+    r"|(\bBasic[ \t]+)[0-9A-Za-z+/]{12,}={0,2}"
+)
+_IN_ADDRESS = re.compile(
+    r"((?<=://)[^/\s:@]{0,200}:)[^/\s@]{1,500}(?=@)"
+    r"|((?<=https://)|(?<=http://))[^/\s:@]{8,500}(?=@)"
+    r"|([?&](?:sig|se_sig|signature|x-amz-(?:signature|security-token|credential)|x-goog-(?:signature|credential)"
+    r"|(?:access_|auth_|id_|refresh_)?token|api[_-]?key|apikey|key|client_secret|secret|password|code)=)[^&\s\"'#]+",
+    re.IGNORECASE,
+)
+_SETTING = re.compile(r"(\W{0,200}([\w.-]{1,200})[\"']?\s{0,9}[:=]\s{0,9})\S")
+_PATTERNS = (_ASSIGNED, _TOLD, _OPTION, _IN_ADDRESS)
+_NO_SECRET = re.compile(
+    r"(?i)[-+]?\d{1,12}(?:\.\d{1,9})?[a-z%]{0,3}|\$\{?[^}]{0,200}\}?.{0,9}|\{[^}]{0,99}\}?|<[^>]{0,99}>"
+    r"|\*{1,99}|x{1,8}|null|none|true|false|yes|no|str|string|not|unset|os\..{0,200}|required|optional"
+)
+"""A figure, a variable, a place for a value, a type."""
 _SHORTEST_SECRET = 8
 
 
@@ -24,12 +61,27 @@ def redacted(text: str) -> str:
     return without(text, environment_secrets())
 
 
+def redacted_setting(line: str) -> str:
+    """A line of a configuration, or of a difference of two, without the whole value of a key that names a secret."""
+    found = _SETTING.match(line)
+    return f"{found[1]}{REDACTED}" if found and names_secret(found[2]) else redacted(line)
+
+
 def without(text: str, secrets: tuple[str, ...]) -> str:
     """``text`` without some values, and without what looks like a secret."""
     for secret in secrets:
         text = text.replace(secret, REDACTED)
-    text = _SECRET_ASSIGNMENT.sub(rf"\1{REDACTED}", redact(text))
-    return _URL_PASSWORD.sub(rf"\1{REDACTED}", text)
+    text = redact(text)
+    for pattern in _PATTERNS:
+        text = pattern.sub(_struck, text)
+    return text
+
+
+def _struck(found: re.Match[str]) -> str:
+    """What stands before a secret, without it; figures, places for values, and types are none."""
+    before = next((group for group in found.groups() if group is not None), "")
+    value = found[0][len(before) :]
+    return found[0] if REDACTED in value or _NO_SECRET.fullmatch(value) else f"{before}{REDACTED}"
 
 
 def without_secrets(value: Any) -> Any:
@@ -55,4 +107,4 @@ def environment_secrets() -> tuple[str, ...]:
 
 
 def _holds_secret(name: object, value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and names_secret(str(name))
+    return isinstance(value, str) and bool(value) and names_secret(str(name)) and not _NO_SECRET.fullmatch(value)

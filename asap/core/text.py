@@ -7,6 +7,7 @@ closes its quotation.
 
 import re
 import unicodedata
+from typing import Any
 
 _MARKDOWN = re.compile(
     r"[\\`*{}\[\]<>#|~@&]"
@@ -30,10 +31,19 @@ _SECRET = re.compile(
     r"|(?i:(?<=accountkey=)[0-9a-z+/=]{16,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
     r"|(?i:(?<=bearer )[0-9a-z._\-]{16,})"
-    r"|(?i:(?<=api_key=)[^\s&\"']+|(?<=api-key: )\S+|(?<=password=)[^\s&\"']+|(?<=token=)[^\s&\"']+)"
+    r"|dapi[0-9a-f]{32}|(?:ls|lin)_(?:api|v2)_[0-9A-Za-z]{20,}|dckr_pat_[0-9A-Za-z_\-]{20,}|sq0[a-z]{3}-[0-9A-Za-z_\-]{20,}"
 )
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 REDACTED = "[redacted]"
+
+
+def whole(value: Any) -> Any:
+    """Text, or plain JSON, in which halves of surrogate pairs are replaced: Unicode has no characters for them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, dict):
+        return {whole(key): whole(item) for key, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value
 
 
 def plain(text: object, limit: int | None = None) -> str:

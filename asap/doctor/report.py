@@ -12,7 +12,7 @@ from asap.doctor.check import Check
 from asap.doctor.packages import package_checks
 from asap.doctor.services import service_checks
 from asap.doctor.storage import storage_checks
-from asap.sharding_memory import Kind, read_session, sessions
+from asap.sharding_memory import Kind, readable_sessions
 
 ROOMS: dict[str, Callable[[], Iterator[Check]]] = {
     "packages": package_checks,
@@ -43,10 +43,10 @@ def bug_report(checks: list[Check]) -> str:
 
 def _latest_errors() -> list[str]:
     found = []
-    for name in reversed(sessions()):
-        for record in reversed(read_session(name)):
+    for _, records in readable_sessions():
+        for record in reversed(records):
             if record.kind is Kind.ERROR:
-                found.append(f"- {record.payload.get('type')}: {plain(record.payload.get('message'), 300)}")
+                found.append(f"- {record.fields.get('type')}: {plain(record.fields.get('message'), 300)}")
         if len(found) >= _ERRORS:
             break
     return found[:_ERRORS]

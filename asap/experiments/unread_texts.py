@@ -17,27 +17,31 @@ Named = tuple[re.Pattern[str], str, str]
 """What a text has that is of a stack, what the file then is, and what to give instead."""
 
 PROGRAMS: tuple[Named, ...] = (
-    (re.compile(r"^\s*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", INSTEAD),
-    (re.compile(r"^\s*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", INSTEAD),
-    (re.compile(r"^\s*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", INSTEAD),
-    (re.compile(r"^\s*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", INSTEAD),
-    (re.compile(r"^\s*(from|import) (paxml|praxis)\b", re.MULTILINE), "Paxml program", INSTEAD),
+    (re.compile(r"^[ \t]*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", INSTEAD),
+    (re.compile(r"^[ \t]*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", INSTEAD),
+    (re.compile(r"^[ \t]*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", INSTEAD),
+    (re.compile(r"^[ \t]*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", INSTEAD),
+    (re.compile(r"^[ \t]*(from|import) (paxml|praxis)\b", re.MULTILINE), "Paxml program", INSTEAD),
     (
-        re.compile(r"^\s*(from|import) torchtitan\b", re.MULTILINE),
+        re.compile(r"^[ \t]*(from|import) torchtitan\b", re.MULTILINE),
         "torchtitan program",
         "give the JSON that a run of it writes with --debug.save_config_file=FILE",
     ),
     (
-        re.compile(r"^\s*(from|import) megatron\.bridge\b", re.MULTILINE),
+        re.compile(r"^[ \t]*(from|import) megatron\.bridge\b", re.MULTILINE),
         "Megatron-Bridge program that runs no recipe",
         "give run_config.yaml, which a run of it writes into its checkpoint",
     ),
     (
-        re.compile(r"^(?=.*^\s*import nemo_run\b).*\brun\.Script\(", re.MULTILINE | re.DOTALL),
+        re.compile(r"\A(?=.*^[ \t]*import nemo_run\b).*\brun\.Script\(", re.MULTILINE | re.DOTALL),
         "launcher of NeMo-Run",
         "give the program that it starts, with what it is told as key=value",
     ),
-    (re.compile(r"^\s*(from|import) (nemo|nemo_run)\b", re.MULTILINE), "NeMo 2 program that runs no recipe", INSTEAD),
+    (
+        re.compile(r"^[ \t]*(from|import) (nemo|nemo_run)\b", re.MULTILINE),
+        "NeMo 2 program that runs no recipe",
+        INSTEAD,
+    ),
     (
         re.compile(r"\bHfArgumentParser\(|\bTrlParser\("),
         "program of Hugging Face's Trainer that is told all by its command",
@@ -50,13 +54,13 @@ PROGRAMS: tuple[Named, ...] = (
         TOKENS,
     ),
     (re.compile(r"\bSeq2SeqTrain(?:er|ingArguments)\("), "program that trains an encoder with a decoder", TOKENS),
-    (re.compile(r"^\s*from vllm import\b", re.MULTILINE), "program that generates text", TOKENS),
+    (re.compile(r"^[ \t]*from vllm import\b", re.MULTILINE), "program that generates text", TOKENS),
     (
-        re.compile(r"^\s*(?:from|import) (?:flax|optax|equinox|haiku)\b", re.MULTILINE),
+        re.compile(r"^[ \t]*(?:from|import) (?:flax|optax|equinox|haiku)\b", re.MULTILINE),
         "JAX program of its own",
         INSTEAD,
     ),
-    (re.compile(r"^\s*(?:from|import) (?:pytorch_)?lightning\b", re.MULTILINE), "program of Lightning", INSTEAD),
+    (re.compile(r"^[ \t]*(?:from|import) (?:pytorch_)?lightning\b", re.MULTILINE), "program of Lightning", INSTEAD),
 )
 
 LAUNCHERS: tuple[Named, ...] = (

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.files import home
+from asap.core.stores import warn_of_store
 from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.hardware.chip import Chip
@@ -34,7 +36,6 @@ def load_chip(name: str) -> Chip:
 
     Raises:
         NotFoundError: no chip has this name; the nearest names are in the hint.
-        ConfigError: one of the user's own files cannot be read.
     """
     return identify_chip(name).chip
 
@@ -80,8 +81,16 @@ def read_chip(path: Path) -> Chip:
 
 
 def _index() -> dict[str, Identified]:
-    own = sorted((home() / "chips").glob("*.toml"))
-    return _bundled() | _by_key([read_chip(path) for path in own])
+    return _bundled() | _by_key(list(_own_chips()))
+
+
+def _own_chips() -> Iterator[Chip]:
+    """The user's; a file that cannot be read is left out, with a warning."""
+    for path in sorted((home() / "chips").glob("*.toml")):
+        try:
+            yield read_chip(path)
+        except ConfigError as error:
+            warn_of_store(f"the chip of this file is not known: {error}")
 
 
 @cache

@@ -19,8 +19,8 @@ from asap.hardware.instances import Instance, find_instance, near_instances
 from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
 from asap.hardware.slices import Slice
 
-_TIMES = re.compile(r"\s*(\d{1,6})\s*[x×*]\s*(?=\D)", re.ASCII)
-_SIZE = re.compile(r"(?:[\s:_-]+|\s+[x×]\s+|[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE)
+_TIMES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
+_SIZE = re.compile(r"(?:[\s:_-]{1,9}|\s{1,9}[x×]\s{1,9}|[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE)
 _BOX = re.compile(r"\b(dgx|hgx)\b", re.IGNORECASE)
 _SHOWN = 60
 

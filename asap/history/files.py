@@ -7,11 +7,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from asap.core.errors import BadInputError
+from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import data_folder, home, write_atomically
 from asap.core.json_lines import read_json_lines
 from asap.core.locking import locked
 from asap.core.secrets import redacted
+from asap.core.stores import REPAIR, warn_of_store
 from asap.core.text import plain
 from asap.history.record import HistoryRecord
 from asap.knowledge.document import digest
@@ -28,27 +29,48 @@ class Added:
 
 
 def record_files() -> list[Path]:
-    """All files with records, the bundled ones first."""
-    own = _own_file()
-    return sorted(data_folder("history_db").glob("*.jsonl")) + ([own] if own.exists() else [])
+    """All files that may hold records, the bundled ones first."""
+    return [*sorted(data_folder("history_db").glob("*.jsonl")), own_file()]
 
 
 def load_records() -> list[HistoryRecord]:
-    """All records, the bundled ones first.
+    """All records, the bundled ones first; of the user's, what cannot be read is left out with a warning."""
+    records, damage = _loaded()
+    if damage is not None:
+        warn_of_store(f"precedents are left out: {damage} ({REPAIR})")
+    return records
 
-    Raises:
-        BadInputError: a line is damaged or an ID is taken, with file and line.
-    """
+
+def damaged_records() -> BadInputError | None:
+    """What is wrong with the first of the user's lines that is no record, with file and line."""
+    return _loaded()[1]
+
+
+def _loaded() -> tuple[list[HistoryRecord], BadInputError | None]:
     records: list[HistoryRecord] = []
     places: dict[str, str] = {}
-    for path in record_files():
-        origin = "user" if path == _own_file() else "bundled"
+    for path in sorted(data_folder("history_db").glob("*.jsonl")):
         for place, record in read_records(path):
+            places[record.id] = place
+            records.append(record.model_copy(update={"origin": "bundled"}))
+    first: BadInputError | None = None
+    try:
+        lines = list(read_json_lines(own_file()))
+    except NotFoundError:
+        lines = []
+    except BadInputError as error:
+        lines, first = [], error
+    for place, line in lines:
+        try:
+            record = parse_record(line, place)
             if record.id in places:
                 raise BadInputError(f"the ID {record.id} is taken by {places[record.id]}", where=place)
-            places[record.id] = place
-            records.append(record.model_copy(update={"origin": origin}))
-    return records
+        except BadInputError as error:
+            first = first or error
+            continue
+        places[record.id] = place
+        records.append(record.model_copy(update={"origin": "user"}))
+    return records, first
 
 
 def read_records(path: Path) -> Iterator[tuple[str, HistoryRecord]]:
@@ -81,11 +103,13 @@ def add_records(records: Iterable[HistoryRecord]) -> Added:
     """Add all records, or none if one cannot be added. The same facts are added once.
 
     Raises:
-        BadInputError: an ID is taken by other facts.
+        BadInputError: an ID is taken by other facts, or a line of the user's file is no record: writing would lose it.
         ServiceError: another process is writing for too long.
     """
-    with locked(_own_file().parent, "the history"):
-        present = load_records()
+    with locked(own_file().parent, "the history"):
+        present, damage = _loaded()
+        if damage is not None:
+            raise damage
         by_facts = {facts(record): record.id for record in present}
         ids = {record.id for record in present}
         own = [record for record in present if record.origin == "user"]
@@ -102,8 +126,13 @@ def add_records(records: Iterable[HistoryRecord]) -> Added:
             own.append(record)
             added.append(record.id)
         if added:
-            write_atomically(_own_file(), "".join(f"{line_of(record)}\n" for record in own))
+            write_own(own)
     return Added(tuple(added), tuple(known))
+
+
+def write_own(records: Iterable[HistoryRecord]) -> None:
+    """Replace the user's records; raises like :func:`asap.core.files.write_atomically`."""
+    write_atomically(own_file(), "".join(f"{line_of(record)}\n" for record in records))
 
 
 def line_of(record: HistoryRecord) -> str:
@@ -117,7 +146,8 @@ def facts(record: HistoryRecord) -> str:
     return digest(record.model_dump_json(exclude=_NOT_FACTS, exclude_none=True))
 
 
-def _own_file() -> Path:
+def own_file() -> Path:
+    """Where the user's records lie."""
     return home() / "history" / "records.jsonl"
 
 

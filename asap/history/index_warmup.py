@@ -16,7 +16,7 @@ from asap.knowledge.paths import SERVER, store_folder
 @contextmanager
 def warm_up_indexes() -> Iterator[None]:
     """Build the indexes during the context if there is no local store; stopped at its end."""
-    if os.environ.get(SERVER) or store_folder().exists():
+    if os.environ.get(SERVER) or os.path.lexists(store_folder()):
         yield
         return
     silent = subprocess.DEVNULL

@@ -7,8 +7,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from asap.core.errors import BadInputError
-
 FIELD_WEIGHTS = {"title": 4.0, "keywords": 3.0, "body": 1.0, "detail": 0.5}
 
 
@@ -68,11 +66,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def files_digest(paths: Iterable[Path]) -> str:
-    """A digest of names and contents; a file is read again only when its stat has changed.
-
-    Raises:
-        BadInputError: a file cannot be read.
-    """
+    """A digest of names and contents; a file is read again only when its stat has changed, and may be unreadable."""
     parts: list[str] = []
     for path in paths:
         try:
@@ -81,7 +75,7 @@ def files_digest(paths: Iterable[Path]) -> str:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise BadInputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+            parts += [path.name, str(error.errno)]
     return digest(*parts)
 
 

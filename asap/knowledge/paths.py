@@ -6,12 +6,8 @@ from asap.core.files import home
 
 SERVER = "ASAP_CHROMA_URL"
 """Variable with the URL of a shared Chroma server."""
-LOCK_TIMEOUT_S = 300.0
+LOCK_TIMEOUT_S = 60.0
 """A whole index is written under the lock."""
-
-
-class StoreWarning(UserWarning):
-    """A problem of the store that does not affect the result."""
 
 
 def store_folder() -> Path:

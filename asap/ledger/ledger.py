@@ -1,10 +1,11 @@
 """The ledger: all predictions of the worklog that had an outcome or wait for one, and how good they were."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.chat.evidence.claims import Claim
 from asap.chat.evidence.fact import StatedFact
@@ -111,8 +112,8 @@ def _predictions(stored: StoredAnalysis) -> Iterator[Prediction]:
 
 def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | None:
     """The last fact about a plan that the engineer or the compiler stated in the session."""
-    notes = (r.payload for r in stored.records if r.kind is Kind.NOTE and r.payload.get("event") == EVIDENCE)
-    facts = [fact for note in notes if (fact := StatedFact.model_validate(note["evidence"])).plan == plan]
+    notes = (r.fields for r in stored.records if r.kind is Kind.NOTE and r.fields.get("event") == EVIDENCE)
+    facts = [fact for note in notes if (fact := _fact(note)) is not None and fact.plan == plan]
     found = None
     for fact in facts:
         seconds = fact.value if fact.claim is Claim.STEP_TIME else None
@@ -122,6 +123,12 @@ def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | 
         if seconds or ratio or fits is not None:
             found = Outcome(step_time_s=seconds, ratio=ratio, fits=fits, words=_words(fact))
     return found
+
+
+def _fact(note: Mapping[str, Any]) -> StatedFact | None:
+    with suppress(ValidationError):
+        return StatedFact.model_validate(note.get("evidence"))
+    return None
 
 
 def _words(fact: StatedFact) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from asap.core.errors import BadInputError, UsageError
-from asap.core.files import home
+from asap.core.files import home, private_folder, unwritable
 from asap.optimize.outcome import Cost, Outcome, Suggestion, Try
 from asap.optimize.stopping import Stopped
 from asap.sharding_memory import Kind, Worklog, read_session, readable
@@ -83,8 +83,7 @@ class Session:
     def place(self, number: int) -> Path:
         """The folder of a try."""
         folder = session_path(self.name).with_suffix(".tries") / str(number)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        return private_folder(folder)
 
     def begin(self, suggestion: Suggestion) -> Try:
         """Write a try down before it starts.
@@ -122,11 +121,14 @@ def only_session(experiment: str) -> FileLock:
     Raises:
         UsageError: another session has it.
     """
-    lock = FileLock(home() / "sessions" / f"{experiment}.optimize.lock", timeout=0)
-    Path(lock.lock_file).parent.mkdir(parents=True, exist_ok=True)
+    place = home() / "sessions" / f"{experiment}.optimize.lock"
+    lock = FileLock(place, timeout=0, mode=0o600)
     try:
+        private_folder(place.parent)
         lock.acquire()
     except Timeout as error:
         reason = "another session is measuring this experiment"
         raise UsageError(reason, where=experiment, hint="wait for it, or stop it") from error
+    except OSError as error:
+        raise unwritable(place.parent, error) from error
     return lock

@@ -51,7 +51,8 @@ _POLICIES = (
 _FLAG = r"--[a-z][\w-]*"
 _VALUE = r"[^\s,;{}]+"
 _TERM = re.compile(
-    rf"(?P<key>{_FLAG}|[a-z][\w.]*)\s*[=:]\s*(?P<value>{_VALUE})|(?P<flag>{_FLAG})\s+(?P<given>(?!-){_VALUE})",
+    rf"(?P<key>{_FLAG}|[a-z][\w.]{{0,80}})\s{{0,9}}[=:]\s*(?P<value>{_VALUE})"
+    rf"|(?P<flag>{_FLAG})\s+(?P<given>(?!-){_VALUE})",
     re.IGNORECASE | re.ASCII,
 )
 _FILLER = re.compile(r"[\s,;{}]*")

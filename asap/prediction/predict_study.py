@@ -97,12 +97,12 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction import Measured, predict
-    from asap.prediction.uncertainty.own_runs import load_own_runs
+    from asap.prediction.uncertainty.own_runs import usable_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
     baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
     model, workload = study.experiment.model, study.experiment.workload
-    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan, own=load_own_runs())
+    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan, own=usable_own_runs())
     if baseline is None:
         return found
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)

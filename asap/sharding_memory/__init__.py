@@ -1,7 +1,15 @@
 """Sharding Memory: the append-only worklog of every message, tool call and result."""
 
 from asap.sharding_memory.record import INTERRUPTED, Kind, Record
-from asap.sharding_memory.sessions import Verdict, export_session, read_session, readable, sessions, verify_session
+from asap.sharding_memory.sessions import (
+    Verdict,
+    export_session,
+    read_session,
+    readable,
+    readable_sessions,
+    sessions,
+    verify_session,
+)
 from asap.sharding_memory.worklog import Worklog, new_session_name
 
 __all__ = [
@@ -14,6 +22,7 @@ __all__ = [
     "new_session_name",
     "read_session",
     "readable",
+    "readable_sessions",
     "sessions",
     "verify_session",
 ]

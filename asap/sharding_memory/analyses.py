@@ -12,7 +12,7 @@ from asap.core.errors import BadInputError, NotFoundError
 from asap.experiments import Experiment
 from asap.reports.analysis import Analysis
 from asap.sharding_memory.record import Kind, Record
-from asap.sharding_memory.sessions import read_session, sessions
+from asap.sharding_memory.sessions import read_session, readable_sessions
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,15 @@ def stored_analysis(session: str) -> StoredAnalysis:
 
 def stored_analyses() -> Iterator[StoredAnalysis]:
     """All that can be read, the oldest first; replays are left out."""
-    for name in sessions():
-        try:
-            records = read_session(name)
-            if analysis_index(records) is not None and not is_replay(records):
+    for name, records in reversed(list(readable_sessions())):
+        if analysis_index(records) is not None and not is_replay(records):
+            with suppress(BadInputError, NotFoundError):
                 yield stored_analysis(name)
-        except (BadInputError, NotFoundError):
-            continue
 
 
 def latest_session(experiment: str, path: str | None = None) -> str | None:
     """The newest session that analysed an experiment to its end; of what is no record, that of its path."""
-    for name in reversed(sessions()):
-        records = read_session(name)
+    for name, records in readable_sessions():
         known = analysis_index(records, experiment) is not None and _opened(records).get("path") == path
         if known and not is_replay(records):
             return name

@@ -7,7 +7,7 @@ from asap.core.errors import NotFoundError, UsageError
 from asap.core.text import plain
 from asap.sharding_memory.record import Kind, Record
 
-_NODE = re.compile(r"([^/@]+)@[^/]*$")
+_NODE = re.compile(r"(?<![^/@])([^/@]+)@[^/]*$")
 
 
 def selected(

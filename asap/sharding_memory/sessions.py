@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import home
+from asap.core.stores import warn_of_store
 from asap.sharding_memory.dialogue import dialogue
 from asap.sharding_memory.record import GENESIS, Record, Scan, scan
 from asap.sharding_memory.worklog import is_session_name, session_lock, session_path
@@ -47,7 +48,16 @@ def readable(session: str) -> Iterator[None]:
 def sessions(folder: Path | None = None) -> tuple[str, ...]:
     """Names of all sessions, the most recent last."""
     files = [path for path in (folder or home() / "sessions").glob("*.jsonl") if is_session_name(path.stem)]
-    return tuple(path.stem for path in sorted(files, key=lambda path: (path.stat().st_mtime, path.name)))
+    return tuple(path.stem for path in sorted(files, key=lambda path: (_changed(path), path.name)))
+
+
+def readable_sessions() -> Iterator[tuple[str, tuple[Record, ...]]]:
+    """All sessions with their records, the most recent first; one that cannot be read is left out, with a warning."""
+    for name in reversed(sessions()):
+        try:
+            yield name, read_session(name)
+        except (BadInputError, NotFoundError) as error:
+            warn_of_store(f"a session is left out: {error}")
 
 
 def read_session(session: str, folder: Path | None = None) -> tuple[Record, ...]:
@@ -61,7 +71,10 @@ def read_session(session: str, folder: Path | None = None) -> tuple[Record, ...]
 
 
 def verify_session(session: str, folder: Path | None = None) -> Verdict:
-    """Check sequence and checksums from the first record on; raises like :func:`read_session`."""
+    """Check sequence and checksums from the first record on; raises like :func:`read_session`.
+
+    A worklog comes into being with its first record: an empty one was emptied.
+    """
     return _verdict(_scan(session, folder))
 
 
@@ -83,18 +96,26 @@ def _verdict(found: Scan) -> Verdict:
     if found.torn_bytes:
         reason = f"the last {found.torn_bytes} bytes are an incomplete record: the run died while writing it"
     count = len(found.records)
+    if reason is None and not count:
+        reason = "holds no record: it was emptied"
     head = found.records[-1].checksum if found.records else GENESIS
     return Verdict(reason is None, count, None if reason is None else count, reason, found.torn_bytes, head)
 
 
+def _changed(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
 def _scan(session: str, folder: Path | None) -> Scan:
     path = session_path(session, folder)
-    if not path.is_file():
-        raise NotFoundError("no such session", where=session, hint="asap memory list shows them")
     lock = session_lock(path)
-    with suppress(OSError, NotImplementedError):
-        lock.acquire()
     try:
+        if not path.exists():
+            raise NotFoundError("no such session", where=session, hint="asap memory list shows them")
+        with suppress(OSError, NotImplementedError):
+            lock.acquire()
         return scan(path.read_bytes())
     except OSError as error:
         raise BadInputError(f"cannot be read: {error.strerror}", where=str(path)) from error

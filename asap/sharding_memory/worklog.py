@@ -10,7 +10,7 @@ from typing import Any
 from filelock import FileLock
 
 from asap.core.errors import AsapError, BadInputError, UsageError
-from asap.core.files import home, unwritable
+from asap.core.files import home, private_folder, unwritable
 from asap.sharding_memory.payload import plain_payload
 from asap.sharding_memory.record import GENESIS, Kind, Record, scan, seal
 
@@ -42,7 +42,7 @@ def session_path(session: str, folder: Path | None = None) -> Path:
 
 def session_lock(path: Path) -> FileLock:
     """The lock that every writer and checker of a worklog holds."""
-    return FileLock(path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT_S)
+    return FileLock(path.with_suffix(".lock"), timeout=_LOCK_TIMEOUT_S, mode=0o600)
 
 
 class Worklog:
@@ -73,7 +73,7 @@ class Worklog:
             return None
         try:
             plain = plain_payload(payload)
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
             with self._lock:
                 return self._append(kind, plain)
         except BadInputError as damage:

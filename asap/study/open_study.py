@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.core.files import exists, user_path
+from asap.core.limits import FILE_LIMITS, within
 from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
@@ -65,7 +66,8 @@ def open_record(
             raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
         return amend(store.get(target))
     stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
-    return amend(read_configuration(user_path(target), overrides, stated))
+    read = within(FILE_LIMITS, lambda: read_configuration(user_path(target), overrides, stated), plain(target, 200))
+    return amend(read)
 
 
 def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:

@@ -32,7 +32,16 @@ NAMED = {
     "DB_PASSWORD": "tr0ub4dor-planted",
     "MY_SECRET": "plantedplainsecret",
 }
-ALL = (*KEYS.values(), *NAMED.values(), "urlpasswordplanted")
+TOLD = {
+    "clone": "https://urltokenplanted01@github.example/o/r",
+    "link": "https://a.example/c?sv=1&sig=sigplanted0123456789&X-Amz-Signature=amzplanted0123456789",
+    "word": "the password is wordplanted7",
+    "option": "--hub-token optionplanted77",
+}
+ALL = (
+    *KEYS.values(), *NAMED.values(), "urlpasswordplanted", "urltokenplanted01", "sigplanted0123456789",
+    "amzplanted0123456789", "wordplanted7", "optionplanted77", "dbplanted",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -45,13 +54,13 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
     for name, value in NAMED.items():
         monkeypatch.setenv(name, value)
-    planted = " ".join((*KEYS.values(), *(f"{name}={value}" for name, value in NAMED.items())))
+    planted = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
     url = "https://user:urlpasswordplanted@storage.example/run"
     config = tmp_path / "run.yml"
     config.write_text(
         f"# {planted}\nrun_name: '{planted}'\nmodel_name: llama2-7b\nper_device_batch_size: 4\n"
         f"max_target_length: 4096\nbase_output_directory: '{url}'\nhf_access_token: {KEYS['Hugging Face']}\n"
-        "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\n"
+        "database_password: dbplanted\nici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\n"
     )
     note = tmp_path / "note.md"
     note.write_text(f"# Sharding\n\nTensor parallelism is paid for in all-reduces. {planted} {url}\n")
@@ -96,7 +105,7 @@ def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
     for name, value in NAMED.items():
         monkeypatch.setenv(name, value)
-    planted = " ".join((*KEYS.values(), *(f"{name}={value}" for name, value in NAMED.items())))
+    planted = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
     url = "https://user:urlpasswordplanted@storage.example/run"
     repository, state, out = Scratch(tmp_path / "repository"), FakeGitHub(), tmp_path / "out"
 
@@ -107,7 +116,10 @@ def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch
 
     def with_keys(config: str, run: str) -> str:
         lines = config.replace("llama70", f"'{run} {planted}'").splitlines()
-        settings = (f"hf_access_token: {KEYS['Hugging Face']}", f"base_output_directory: '{url}/{run}'")
+        settings = (
+            f"hf_access_token: {KEYS['Hugging Face']}", f"base_output_directory: '{url}/{run}'",
+            f"database_password: dbplanted {run}",
+        )  # fmt: skip
         return "".join(f"{line} # {planted} {url}\n" for line in (*lines, *settings))
 
     unknown = "".join(f"secret_{at}: '{key}'\n" for at, key in enumerate(KEYS.values()))

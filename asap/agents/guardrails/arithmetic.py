@@ -7,11 +7,11 @@ from asap.agents.guardrails.grounding import GroundedValue
 from asap.agents.guardrails.prose.figures import Figure
 from asap.agents.guardrails.prose.units import SECOND, measure
 
-_NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-_TERM = rf"(?:{_NUMBER})(?:\s?[A-Za-z%]+(?:/[A-Za-z]+)?)?"
-_SUM = rf"{_TERM}(?:\s*[×x*·/÷+−-]\s*{_TERM})+"
+_NUMBER = r"\d{1,3}(?:,\d{3}){1,6}(?:\.\d{1,12})?|\d{1,18}(?:\.\d{1,12})?"
+_TERM = rf"(?:{_NUMBER})(?:\s?[A-Za-z%]{{1,20}}(?:/[A-Za-z]{{1,20}})?)?"
+_SUM = rf"{_TERM}(?:\s{{0,3}}[×x*·/÷+−-]\s{{0,3}}{_TERM}){{1,12}}"
 _EQUATION = re.compile(rf"(?P<left>{_SUM})\s*=\s*(?P<value>{_TERM})|(?P<value2>{_TERM})\s*=\s*(?P<right>{_SUM})")
-_PART = re.compile(rf"(?P<sign>[×x*·/÷+−-])?\s*(?P<number>{_NUMBER})(?:\s?(?P<unit>[A-Za-z%]+(?:/[A-Za-z]+)?))?")
+_PART = re.compile(rf"(?P<sign>[×x*·/÷+−-])?\s{{0,9}}(?P<number>{_NUMBER})(?:\s?(?P<unit>[A-Za-z%]+(?:/[A-Za-z]+)?))?")
 _OF_UNITS = {10.0, 60.0, 100.0, 1000.0, 1024.0, 3600.0}
 _SMALL = 3
 _DIFFERENCE = re.compile(

@@ -4,11 +4,21 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from asap.agents.llm.usage import Usage, cost_of, in_words, price_of
 from asap.agents.settings import BUILTIN, Settings
 from asap.core.errors import ServiceError, UsageError
+
+CHARACTERS_OF_TOKEN = 4
+"""Of English and of JSON, as OpenAI's and Google's documentation of tokens has it."""
+MOST_CHARACTERS_OF_TOKEN = 40
+"""A report of fewer tokens than that cannot be right: a tenth of the estimate."""
+MOST_TOKENS = 10_000_000
+"""A report of more in one call cannot be right: ten times the longest context that is sold."""
+MOST_TOOL_CALLS = 10
+"""Tool calls of a run for each model call that it may make."""
 
 
 class LimitError(ServiceError):
@@ -21,20 +31,49 @@ class ModelCall:
 
     Args:
         lock: held until the usage of the call is known, if the next call must wait for it.
-        tokens: input and output; ``None`` until, or unless, the service reports them.
+        asked: characters of the request.
+        answered: characters of the answer so far.
+        reported: input and output tokens as the service reports them, if it does.
+        free: whether it costs nothing: it runs here, or the service rejected the request.
     """
 
     lock: asyncio.Lock | None = None
-    tokens: tuple[int, int] | None = None
+    asked: int = 0
+    answered: int = 0
+    reported: tuple[int, int] | None = None
+    free: bool = False
 
-    def count(self, used: types.GenerateContentResponseUsageMetadata | None) -> None:
-        """Record the usage that the service reports; the last report counts."""
-        if used is not None:
-            self.tokens = _tokens(used)
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Input and output, estimated from the text where no report can be right."""
+        if self.free:
+            return 0, 0
+        estimates = -(-self.asked // CHARACTERS_OF_TOKEN), -(-self.answered // CHARACTERS_OF_TOKEN)
+        if self.reported is None:
+            return estimates
+        read, written = (
+            reported if characters // MOST_CHARACTERS_OF_TOKEN <= reported <= MOST_TOKENS else estimate
+            for reported, characters, estimate in zip(
+                self.reported, (self.asked, self.answered), estimates, strict=True
+            )
+        )
+        return read, written
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the service reported nothing that can be right."""
+        return not self.free and self.tokens != self.reported
+
+    def count(self, response: LlmResponse) -> None:
+        """Record an answer, or a part of one, and the usage that it reports; the last report counts."""
+        characters = len(response.content.model_dump_json(exclude_none=True)) if response.content else 0
+        self.answered = self.answered + characters if response.partial else max(self.answered, characters)
+        if response.usage_metadata is not None:
+            self.reported = _tokens(response.usage_metadata)
 
     def count_refused(self) -> None:
         """Record that the service rejected the request."""
-        self.tokens = (0, 0)
+        self.free = True
 
     def close(self) -> None:
         """Let the next call start; later reports are still counted."""
@@ -66,18 +105,19 @@ class UsageMeter:
         self._one_at_a_time = settings.max_cost is not None or settings.max_tokens is not None
         self._lock = asyncio.Lock()
         self._calls: list[ModelCall] = []
+        self._tool_calls = 0
 
     @property
     def usage(self) -> Usage:
         """Usage so far."""
-        counted = [call.tokens for call in self._calls if call.tokens is not None]
+        counted = [call.tokens for call in self._calls]
         tokens = sum(read for read, _ in counted), sum(written for _, written in counted)
         return Usage(
             model=self._model,
             calls=len(self._calls),
             input_tokens=tokens[0],
             output_tokens=tokens[1],
-            uncounted_calls=len(self._calls) - len(counted),
+            uncounted_calls=sum(call.is_estimated for call in self._calls),
             cost=cost_of(*tokens, self._price[0]) if self._price else None,
             price_source=self._price[1] if self._price else None,
         )
@@ -88,13 +128,26 @@ class UsageMeter:
             return progress
         return lambda stage: progress(f"{stage} ({in_words(self.usage)})")
 
-    async def admit(self) -> ModelCall:
-        """Start one call; the caller closes it once its usage is counted.
+    def count_tools(self, calls: int) -> None:
+        """Count the tool calls of an answer.
+
+        Raises:
+            LimitError: there are too many in this run.
+        """
+        self._tool_calls += calls
+        most = MOST_TOOL_CALLS * self._settings.max_calls
+        if self._tool_calls > most:
+            raise LimitError(
+                f"the model called more than {most} tools in one run", where=self._model, hint="use another --model"
+            )
+
+    async def admit(self, asked: int = 0) -> ModelCall:
+        """Start one call of so many characters; the caller closes it once its usage is counted.
 
         Raises:
             LimitError: a limit was reached.
         """
-        call = ModelCall()
+        call = ModelCall(asked=asked, free=self._model == BUILTIN)
         if self._one_at_a_time:
             await self._lock.acquire()
             call.lock = self._lock
@@ -109,8 +162,6 @@ class UsageMeter:
         limits = self._settings
         if usage.calls >= limits.max_calls:
             return f"the model did not finish within {limits.max_calls} calls (--max-calls)"
-        if self._one_at_a_time and usage.uncounted_calls:
-            return "the model does not report its token usage, so --max-tokens and --max-cost cannot be enforced"
         if limits.max_tokens is not None and usage.tokens >= limits.max_tokens:
             return f"{usage.tokens} tokens used (--max-tokens {limits.max_tokens})"
         if limits.max_cost is not None and usage.cost is not None and usage.cost >= limits.max_cost:
@@ -123,4 +174,4 @@ def _tokens(used: types.GenerateContentResponseUsageMetadata) -> tuple[int, int]
     read = (used.prompt_token_count or 0) + (used.tool_use_prompt_token_count or 0)
     total = used.total_token_count or 0
     written = (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
-    return read, max(written, total - read)
+    return read, max(written, total - read) if read >= 0 else written

@@ -14,14 +14,19 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai.types import FinishReason
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
-from asap.agents.llm.budget import ModelCall, UsageMeter
+from asap.agents.llm.budget import LimitError, ModelCall, UsageMeter
 from asap.agents.llm.failures import EMPTY_ANSWER, StoppedError, is_refusal, is_transient, retry_after_s, service_error
 from asap.agents.llm.procedure import ANSWER
 from asap.agents.settings import Retries
 from asap.core.errors import AsapError
+from asap.core.text import whole
 
 COMPLETE = {FinishReason.STOP, FinishReason.OTHER, FinishReason.FINISH_REASON_UNSPECIFIED}
 """Finish reasons of a complete answer. Servers of the OpenAI protocol have further reasons, mapped to OTHER."""
+
+
+MOST_CALLS_IN_ANSWER = 32
+"""Tool calls; the built-in model makes four at once."""
 
 
 class RetryingModel(BaseLlm):
@@ -60,13 +65,19 @@ class RetryingModel(BaseLlm):
             retry=retry_if_exception(lambda error: is_transient(error, self.retries.timeout_s)),
             reraise=True,
         )
+        failed: list[Exception] = []
         try:
-            first, rest = await retrying(self._begin, llm_request, stream)
+            first, rest = await retrying(self._begin, llm_request, stream, failed)
             async with aclosing(rest):
                 if first is not None:
                     yield first
                 async for response in rest:
                     yield response
+        except LimitError as error:
+            if failed:  # the limit only kept it from being tried again
+                cause = service_error(failed[0], self.model).message
+                raise LimitError(f"{cause}; then {error.message}", where=error.where, hint=error.hint) from failed[0]
+            raise
         except AsapError:
             raise
         except Exception as error:
@@ -78,21 +89,29 @@ class RetryingModel(BaseLlm):
         return max(asked, wait_exponential(multiplier=self.retries.first_delay_s)(state))
 
     async def _begin(
-        self, request: LlmRequest, stream: bool
+        self, request: LlmRequest, stream: bool, failed: list[Exception]
     ) -> tuple[LlmResponse | None, AsyncGenerator[LlmResponse, None]]:
-        """The first response, and the generator of those that follow."""
+        """The first response, and the generator of those that follow; why it failed is added to ``failed``."""
         responses = self._attempt(request, stream)
-        return await anext(responses, None), responses
+        try:
+            return await anext(responses, None), responses
+        except LimitError:
+            raise
+        except Exception as error:
+            failed.append(error)
+            raise
 
     async def _attempt(self, request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-        call = await self.meter.admit() if self.meter else ModelCall()
+        call = await self.meter.admit(_characters(request)) if self.meter else ModelCall()
         answered = False
         until = asyncio.get_running_loop().time() + self.retries.answer_s
         try:
             async with aclosing(self.inner.generate_content_async(request, stream)) as responses:
                 while (response := await self._next(responses, until)) is not None:
-                    call.count(response.usage_metadata)
+                    _clean(response)
+                    call.count(response)
                     _require_complete(response)
+                    self._count_tools(response)
                     answered = answered or bool(response.content and response.content.parts)
                     if not response.partial:
                         call.close()
@@ -105,6 +124,13 @@ class RetryingModel(BaseLlm):
             raise
         finally:
             call.close()
+
+    def _count_tools(self, response: LlmResponse) -> None:
+        calls = sum(bool(part.function_call) for part in (response.content.parts if response.content else None) or ())
+        if calls > MOST_CALLS_IN_ANSWER:
+            raise StoppedError(f"{calls:,} tool calls in one answer, of at most {MOST_CALLS_IN_ANSWER}")
+        if self.meter is not None and not response.partial:
+            self.meter.count_tools(calls)
 
     async def _next(self, responses: AsyncGenerator[LlmResponse, None], until: float) -> LlmResponse | None:
         now = asyncio.get_running_loop().time()
@@ -123,6 +149,21 @@ def _require_complete(response: LlmResponse) -> None:
         raise StoppedError(f"{response.error_code} {response.error_message or ''}".strip())
     if response.finish_reason is not None and response.finish_reason not in COMPLETE:
         raise StoppedError(response.finish_reason.value)
+
+
+def _characters(request: LlmRequest) -> int:
+    """Of the conversation, the instructions and the tools, which are all read anew with each request."""
+    config = request.config.model_dump_json(exclude_none=True, exclude={"http_options"}, fallback=str)
+    return len(config) + sum(len(content.model_dump_json(exclude_none=True)) for content in request.contents)
+
+
+def _clean(response: LlmResponse) -> None:
+    """Without halves of surrogate pairs, which no file and no terminal takes."""
+    for part in (response.content.parts if response.content else None) or ():
+        if part.text:
+            part.text = whole(part.text)
+        if part.function_call and part.function_call.args:
+            part.function_call.args = whole(part.function_call.args)
 
 
 def _answers_tools(request: LlmRequest) -> bool:

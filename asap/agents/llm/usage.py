@@ -22,7 +22,9 @@ class Usage(BaseModel):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    uncounted_calls: int = Field(default=0, description="calls whose tokens the service did not report")
+    uncounted_calls: int = Field(
+        default=0, description="calls whose tokens are estimated: the service reported none that can be right"
+    )
     cost: float | None = Field(default=None, description="US dollars; None if no price is set")
     price_source: str | None = None
 
@@ -36,7 +38,8 @@ def in_words(usage: Usage) -> str:
     """``3 calls, 15,000 tokens in, 400 out, 0.0123 USD``."""
     calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
     money = "cost unknown" if usage.cost is None else f"{usage.cost:.4f} USD"
-    return f"{calls}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {money}"
+    estimated = " (estimated)" if usage.uncounted_calls else ""
+    return f"{calls}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{estimated}, {money}"
 
 
 def summed(usages: Iterable[Usage]) -> list[Usage]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from asap.agents.llm.preflight import check_model
 from asap.agents.settings import Settings
@@ -10,11 +11,19 @@ from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.compiled_note import compiled_note
 from asap.agents.workflow.engine_proposals import engine_proposals
 from asap.compiler.programs.options import CompileOptions
-from asap.core.errors import AsapError, InsufficientEvidenceError, InterruptedRunError, ServiceError
+from asap.core.errors import (
+    AsapError,
+    BadInputError,
+    InsufficientEvidenceError,
+    InterruptedRunError,
+    NotFoundError,
+    ServiceError,
+)
 from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
+from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
 from asap.study.open_study import open_study, opened_path
 from asap.study.study import Study
 from asap.study.wishes import NO_WISHES, Wishes
@@ -22,11 +31,20 @@ from asap.study.wishes import NO_WISHES, Wishes
 
 @dataclass(frozen=True)
 class AnalysisOutcome:
-    """An analysis, and the failures of its worklog and of the agents, if any."""
+    """An analysis of an experiment, and the failures of its worklog and of the agents, if any."""
 
+    experiment: Experiment
     analysis: Analysis
     worklog_failure: AsapError | None
     failure: ServiceError | None = None
+
+    @property
+    def stored(self) -> StoredAnalysis:
+        """As its session holds it; without the steps, where the worklog failed."""
+        try:
+            return stored_analysis(self.analysis.session)
+        except (NotFoundError, BadInputError):
+            return StoredAnalysis(self.analysis.session, datetime.now(UTC), self.experiment, self.analysis, ())
 
 
 def analyze(
@@ -78,7 +96,7 @@ def analyze(
         worklog.append(Kind.ERROR, _error_entry(error))
         raise
     worklog.append(Kind.RESULT, {"node": "analysis", "output": analysis.model_dump(mode="json", by_alias=True)})
-    return AnalysisOutcome(analysis, worklog.failed, failure)
+    return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
 
 
 def _open(

@@ -1,6 +1,7 @@
 """What differs between a configuration before and after: plan, batch, hardware, model, other settings."""
 
 from asap.ci.report import SettingChange
+from asap.core.secrets import redacted, without_secrets
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.models import Architecture
@@ -59,7 +60,7 @@ def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     old, new = before.hyperparameters, after.hyperparameters
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and not _is_reported_elsewhere(key)]
     return [
-        SettingChange(what=plain(k, 80), before=_value(old.get(k)), after=_value(new.get(k)))
+        SettingChange(what=plain(k, 80), before=_value(old.get(k), k), after=_value(new.get(k), k))
         for k in keys[:_MOST_SETTINGS]
     ]
 
@@ -68,5 +69,5 @@ def _is_reported_elsewhere(key: str) -> bool:
     return key in _REPORTED_ELSEWHERE or key.startswith(_DERIVED_PREFIXES)
 
 
-def _value(value: object) -> str:
-    return "not set" if value is None else plain(value, 80)
+def _value(value: object, key: str = "") -> str:
+    return "not set" if value is None else plain(redacted(str(without_secrets({key: value})[key])), 80)

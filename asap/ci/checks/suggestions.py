@@ -9,7 +9,7 @@ from asap.ci.report import Suggestion, SuggestionCitation
 from asap.ci.source.resolve import ResolvedConfiguration
 from asap.ci.source.selection import MOST_LINES
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.secrets import redacted
+from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
 from asap.experiments.launch import SCRIPTS, read_launch
 from asap.experiments.maxtext.defaults import DEFAULTS
@@ -86,7 +86,7 @@ def file_diff(resolved: ResolvedConfiguration, study: Study, proposal: Proposal)
         return None
     name = plain(resolved.path, 200)
     diff = difflib.unified_diff(lines, new, f"a/{name}", f"b/{name}", n=_CONTEXT, lineterm="")
-    text = "\n".join(redacted(code(line)) for line in diff)
+    text = "\n".join(redacted_setting(code(line)) for line in diff)
     return text if len(text) <= _LONGEST_DIFF else None
 
 

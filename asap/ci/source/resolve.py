@@ -11,6 +11,7 @@ from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision
 from asap.ci.source.without_mesh import study_without_mesh
 from asap.core.errors import AsapError, ConfigError
+from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.text import plain
 from asap.experiments import Experiment, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.files.documents import LARGEST_BYTES
@@ -47,7 +48,14 @@ class ResolvedConfiguration:
 
 
 def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedExperiments) -> ResolvedConfiguration:
-    """Read a configuration at a commit; what is wrong with it is part of the result."""
+    """Read a configuration at a commit, within limits; what is wrong with it is part of the result."""
+    try:
+        return within(FILE_LIMITS, lambda: _resolve(revision, path, policy, experiments), path)
+    except LimitReachedError as error:
+        return ResolvedConfiguration(path, revision.text(path), problem=Problem(plain(error.message, 500), 1))
+
+
+def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedExperiments) -> ResolvedConfiguration:
     text = revision.text(path)
     sources: _Sources | None = None
     try:

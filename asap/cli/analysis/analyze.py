@@ -72,6 +72,7 @@ def analyze(
     from asap.agents.settings_sources import read_settings
     from asap.cli.shared.wishes import read_wishes
     from asap.compiler.programs.options import CompileOptions
+    from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import Statement, amend
     from asap.history.index_warmup import warm_up_indexes
@@ -98,12 +99,13 @@ def analyze(
             compile_options=options if verify or python or not options.is_reference else None,
         )
     render(outcome.analysis, format)
-    if html is not None and outcome.worklog_failure is None:
-        warn(write_report(outcome.analysis.session, html))
+    if html is not None:
+        warn(write_report(outcome.stored, html))
     if outcome.worklog_failure is not None:
         warn(f"the worklog of this run is incomplete: {outcome.worklog_failure}")
-        raise typer.Exit(outcome.worklog_failure.exit_code)
-    if not chat:
+        if chat or session is not None:  # they were asked for, and need it
+            raise typer.Exit(ServiceError.exit_code)
+    elif not chat:
         say_usage(outcome.analysis.session)
     if outcome.failure is not None:
         warn(f"the agents gave no answer: {outcome.failure}")

@@ -104,13 +104,11 @@ def _typed() -> Iterator[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    from asap.core.files import home
+    from asap.core.files import home, private_file
 
     path = home() / "chat-history"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        history = FileHistory(str(path))
+        history = FileHistory(str(private_file(path)))
     except OSError:
         history = InMemoryHistory()
     prompt: PromptSession[str] = PromptSession(history=history)

@@ -1,12 +1,16 @@
 """``asap report``: an analysis as a page with charts."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.shared.completion import experiments
 from asap.cli.shared.progress import progress
+
+if TYPE_CHECKING:
+    from asap.reports import Analysis
+    from asap.sharding_memory.analyses import StoredAnalysis
 
 
 def report(
@@ -21,7 +25,7 @@ def report(
     from asap.agents.settings_sources import read_settings
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
-    from asap.sharding_memory.analyses import latest_session
+    from asap.sharding_memory.analyses import latest_session, stored_analysis
     from asap.study.open_study import experiment_id, opened_path
 
     store = ExperimentStore()
@@ -30,39 +34,37 @@ def report(
     if found is None:
         with progress() as show:
             settings = read_settings(model="builtin/planner")
-            found = analyze(experiment, store=store, settings=settings, progress=show).analysis.session
+            stored = analyze(experiment, store=store, settings=settings, progress=show).stored
+    else:
+        stored = stored_analysis(found)
     path = html or Path(f"{name}.html")
-    print(write_report(found, path))
+    print(write_report(stored, path))
     if log_to is not None:
-        _log(found, path, log_to)
+        _log(stored.analysis, path, log_to)
 
 
-def write_report(session: str, path: Path) -> str:
-    """Write the analysis of a session to a file; returns the line that says so."""
+def write_report(stored: "StoredAnalysis", path: Path) -> str:
+    """Write an analysis to a file; returns the line that says so."""
     from asap.core.files import write_output
     from asap.core.text import plain
     from asap.core.units import format_bytes
     from asap.experiments import ExperimentStore
     from asap.reports.html import render_page
-    from asap.sharding_memory.analyses import stored_analysis
     from asap.sharding_memory.log_lines import log_entries
     from asap.study.open_study import reopen_study
 
     with progress() as show:
-        stored, store = stored_analysis(session), ExperimentStore()
-        study = reopen_study(stored.experiment, store, show)
+        study = reopen_study(stored.experiment, ExperimentStore(), show)
         show("drawing the report")
         text = render_page(stored.analysis, study, log_entries(stored.records))
     write_output(path, text)
     return f"report: {plain(path)} ({format_bytes(len(text.encode()))})"
 
 
-def _log(session: str, path: Path, target: str) -> None:
+def _log(analysis: "Analysis", path: Path, target: str) -> None:
     """Tags to filter runs by, the document and the page as artifacts."""
     from asap.experiments.trackers.mlflow_publish import publish
-    from asap.sharding_memory.analyses import stored_analysis
 
-    analysis = stored_analysis(session).analysis
     tags = {
         "asap.bottleneck": analysis.diagnosis.bottleneck.value,
         "asap.recommendation": analysis.recommendation.statement,

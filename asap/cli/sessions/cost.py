@@ -16,10 +16,10 @@ def cost(
 ) -> None:
     """Show the calls, tokens and cost of each run of the agents."""
     from asap.agents.llm.usage import usages
-    from asap.sharding_memory import read_session, sessions
+    from asap.sharding_memory import read_session, readable_sessions
 
-    names = [session] if session is not None else sessions()
-    runs = [(name, usage) for name in names for usage in usages(read_session(name))]
+    found = [(session, read_session(session))] if session is not None else reversed(list(readable_sessions()))
+    runs = [(name, usage) for name, records in found for usage in usages(records)]
     if format is Plain.JSON:
         print_json([{"session": name, **usage.model_dump()} for name, usage in runs])
         return

@@ -29,9 +29,9 @@ Session = Annotated[
 @app.command("list")
 def list_sessions(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
     """List all sessions, the most recent last."""
-    from asap.sharding_memory import sessions, verify_session
+    from asap.sharding_memory import readable_sessions, verify_session
 
-    found = [(name, verify_session(name)) for name in sessions()]
+    found = [(name, verify_session(name)) for name, _ in reversed(list(readable_sessions()))]
     if format is Plain.JSON:
         print_json([{"session": name, "records": verdict.records, "ok": verdict.ok} for name, verdict in found])
         return

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.shared.output import Plain, console, print_json
+from asap.cli.shared.output import Plain, console, print_json, warn
 from asap.cli.shared.progress import progress
 
 _MARKS = {"ok": ("✓", "green"), "optional": ("·", "yellow"), "problem": ("✗", "red")}
@@ -13,12 +13,20 @@ _MARKS = {"ok": ("✓", "green"), "optional": ("·", "yellow"), "problem": ("✗
 
 def doctor(
     bundle: Annotated[Path | None, typer.Option(help="Also write a report for a bug, without keys and names.")] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="First mend the stores: rebuild them, or move what is damaged aside.")
+    ] = False,
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
     """Check that everything ASAP needs is there and works. Covers Python, packages, XProf, the TPU compiler,
-    Chroma, keys, home and disk. Exit code 4 on a problem."""
+    Chroma, keys, home, disk and each store. Exit code 4 on a problem."""
     from asap.doctor.report import bug_report, run_checks
 
+    if repair:
+        from asap.doctor.storage import repair as mended
+
+        for line in mended():
+            warn(line)
     with progress() as show:
         checks = run_checks(show)
     if format is Plain.JSON:

@@ -6,7 +6,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from asap.compiler.programs.outcome import CompileOutcome
-from asap.core.files import home, write_atomically
+from asap.core.errors import BadInputError
+from asap.core.files import home, private_file, private_folder, write_atomically
+from asap.core.stores import warn_of_store
 
 CACHEABLE = ("compiled", "sharded", "does_not_fit")
 """Answers that depend only on the request and the compiler."""
@@ -31,13 +33,16 @@ def load_outcome(fingerprint: str) -> CompileOutcome | None:
 
 
 def store_outcome(fingerprint: str, outcome: CompileOutcome) -> None:
-    """Cache an answer. The document is written last, so an interrupted write leaves no entry."""
+    """Cache an answer, or say that it cannot be. The document is written last: no entry is left by a write cut off."""
     if outcome.status not in CACHEABLE:
         return
     folder = _folder(fingerprint)
-    folder.mkdir(parents=True, exist_ok=True)
-    if outcome.program:
-        temporary = folder / ".program.tmp"
-        temporary.write_bytes(gzip.compress(outcome.program.encode("utf-8"), compresslevel=6))
-        temporary.replace(folder / "program.hlo.gz")
-    write_atomically(folder / "outcome.json", outcome.model_dump_json(indent=2))
+    try:
+        private_folder(folder)
+        if outcome.program:
+            temporary = private_file(folder / ".program.tmp")
+            temporary.write_bytes(gzip.compress(outcome.program.encode("utf-8"), compresslevel=6))
+            temporary.replace(folder / "program.hlo.gz")
+        write_atomically(folder / "outcome.json", outcome.model_dump_json(indent=2))
+    except (OSError, BadInputError) as error:
+        warn_of_store(f"{folder.parent}: what was compiled is not kept, and is compiled again ({error})")

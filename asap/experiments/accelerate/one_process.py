@@ -12,7 +12,7 @@ from asap.experiments.processes import visible_gpus, with_devices
 PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
 _SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
 _OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b|--spmd_\w+")
-_RANK = re.compile(r"^\s*(?:export\s+)?(?:LOCAL_)?RANK=", re.MULTILINE)
+_RANK = re.compile(r"^[ \t]*(?:export\s+)?(?:LOCAL_)?RANK=", re.MULTILINE)
 """What a script gives a process that is one of several: ``export RANK=$SLURM_PROCID``."""
 _WORLD = "WORLD_SIZE"
 _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"

@@ -22,7 +22,7 @@ from asap.experiments.launch.python.values import value_of
 from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
-_LIBRARIES = re.compile(r"^\s*(?:from|import) (?:transformers|trl|unsloth)\b", re.MULTILINE)
+_LIBRARIES = re.compile(r"^[ \t]*(?:from|import) (?:transformers|trl|unsloth)\b", re.MULTILINE)
 _MADE = re.compile(r"\b(?:TrainingArguments|SFTConfig)\(")
 _ARGUMENTS = re.compile(r"(?:^|\.)(TrainingArguments|SFTConfig)$")
 _OF_METHODS = re.compile(

@@ -38,7 +38,7 @@ from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINE
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
-_PROGRAM = re.compile(r"\s(?:-m|--module)\s+(?!torch\.|deepspeed\.)([\w.-]+)|([\w./-]+\.py\b)")
+_PROGRAM = re.compile(r"\s(?:-m|--module)\s+(?!torch\.|deepspeed\.)([\w.-]+)|([\w./-]{1,400}\.py\b)")
 _CONFIG = ("deepspeed_config", "deepspeed")
 _JSON = (".json", ".conf")
 _CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|json|path))+")

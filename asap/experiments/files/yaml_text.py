@@ -14,7 +14,7 @@ _MOST_REPEATED = 10_000
 """Values that all aliases of a document may stand for: a few lines of them make gigabytes."""
 _STANDARD = "tag:yaml.org,2002:"
 _LONGEST_NUMBER = 100
-_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%")
+_TEMPLATE = re.compile(r"\{\{.{0,2000}?\}\}|\{%")
 _CONSTRUCTED = {f"{_STANDARD}{name}" for name in ("null", "bool", "int", "float")}
 _MERGE = f"{_STANDARD}merge"
 _TEXT = {f"{_STANDARD}{name}" for name in ("str", "timestamp", "value")}

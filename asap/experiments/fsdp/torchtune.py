@@ -26,7 +26,7 @@ from asap.plans.fsdp.words import TORCHTUNE as WORDS
 _START = re.compile(r"(?:^|[\s/])tune\s+run\s(?P<rest>.*)", re.DOTALL)
 _BY_FILE = re.compile(r"[\s/](?P<rest>\w+_(?:distributed|single_device)(?:\.py)?\s.*--config[\s=].*)", re.DOTALL)
 _RECIPE = re.compile(r"(?:^|[\s/.])(?P<recipe>[a-z]\w*_(?:distributed|single_device))(?:\.py)?(?=\s|$)")
-_OWN = re.compile(r"\s-m\s+([\w.-]+)|([\w./-]+\.py)\b")
+_OWN = re.compile(r"\s-m\s+([\w.-]+)|([\w./-]{1,400}\.py)\b")
 _WHOLE = re.compile(r"full_finetune_(?:distributed|single_device)")
 _BY_HAND = "give the model, --hardware, --batch, --sequence and --plan"
 _SHIPPED = "recipes/configs/{}.yaml"

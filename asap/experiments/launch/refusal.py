@@ -18,15 +18,15 @@ _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
 _INSTEAD = (
     "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
 )
-_SCRIPT = re.compile(r"[\w.-]+\.(?:sh|sbatch|slurm)\b")
+_SCRIPT = re.compile(r"[\w.-]{1,200}\.(?:sh|sbatch|slurm)\b")
 _SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 _FILLED = re.compile(r"\$\{?\w+\}?", re.ASCII)
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _PROGRAM = re.compile(
-    r"(?<![\w=-])(?:[\w./${}-]*/)?(?P<file>[\w-]+\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
+    r"(?<![\w=-])(?:[\w./${}-]{0,400}/)?(?P<file>[\w-]{1,200}\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
 )
-_TEST = re.compile(r"^\s*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
+_TEST = re.compile(r"^[ \t]*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _MOST_LISTED = 4
 _TRAINS = re.compile(

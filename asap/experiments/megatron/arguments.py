@@ -42,7 +42,7 @@ _OTHER_PROGRAMS = (
 )  # fmt: skip
 _TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]*(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset|mmlu"
+    r"[\w-]{0,200}(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset|mmlu"
     r"|extract)[\w-]*\.py|(?:tasks|retro)/[\w/-]*main\.py|(?<=-m )[\w.]*(?:inference|generat|server)[\w.]*"
 )
 _GENERATING = "of generating text, which does not train"

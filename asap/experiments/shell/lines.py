@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-LONGEST_LINE = 60_000
-_DIRECTIVE = re.compile(r"\s*#SBATCH\s+")
+LONGEST_LINE = 20_000
+_DIRECTIVE = re.compile(r"^\s*#SBATCH\s+")
 _DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1", re.ASCII)
 _READS = r"(?:ssh|bash|sh|zsh|srun|pdsh|clush|sbatch|qsub|bsub|msub|pjsub|salloc)\b"
 _SHELL = re.compile(rf"\s*(?:\w+=[\"']?\$\(\s*)?(?:sudo\s+)?{_READS}[^;&|]*<<|.*<<[^;&]*\|\s*(?:sudo\s+)?{_READS}")

@@ -12,9 +12,9 @@ _NAMES = {
     "gres": ("SLURM_GPUS_ON_NODE",),
 }
 _SHORT = {"-N": "--nodes", "-n": "--ntasks"}
-_OPTION = re.compile(r"--([a-z-]+)[= ](?:gpu:)?(?:[\w.-]+:)?([1-9]\d{0,6})", re.ASCII)
+_OPTION = re.compile(r"--([a-z-]{1,60})[= ](?:gpu:)?(?:[\w.-]{1,60}:)?([1-9]\d{0,6})", re.ASCII)
 _KIND = re.compile(
-    r"(?:^\s*#SBATCH\s|\b(?:sbatch|srun|salloc)\s)[^\n]*?"
+    r"(?:^[ \t]*#SBATCH\s|\b(?:sbatch|srun|salloc)\s)[^\n]*?"
     r"(?:--gres[= ](?:\S*,)?gpu:|--gpus(?:-per-(?:node|task))?[= ]|-G\s*)(?P<kind>[A-Za-z][\w.-]*):\d",
     re.MULTILINE,
 )

@@ -8,6 +8,7 @@ import ast
 import operator
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from asap.experiments.shell.arrays import element, subscript
@@ -125,12 +126,20 @@ def _place(place: str, known: Values, depth: int) -> str:
 
 
 def _closing(text: str, opening: int, pair: str = "{}") -> int | None:
-    depth = 0
-    for index in range(opening, min(len(text), opening + LONGEST_LINE)):
-        depth += {pair[0]: 1, pair[1]: -1}.get(text[index], 0)
-        if depth == 0:
-            return index
-    return None
+    return _closings(text, pair).get(opening)
+
+
+@lru_cache(maxsize=16)
+def _closings(text: str, pair: str) -> dict[int, int]:
+    """Where each bracket closes that does, in one pass."""
+    opened: list[int] = []
+    found: dict[int, int] = {}
+    for index, char in enumerate(text):
+        if char == pair[0]:
+            opened.append(index)
+        elif char == pair[1] and opened:
+            found[opened.pop()] = index
+    return found
 
 
 def _calculated(formula: str, known: Values, depth: int) -> str | None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from asap.core.files import home
+from asap.core.files import home, private_folder
 from asap.experiments.trackers.mlflow_client import PREFIX, mlflow_client
 from asap.experiments.trackers.tracked_run import TrackedRun, step_time_metric
 
@@ -38,8 +38,7 @@ def _profile(client: Any, run_id: str) -> Path | None:
     if not found:
         return None
     newest = max(path.rpartition("/")[0] for path in found)
-    place = home() / "remote" / "mlflow" / run_id
-    place.mkdir(parents=True, exist_ok=True)
+    place = private_folder(home() / "remote" / "mlflow" / run_id)
     copies = [
         client.download_artifacts(run_id, path, str(place)) for path in found if path.rpartition("/")[0] == newest
     ]

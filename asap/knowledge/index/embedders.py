@@ -3,9 +3,9 @@
 import os
 import threading
 import zipfile
+from contextlib import suppress
 
 from asap.core.errors import UsageError
-from asap.core.files import unwritable
 from asap.knowledge.document import files_digest
 from asap.knowledge.index.embedding import DIMENSION, VERSION, Embedder, LatentSemanticEmbedder
 from asap.knowledge.index.terms import SYNONYMS
@@ -35,11 +35,7 @@ def configured_embedder() -> Embedder:
 
 
 def bundled_embedder() -> Embedder:
-    """Our own embedder, whatever the environment asks for.
-
-    Raises:
-        UsageError: the store's folder cannot be written.
-    """
+    """Our own embedder, whatever the environment asks for."""
     with _lock:
         return _latent_semantic()
 
@@ -52,9 +48,7 @@ def _latent_semantic() -> Embedder:
             _made[name] = LatentSemanticEmbedder.load(name, path)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
             fitted = LatentSemanticEmbedder.fit(name, [document_of(note) for note in bundled_notes()])
-            try:
+            with suppress(OSError):  # then the next process fits it again
                 fitted.save(path)
-            except OSError as error:
-                raise unwritable(path.parent, error) from error
             _made[name] = fitted
     return _made[name]

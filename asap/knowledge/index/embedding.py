@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.core.files import private_file, private_folder
 from asap.knowledge.document import FIELD_WEIGHTS, IndexedDocument
 from asap.knowledge.index.terms import terms
 
@@ -91,8 +92,8 @@ class LatentSemanticEmbedder:
 
     def save(self, path: Path) -> None:
         """Write the space as an ``.npz`` file, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.stem}.{os.getpid()}.npz")
+        private_folder(path.parent)
+        temporary = private_file(path.with_name(f".{path.stem}.{os.getpid()}.npz"))
         vocabulary = np.array(list(self._rows))
         np.savez(temporary, vocabulary=vocabulary, projection=self._projection, rarest=np.array(self._rarest))
         temporary.replace(path)

@@ -33,8 +33,20 @@ class StoredDocument:
 class LexicalIndex:
     """Read-only view; :func:`update` writes."""
 
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    @classmethod
+    def read(cls, path: Path) -> "LexicalIndex":
+        """The index in a file."""
+        return cls(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False))
+
+    @classmethod
+    def in_memory(cls, documents: Iterable[IndexedDocument], state: str) -> "LexicalIndex":
+        """An index that lies in no file."""
+        database = sqlite3.connect(":memory:", check_same_thread=False)
+        _change(database, documents, (), state, frozenset())
+        return cls(database)
 
     def close(self) -> None:
         """Release the file."""
@@ -99,23 +111,31 @@ def update(
     """Write the file or change it; ``shared`` are the keys that only a server holds."""
     database = sqlite3.connect(path)
     try:
-        database.executescript(_SCHEMA)
-        with database:
-            for key in remove:
-                row = database.execute("DELETE FROM documents WHERE key = ? RETURNING row", (key,)).fetchone()
-                if row:
-                    database.execute("DELETE FROM fields WHERE rowid = ?", row)
-            for document in add:
-                insert = "INSERT OR IGNORE INTO documents(key, id, shared, payload) VALUES (?, ?, ?, ?) RETURNING row"
-                values = (document.key, document.id, document.key in shared, document.payload)
-                row = database.execute(insert, values).fetchone()
-                if row:
-                    words = (" ".join(terms(text)) for text in document.fields.values())
-                    database.execute(
-                        "INSERT INTO fields(rowid, title, keywords, body, detail) VALUES (?, ?, ?, ?, ?)",
-                        (*row, *words),
-                    )
-            database.execute("DELETE FROM state")
-            database.execute("INSERT INTO state VALUES (?)", (state,))
+        _change(database, add, remove, state, shared)
     finally:
         database.close()
+
+
+def _change(
+    database: sqlite3.Connection,
+    add: Iterable[IndexedDocument],
+    remove: Iterable[str],
+    state: str,
+    shared: frozenset[str],
+) -> None:
+    database.executescript(_SCHEMA)
+    with database:
+        for key in remove:
+            row = database.execute("DELETE FROM documents WHERE key = ? RETURNING row", (key,)).fetchone()
+            if row:
+                database.execute("DELETE FROM fields WHERE rowid = ?", row)
+        for document in add:
+            insert = "INSERT OR IGNORE INTO documents(key, id, shared, payload) VALUES (?, ?, ?, ?) RETURNING row"
+            values = (document.key, document.id, document.key in shared, document.payload)
+            row = database.execute(insert, values).fetchone()
+            if row:
+                words = (" ".join(terms(text)) for text in document.fields.values())
+                columns = "INSERT INTO fields(rowid, title, keywords, body, detail) VALUES (?, ?, ?, ?, ?)"
+                database.execute(columns, (*row, *words))
+        database.execute("DELETE FROM state")
+        database.execute("INSERT INTO state VALUES (?)", (state,))

@@ -20,16 +20,21 @@ SMALL = 2000
 
 
 class Matrix:
-    """Keys and unit vectors, read from an ``.npz`` file.
+    """Keys and their unit vectors, one a row."""
 
-    Raises:
-        OSError, ValueError, KeyError, zipfile.BadZipFile: the file is missing or damaged.
-    """
+    def __init__(self, keys: list[str], vectors: "Vectors") -> None:
+        self.keys = keys
+        self._vectors = vectors
 
-    def __init__(self, path: Path) -> None:
+    @classmethod
+    def read(cls, path: Path) -> "Matrix":
+        """What :func:`write_matrix` wrote.
+
+        Raises:
+            OSError, ValueError, KeyError, zipfile.BadZipFile: the file is missing or damaged.
+        """
         with np.load(path, allow_pickle=False) as archive:
-            self.keys: list[str] = archive["keys"].tolist()
-            self._vectors = archive["vectors"]
+            return cls(archive["keys"].tolist(), archive["vectors"])
 
     def nearest(self, vector: "Vectors", limit: int) -> list[Neighbour]:
         """Keys and cosine similarities of the nearest documents, nearest first."""

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from asap.core.files import data_folder
 from asap.knowledge.document import IndexedDocument, files_digest
-from asap.knowledge.notes.ingested import chunk_files, read_chunks
+from asap.knowledge.notes.ingested import chunk_files, usable_chunks
 from asap.knowledge.notes.note import Note
 from asap.knowledge.notes.note_files import load_notes
 
@@ -28,7 +28,7 @@ class NoteCorpus:
 
     def notes(self) -> list[Note]:
         """All notes, then all chunks."""
-        return [*bundled_notes(), *(note for path in chunk_files() for note in read_chunks(path))]
+        return [*bundled_notes(), *usable_chunks()]
 
     def read(self, payload: str, source: str) -> IndexedDocument | None:
         """A note that another client stored."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from asap.core.errors import BadInputError, NotFoundError, UsageError
 from asap.core.files import home, unwritable, write_atomically
 from asap.core.json_lines import read_json_lines
+from asap.core.stores import warn_of_store
 from asap.core.text import plain
 from asap.knowledge.notes.note import Note
 
@@ -82,21 +83,33 @@ def chunk_files() -> list[Path]:
     return sorted(_folder().glob(f"*/{_CHUNKS}"))
 
 
+def usable_chunks() -> Iterator[Note]:
+    """All chunks that can be read; of a damaged file, those before the damage, with a warning."""
+    for path in chunk_files():
+        try:
+            yield from read_chunks(path)
+        except BadInputError as error:
+            warn_of_store(f"ingested notes are left out: {error}")
+
+
 def read_chunks(path: Path) -> Iterator[Note]:
     """The chunks of one file; none if it was just removed.
 
     Raises:
         BadInputError: a line is damaged, with file and line.
     """
+    hint = "ingest it again, or remove it"
     try:
         lines = list(read_json_lines(path))
     except NotFoundError:
         return
+    except BadInputError as error:
+        raise BadInputError(error.message, where=error.where, hint=hint) from error
     for place, line in lines:
         try:
             yield Note.model_validate_json(line)
         except ValidationError as error:
-            raise BadInputError("is not a chunk", where=place, hint="ingest it again, or remove it") from error
+            raise BadInputError("is not a chunk", where=place, hint=hint) from error
 
 
 def _folder() -> Path:

@@ -1,26 +1,33 @@
 """Access to the store: the server in ``ASAP_CHROMA_URL`` if it is up, else the local one.
 
-If the server cannot be used, a :class:`~asap.knowledge.paths.StoreWarning` says so, and it is tried again later.
+If the server cannot be used, a :class:`~asap.core.stores.StoreWarning` says so, and it is tried again later; if the
+local store cannot be used either, the search runs in memory.
 """
 
 import os
+import sqlite3
 import threading
 import time
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TypeVar
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, TypeVar
 
-from asap.core.errors import AsapError, ServiceError
+from asap.core.errors import AsapError, ServiceError, UsageError
+from asap.core.locking import LockedError
+from asap.core.stores import REPAIR, warn_of_store
 from asap.core.text import plain
 from asap.knowledge.document import Corpus
-from asap.knowledge.index.embedders import configured_embedder
+from asap.knowledge.index.embedders import bundled_embedder, configured_embedder
 from asap.knowledge.index.hybrid import Index
 from asap.knowledge.index.lexical import StoredDocument
 from asap.knowledge.index.vectors import collection_name
-from asap.knowledge.paths import SERVER, StoreWarning, store_folder
+from asap.knowledge.paths import SERVER, store_folder
 from asap.knowledge.store.local import open_local
+from asap.knowledge.store.memory import open_in_memory
 from asap.knowledge.store.server import Address, ServerDownError, open_server, remove_shared
+
+if TYPE_CHECKING:
+    from asap.knowledge.index.embedding import Embedder
 
 RETRY_SECONDS = 30.0
 _ATTEMPTS = 2
@@ -47,6 +54,9 @@ def query_index(corpus: Corpus, query: Callable[[Index], _Answer]) -> _Answer:
             except Exception as error:
                 _close_all()
                 failure = error
+    warn_of_store(f"the search index cannot be read ({type(failure).__name__}); the search runs in memory ({REPAIR})")
+    with suppress(Exception), closing(open_in_memory(corpus, bundled_embedder())) as index:
+        return query(index)
     raise _unusable(failure) from failure
 
 
@@ -104,7 +114,24 @@ def _index(corpus: Corpus) -> Index:
             return _memoised((*key, url), corpus, lambda: open_server(url, corpus, embedder))
         except ServerDownError as error:
             _warn_down(url, error)
-    return _memoised(key, corpus, lambda: open_local(corpus, embedder))
+    return _local_index(key, corpus, embedder)
+
+
+def _local_index(key: tuple[str, ...], corpus: Corpus, embedder: "Embedder") -> Index:
+    """The local store; in memory, and with our own embedder, which costs nothing, while that cannot be used."""
+    folder = key[0]
+    if time.monotonic() >= _down_until.get(folder, 0.0):
+        try:
+            return _memoised(key, corpus, lambda: open_local(corpus, embedder))
+        except Exception as error:
+            if isinstance(error, UsageError | ServiceError) and not isinstance(error, LockedError):
+                raise  # of the embedder that the user asked for
+            _down_until[folder] = time.monotonic() + RETRY_SECONDS
+            if not isinstance(error, AsapError | OSError | sqlite3.Error):
+                _close_all()
+            reason = plain(getattr(error, "message", None) or f"{type(error).__name__}: {error}", 120)
+            warn_of_store(f"{folder}: the search index cannot be used ({reason}); the search runs in memory ({REPAIR})")
+    return _memoised((*key, "memory"), corpus, lambda: open_in_memory(corpus, bundled_embedder()))
 
 
 def _memoised(key: tuple[str, ...], corpus: Corpus, opened: Callable[[], Index]) -> Index:
@@ -131,7 +158,5 @@ def _unusable(error: Exception | None) -> ServiceError:
 def _warn_down(url: str, error: Exception) -> None:
     _down_until[url] = time.monotonic() + RETRY_SECONDS
     reason = plain(str(error), 120)
-    message = (
-        f"the Chroma server {Address.parse(url).url} cannot be used ({reason}); the local files are searched instead"
-    )
-    warnings.warn(message, StoreWarning, stacklevel=2)
+    server = Address.parse(url).url
+    warn_of_store(f"the Chroma server {server} cannot be used ({reason}); the local files are searched instead")

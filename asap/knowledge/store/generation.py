@@ -1,7 +1,7 @@
 """Generations of the local store: each a folder that is written once, with a manifest, and replaced as a whole.
 
 A reader never sees a half-written store, and damage is found before Chroma opens it, which matters because a truncated
-HNSW header crashes the process. ``chroma.sqlite3`` is checked by size only, since opening touches it.
+HNSW header crashes the process, and a flipped bit in ``chroma.sqlite3`` ends it with a panic.
 """
 
 import json
@@ -11,9 +11,8 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from asap.core.files import write_atomically
+from asap.core.files import PRIVATE, private_folder, write_atomically
 
-DATABASE = "chroma.sqlite3"
 _CURRENT = "current"
 _MANIFEST = "manifest.json"
 _KEPT = 2
@@ -32,14 +31,19 @@ def create(root: Path, previous: Path | None) -> Path:
     """A new folder to write to: a copy of the previous generation, or empty."""
     folder = root / uuid.uuid4().hex
     if previous is None:
-        folder.mkdir(parents=True)
+        private_folder(folder)
     else:
         shutil.copytree(previous, folder)
     return folder
 
 
 def write_manifest(folder: Path, collections: Mapping[str, str]) -> None:
-    """Record what the folder holds: each collection with its stamp, and each file with its size and checksum."""
+    """Record what the folder holds: each collection with its stamp, and each file with its size and checksum.
+
+    Chroma's files become readable to their owner alone.
+    """
+    for path in folder.rglob("*"):
+        path.chmod(PRIVATE if path.is_dir() else 0o600)
     manifest = {"collections": dict(collections), "files": _inventory(folder)}
     write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1))
 
@@ -91,6 +95,5 @@ def _inventory(folder: Path) -> dict[str, list[int]]:
     inventory: dict[str, list[int]] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != _MANIFEST:
-            checksum = 0 if path.name.startswith(DATABASE) else zlib.crc32(path.read_bytes())
-            inventory[path.relative_to(folder).as_posix()] = [path.stat().st_size, checksum]
+            inventory[path.relative_to(folder).as_posix()] = [path.stat().st_size, zlib.crc32(path.read_bytes())]
     return inventory

@@ -1,6 +1,5 @@
 """The local store: generations under ``$ASAP_HOME/chroma``, rebuilt whenever they do not match the files."""
 
-import warnings
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -9,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError
 from asap.core.locking import locked
+from asap.core.stores import warn_of_store
 from asap.knowledge.document import Corpus, IndexedDocument
 from asap.knowledge.index.hybrid import Index, Nearest
 from asap.knowledge.index.lexical import LexicalIndex, update
 from asap.knowledge.index.vectors import collection_name, collection_of, delete, folder_client, keys_of, nearest, upsert
-from asap.knowledge.paths import LOCK_TIMEOUT_S, StoreWarning, store_folder
+from asap.knowledge.paths import LOCK_TIMEOUT_S, store_folder
 from asap.knowledge.store import generation
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def open_local(corpus: Corpus, embedder: "Embedder", *, rebuild: bool = False) -
 
 
 def _warn_damaged(reason: str) -> None:
-    warnings.warn(f"the search index was damaged ({reason}) and is rebuilt", StoreWarning, stacklevel=2)
+    warn_of_store(f"the search index was damaged ({reason}) and is rebuilt")
 
 
 def _opened_index(folder: Path, name: str, embedder: "Embedder") -> Index:
@@ -58,7 +58,7 @@ def _opened_index(folder: Path, name: str, embedder: "Embedder") -> Index:
     fingerprint, _, count = stamp.partition(":")
     try:
         neighbours, vectors, release = _neighbours(folder, name)
-        lexical = LexicalIndex(folder / f"{name}.sqlite")
+        lexical = LexicalIndex.read(folder / f"{name}.sqlite")
         words = lexical.state()
     except Exception as error:
         raise _DamageError(type(error).__name__) from error
@@ -78,7 +78,7 @@ def _neighbours(folder: Path, name: str) -> tuple[Nearest, int, Callable[[], Non
     if excerpt.exists():
         from asap.knowledge.index.matrix import Matrix
 
-        matrix = Matrix(excerpt)
+        matrix = Matrix.read(excerpt)
         return matrix.nearest, len(matrix.keys), lambda: None
     client = folder_client(folder)
     collection = client.get_collection(name, embedding_function=None)
@@ -94,10 +94,10 @@ def _new_generation(root: Path, previous: Path | None, corpus: Corpus, embedder:
     stamps = generation.collections(folder)
     try:
         added, removed = _update_vectors(folder, name, stamps, wanted, embedder)
-    except (AsapError, _DamageError):
+    except (AsapError, _DamageError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:
-        if previous is None:
+    except BaseException as error:  # a panic of Chroma's Rust is no Exception
+        if previous is None and isinstance(error, Exception):
             raise
         raise _DamageError(type(error).__name__) from error
     update(folder / f"{name}.sqlite", add=added, remove=removed, state=fingerprint)

@@ -93,7 +93,7 @@ def open_server(url: str, corpus: Corpus, embedder: "Embedder") -> Index:
             now = client.get_collection(collection.name, embedding_function=None)
             return wanted == fingerprint and (now.id, revision(now)) == (collection.id, revision(collection))
 
-    return Index(LexicalIndex(words), partial(nearest, collection), embedder, stamp, is_current, client.close)
+    return Index(LexicalIndex.read(words), partial(nearest, collection), embedder, stamp, is_current, client.close)
 
 
 def remove_shared(url: str, corpus: Corpus, embedder: "Embedder", source: str) -> int:

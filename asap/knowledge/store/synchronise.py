@@ -89,7 +89,7 @@ def _upload_source(
 def _mirror(collection: "Collection", corpus: Corpus, words: Path, stamp: str) -> None:
     mirrored: set[str] = set()
     if words.exists():
-        index = LexicalIndex(words)
+        index = LexicalIndex.read(words)
         mirrored = index.keys()
         index.close()
     remote = keys_of(collection)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.core.errors import ConfigError
 from asap.core.files import home, write_atomically
+from asap.core.stores import warn_of_store
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.prediction.step_model.groups import framework_class, precision_class
@@ -75,6 +76,15 @@ def load_own_runs() -> OwnRuns | None:
     except (OSError, ValueError, ValidationError) as error:
         hint = "asap calibrate --forget removes it"
         raise ConfigError("holds no runs that can be read", where=str(path), hint=hint) from error
+
+
+def usable_own_runs() -> OwnRuns | None:
+    """The team's runs; ``None``, with a warning, where they cannot be read: a prediction stands without them."""
+    try:
+        return load_own_runs()
+    except ConfigError as error:
+        warn_of_store(f"your own runs do not correct the prediction: {error}")
+        return None
 
 
 def keep_own_runs(found: OwnRuns) -> None:

@@ -27,7 +27,7 @@ _STARTED = re.compile(r"%([\w.-]*start[\w.-]*)")
 _LARGEST_BYTES = 2**50
 """More than any memory holds."""
 
-_SHAPE = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
+_SHAPE = re.compile(r"([a-z]{1,20})(\d{0,9})\w{0,20}\[([\d,]*)\]")
 _MINIMUM_WAIT = 1_000
 """Nanoseconds: a ``-done`` that takes less did not wait."""
 

@@ -30,7 +30,7 @@ _DIGITS = re.compile(
 _WORDS = re.compile(rf"(?P<number>{NUMBER_WORDS})[\s-]?(?P<unit>{_UNIT})", re.IGNORECASE)
 _FRACTION = re.compile(r"(?<![\w./])(\d+)\s?[/⁄:]\s?(\d+)(?![\w/]|\.\d)")
 _TIMES = re.compile(r"(?:\b(?:factor|speed-?up|multiple)s?(?:\s+(?:of|by|to|is))?|(?<!\w)[x×])\s?$", re.IGNORECASE)
-_RANGE = re.compile(r"\s*(?:to|or|of|and|up to|–|—|-|…|\.\.+)\s*", re.IGNORECASE)
+_RANGE = re.compile(r"\s{0,9}(?:to|or|of|and|up to|–|—|-|…|\.\.+)\s*", re.IGNORECASE)
 _BOUND = re.compile(
     r"\b(?:interval|ranges?|between|from|bounds?|up to|at (?:best|worst|most|least)"
     r"|as (?:much|little|low|high|long|short) as)\b",

@@ -16,7 +16,7 @@ from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Architecture
 
 _PROVIDER = re.compile(r"(?:^|\.)(?P<family>\w+?)(?:Model)?Provider(?P<size>\w*)$")
-_FAMILY = re.compile(r"(?P<name>[a-z-]+?)(?P<major>\d?)(?P<minor>\d)?(?:moe)?$")
+_FAMILY = re.compile(r"(?P<name>[a-z-]{1,80}?)(?P<major>\d?)(?P<minor>\d)?(?:moe)?$")
 _BRIDGE = "AutoBridge.from_hf_"
 _DECODER = {"gated_linear_unit": True, "share_embeddings_and_output_weights": False, "position_embedding_type": "rope"}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {

@@ -22,7 +22,7 @@ from asap.experiments.megatron.bridge.aliases import recipe_aliases
 CONTAINER = "ConfigContainer"
 CHOSEN = "recipe="
 SECTIONS = ("model", "train", "ddp", "dist", "optimizer", "dataset", "tokenizer", "mixed_precision")
-_IMPORTS = re.compile(r"^\s*(?:from|import) megatron\.bridge\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^[ \t]*(?:from|import) megatron\.bridge\b", re.MULTILINE)
 _SIGNS = re.compile(r"_config\(|\b(?:pretrain|finetune)\(|_config as \w+_config\b")
 _RUNS = re.compile(r"(?:^|\.)(?:pretrain|finetune)$")
 _HANDING_ON = ("run.Partial", "partial", "functools.partial", "get_partial_fn")

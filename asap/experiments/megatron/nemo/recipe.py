@@ -16,7 +16,7 @@ from asap.experiments.launch.python.objects import CLASS
 from asap.experiments.launch.python.values import Functions, value_of
 
 _NAMED = re.compile(r"\b(?:pretrain|finetune)_recipe\b|\bllm\.(?:pretrain|finetune|train)\b")
-_IMPORTS = re.compile(r"^\s*(?:from|import) nemo(?:_run|_launcher)?\b", re.MULTILINE)
+_IMPORTS = re.compile(r"^[ \t]*(?:from|import) nemo(?:_run|_launcher)?\b", re.MULTILINE)
 RECIPE = re.compile(r"(?:^|\.)(?P<model>\w+)\.(?P<task>pretrain|finetune)_recipe$")
 DIRECT = re.compile(r"(?:^|\.)llm\.(?P<task>pretrain|finetune|train)$")
 _RUNS = re.compile(r"^(?:run\.run|run\.cli\.main|(?:llm\.)?(?:pretrain|finetune)|llm\.train|\w+\.add)$")

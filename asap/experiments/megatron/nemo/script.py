@@ -24,7 +24,7 @@ from asap.experiments.shell import (
 )
 from asap.experiments.training_program import check_program
 
-_PROGRAM = re.compile(r"[\w./-]*\b(?:megatron_\w+|train_gpt_sft)\.py\b")
+_PROGRAM = re.compile(r"[\w./-]{0,400}\b(?:megatron_\w{1,200}|train_gpt_sft)\.py\b")
 _SECTIONS = ("trainer", "model", "exp_manager")
 _ASSIGNED = re.compile(rf"\+{{0,2}}((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)", re.ASCII | re.DOTALL)
 _NAME, _FOLDER = "config_name", "config_path"

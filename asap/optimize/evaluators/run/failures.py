@@ -23,10 +23,10 @@ _PREEMPTED = re.compile(
     re.IGNORECASE,
 )
 _INVALID = re.compile(
-    r"^(?:\w+\.)*(?:ValueError|AssertionError|NotImplementedError|KeyError|ValidationError|ConfigError|"
+    r"^(?:\w{1,100}\.){0,20}(?:ValueError|AssertionError|NotImplementedError|KeyError|ValidationError|ConfigError|"
     r"InvalidArgumentError|TypeError)\b.*|.*\berror: (?:unrecognized|argument|the following arguments).*"
 )
-_RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*")
+_RAISED = re.compile(r"^(?:\w{1,100}\.){0,20}\w*(?:Error|Exception|Interrupt)\b.*")
 _QUOTED = 200
 _KILLED = 137
 _TERMINATED = 143

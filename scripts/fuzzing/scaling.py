@@ -1,0 +1,122 @@
+"""Time of every reader over the length of its input: what is repeated twice as often takes at most 2.3 times as long.
+
+A reader whose time grows faster than length to the power 1.2 lets a stranger's file burn a machine. Each of some units,
+which are the openings and fillings of the formats that are read, is repeated up to a length and to twice that.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import log2
+from pathlib import Path
+
+from asap.ci.source.selection import looks_like_configuration
+from asap.core.errors import AsapError
+from asap.core.secrets import redacted
+from asap.core.text import markdown, plain
+from asap.experiments import Experiment, read_configuration
+from asap.experiments.launch import read_launch
+from asap.plans import Plan
+
+LENGTH = 50_000
+SHORTEST_S = 0.3
+"""A time at twice the length from which an exponent is measured."""
+LARGEST_EXPONENT = 1.2
+UNITS = {
+    "dashes": "-", "long dashes": "--a ", "blanks": " ", "quotes": '"', "single quotes": "'", "backslashes": "\\\n",
+    "dollars": "$", "braces": "${", "substitutions": "$(", "backticks": "`", "brackets": "[", "parentheses": "(",
+    "curly": "{", "commas": ",", "equals": "a=", "colons": "a: ", "new lines": "\n", "items": "- a\n", "keys": "k: 1\n",
+    "nested": "a: {", "comments": "# a\n", "heredocs": "<<E\n", "ifs": "if a; then\n", "fors": "for i in a; do\n",
+    "cases": "case a in\n", "pipes": "a | ", "ands": "a && ", "exports": "export A=1\n", "digits": "1", "letters": "a",
+    "dots": "a.", "slashes": "a/", "underscores": "a_", "ats": "a@", "tokens": "token=", "urls": "https://a:",
+    "anchors": "- &a a\n", "tags": "!a ", "documents": "---\n", "calls": "a(", "strings": "'a' ", "lambdas": "lambda: ",
+    "unary": "not ", "options": "--a b \\\n", "assignments": "a=b ", "plans": "data=2 ", "keys of JSON": '"a": 1,\n',
+}  # fmt: skip
+PREFIXES = {
+    "": "",
+    "MaxText": "python3 -m MaxText.train ",
+    "Megatron": "torchrun pretrain_gpt.py --num-layers 2 ",
+    "a program": "import transformers\nx = ",
+    "YAML": "model_name: a\nmesh_axes: ",
+    "TOML": "[training]\na = ",
+}
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How the time of a reader grew."""
+
+    reader: str
+    prefix: str
+    unit: str
+    seconds: float
+    exponent: float
+
+    @property
+    def ok(self) -> bool:
+        return self.exponent <= LARGEST_EXPONENT
+
+
+def _file(name: str, folder: Path, text: str) -> None:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    read_configuration(path, (), Experiment(id="scaled"))
+
+
+def readers(folder: Path) -> dict[str, Callable[[str], object]]:
+    """All that read what a stranger wrote, by name."""
+    names = ("train.sh", "train.yml", "train.json", "train.toml", "train.py", "train.sbatch")
+    return {
+        **{name: partial(_file, name, folder) for name in names},
+        "launch": read_launch,
+        "selection": partial(looks_like_configuration, "a.yml"),
+        "plan": Plan.parse,
+        "redaction": redacted,
+        "terminal": plain,
+        "markdown": markdown,
+    }
+
+
+def scalings(length: int = LENGTH, only: str = "", units: Mapping[str, str] = UNITS) -> Iterator[Scaling]:
+    """Every reader with every prefix and unit that takes long enough to be measured."""
+    with tempfile.TemporaryDirectory(prefix="asap-scaling-") as folder:
+        for name, read in readers(Path(folder)).items():
+            if only not in name:
+                continue
+            for prefix, before in PREFIXES.items():
+                for unit, text in units.items():
+                    found = _measured(read, before, text, length)
+                    if found is not None:
+                        yield Scaling(name, prefix, unit, *found)
+
+
+def _measured(read: Callable[[str], object], before: str, unit: str, length: int) -> tuple[float, float] | None:
+    short, whole = (before + unit * (size // len(unit)) for size in (length, 2 * length))
+    seconds = _seconds(read, whole)
+    if seconds < SHORTEST_S:
+        return None
+    return seconds, log2(seconds / max(_seconds(read, short), 1e-6))
+
+
+def _seconds(read: Callable[[str], object], text: str) -> float:
+    began = time.process_time()
+    with suppress(AsapError):
+        read(text)
+    return time.process_time() - began
+
+
+def main() -> None:
+    length = int(sys.argv[1]) if len(sys.argv) > 1 else LENGTH
+    bad = 0
+    for one in scalings(length, sys.argv[2] if len(sys.argv) > 2 else ""):
+        print(f"{one.reader:14} {one.prefix:10} {one.unit:16} {one.seconds:7.2f} s  {one.exponent:5.2f}", flush=True)
+        bad += not one.ok
+    sys.exit(bool(bad))
+
+
+if __name__ == "__main__":
+    main()
