@@ -7,10 +7,10 @@ from typing import Any
 from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.scene import Context
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
+from asap.evidence.fact import StatedFact
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction

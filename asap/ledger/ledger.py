@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.restore import EVIDENCE
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.experiments import Experiment
 from asap.ledger.entry import Entry, Outcome
 from asap.plans import Plan
@@ -125,7 +125,7 @@ def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | 
 
 
 def _words(fact: StatedFact) -> str:
-    return f"{str(fact).removeprefix(str(fact.plan)).strip()}, {fact.origin}"
+    return f"{str(fact).removeprefix(str(fact.plan)).strip()}, {fact.said_by}"
 
 
 def _measured(

@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from asap.diagnosis import Bottleneck
+from asap.evidence.step_belief import Z_90
 from asap.experiments import Experiment, HardwareReference, refer_to_hardware
 from asap.levers.table import ON_REQUEST
 from asap.models import Workload, find_architecture
@@ -20,7 +21,7 @@ from asap.proposals.propose import draft, propose
 from asap.proposals.recommend import recommend, with_options
 from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, changes_of, choose
-from asap.proposals.selection.doubt import Z_90, after_doubt, after_doubt_of_each
+from asap.proposals.selection.doubt import after_doubt, after_doubt_of_each
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import best_plans, search
 from asap.proposals.selection.search_result import LIKELY

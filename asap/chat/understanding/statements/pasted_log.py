@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.experiments.measured_step import MeasuredStep, steady_step
 from asap.experiments.step_log import LONGEST_LINE, StepLog
 from asap.study.study import Study

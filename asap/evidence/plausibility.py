@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.evidence.anchor import modelled_now
+from asap.evidence.anchor import modelled_now
 from asap.study.study import Study
 
 SAYS_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)
