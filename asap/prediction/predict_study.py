@@ -102,25 +102,29 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
 
     measured = study.profile.kpis.step_time_s if study.profile else None
     baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
+    start = baseline if anchoring_step(study) else None
     model, workload = study.experiment.model, study.experiment.workload
-    own = load_own_runs()
-    start = None if baseline is None or _is_unexplained(study, hardware, baseline.step_time) else baseline
-    found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=own)
+    found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=load_own_runs())
     if baseline is None:
         return found
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
     return [_fits_if_smaller(ran, prediction) for prediction in found]
 
 
-def _is_unexplained(study: Study, hardware: Slice, seconds: float) -> bool:
-    """Whether a step of which only the time was measured cannot be what the model expects: no part of it is then known,
-    and predictions that start from it would only spread what is wrong over all of them."""
+def anchoring_step(study: Study) -> float | None:
+    """The measured step (s) that predictions from the architecture start from.
+
+    None where only its time was measured and it cannot be what the model expects: no part of it is then known, and
+    predictions that start from it would only spread what is wrong over all of them.
+    """
     from asap.prediction import predict
 
-    if study.profile is None or study.profile.operations or study.plan is None:
-        return False
-    (modelled,) = predict(study.plan, study.experiment.model, study.experiment.workload, hardware)
-    return modelled.step_time is not None and is_outside(seconds, modelled.step_time)
+    seconds = study.profile.kpis.step_time_s if study.profile else None
+    if study.profile is None or study.profile.operations or study.plan is None or study.slice is None or not seconds:
+        return seconds
+    (modelled,) = predict(study.plan, study.experiment.model, study.experiment.workload, study.slice)
+    unexplained = modelled.step_time is not None and is_outside(seconds, modelled.step_time)
+    return None if unexplained else seconds
 
 
 def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:

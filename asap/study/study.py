@@ -10,7 +10,8 @@ from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, HardwareReference
-from asap.hardware import Chip, Slice, find_chip, resolve_hardware, with_network
+from asap.experiments.hardware import resolve_reference
+from asap.hardware import Chip, Slice, find_chip
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
 from asap.plans.microbatches import keeping_micro_batch
@@ -138,9 +139,8 @@ def _hardware(reference: HardwareReference) -> tuple[Slice | None, tuple[str, ..
         return None, ()
     if find_chip(reference.chip or name) is None and reference.chip is not None:
         return None, (f"Nothing is known of the chip {plain(reference.chip, 40)!r}: its limits cannot be used.",)
-    resolved = resolve_hardware(name, reference.topology, reference.slices, reference.devices)
-    found = resolved.slice if reference.network is None else with_network(resolved.slice, reference.network)
-    return found, resolved.notes
+    resolved = resolve_reference(reference)
+    return resolved.slice, resolved.notes
 
 
 def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
