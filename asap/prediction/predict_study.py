@@ -98,6 +98,7 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction import Measured, predict
+    from asap.prediction.memory_outcomes import with_outcomes
     from asap.prediction.uncertainty.own_runs import load_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
@@ -105,10 +106,11 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
     start = baseline if anchoring_step(study) else None
     model, workload = study.experiment.model, study.experiment.workload
     found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=load_own_runs())
+    revised = with_outcomes(study, found)
     if baseline is None:
-        return found
+        return revised
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
-    return [_fits_if_smaller(ran, prediction) for prediction in found]
+    return [_fits_if_smaller(ran, before, after) for before, after in zip(found, revised, strict=True)]
 
 
 def anchoring_step(study: Study) -> float | None:
@@ -127,15 +129,17 @@ def anchoring_step(study: Study) -> float | None:
     return None if unexplained else seconds
 
 
-def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:
-    """A plan that needs no more HBM than one that ran fits, whatever the model says of both."""
-    known, memory = ran.memory, other.memory
-    if known is None or memory is None or memory.fits or not memory.fits_host or memory.total.value > known.total.value:
+def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -> Prediction:
+    """A plan that needs no more HBM than one that ran, as they are modelled, fits, whatever the model says of both."""
+    known, before, memory = ran.memory, modelled.memory, other.memory
+    if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
+        return other
+    if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
         return other
     return other.model_copy(
         update={
             "memory": memory.model_copy(update={"fits": True, "probability_fits": None}),
-            "notes": (*other.notes, FITS_AS_IT_RAN),
+            "notes": other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN),
         }
     )
 

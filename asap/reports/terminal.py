@@ -41,6 +41,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     parts += _flags(analysis)
     parts += _trials(analysis)
     parts.append(_line("Recommendation", analysis.recommendation.statement))
+    parts += [_paste(line) for text in analysis.recommendation.lines for line in text.splitlines()]
     if analysis.recommendation.prose:
         parts.append(_line("The agent", analysis.recommendation.prose))
     parts += [_line(author, f"{text} ({phrases.MODELS_WORDS})") for author, text in phrases.agents_words(analysis)]

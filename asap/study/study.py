@@ -18,6 +18,7 @@ from asap.plans.microbatches import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
+from asap.study.outcomes import MemoryOutcome
 from asap.study.start import with_start
 from asap.study.wishes import NO_WISHES, Wishes
 from asap.traces.analysis.report import ReplayReport
@@ -34,6 +35,7 @@ class Study:
     warnings: tuple[str, ...] = ()
     wishes: Wishes = NO_WISHES
     recording: Path | None = None
+    outcomes: tuple[MemoryOutcome, ...] = ()
 
     @property
     def plan(self) -> Plan | None:
