@@ -14,7 +14,6 @@ from asap.chat.answers.talk.help_text import COMMANDS
 from asap.chat.answers.this_run import run as run_answers
 from asap.chat.ledger import retract
 from asap.chat.reply import Reply, ReplyBuilder
-from asap.chat.restore import EVIDENCE
 from asap.chat.routing import answer_question
 from asap.chat.session import ChatSession
 from asap.chat.understanding.message import Command
@@ -23,6 +22,7 @@ from asap.chat.understanding.references.references import references
 from asap.compiler.evidence import compiled_evidence
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
+from asap.evidence.record import EVIDENCE
 from asap.plans import Plan
 from asap.sharding_memory import Kind, export_session, read_session, readable
 

@@ -11,6 +11,7 @@ from asap.chat.understanding.scene import Context
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
 from asap.evidence.fact import StatedFact
+from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
@@ -20,8 +21,6 @@ from asap.sharding_memory.analyses import analysis_index, latest_session, opened
 from asap.study.open_study import experiment_id, opened_path, reopen_study
 from asap.study.wishes import Wishes
 
-EVIDENCE = "evidence"
-RETRACTION = "retraction"
 REPLY = "reply"
 
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.chat.restore import EVIDENCE
 from asap.evidence.claims import Claim
 from asap.evidence.fact import StatedFact
+from asap.evidence.record import recorded_facts
 from asap.experiments import Experiment
 from asap.ledger.entry import Entry, Outcome
 from asap.plans import Plan
@@ -110,9 +110,9 @@ def _predictions(stored: StoredAnalysis) -> Iterator[Prediction]:
 
 
 def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | None:
-    """The last fact about a plan that the engineer or the compiler stated in the session."""
-    notes = (r.payload for r in stored.records if r.kind is Kind.NOTE and r.payload.get("event") == EVIDENCE)
-    facts = [fact for note in notes if (fact := StatedFact.model_validate(note["evidence"])).plan == plan]
+    """The last fact about a plan that was stated or compiled in the session, and not taken back."""
+    notes = (record.payload for record in stored.records if record.kind is Kind.NOTE)
+    facts = [fact for fact in recorded_facts(notes) if fact.plan == plan]
     found = None
     for fact in facts:
         seconds = fact.value if fact.claim is Claim.STEP_TIME else None

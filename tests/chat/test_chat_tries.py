@@ -7,8 +7,8 @@ import pytest
 
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
-from asap.chat.restore import EVIDENCE
 from asap.chat.tries import RunCommand, doubted, wanted
+from asap.evidence.record import EVIDENCE
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name, read_session
 

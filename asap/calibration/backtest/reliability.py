@@ -1,7 +1,7 @@
 """Whether runs that were said to fit with some probability fitted as often: by allocator, sources left out.
 
-Runs that fitted are published far more often than runs that ran out of memory, so a class of probability holds more of
-the former than users see; what ran out of memory is therefore counted beside.
+Runs that fitted are published far more often than runs that ran out of memory, so each class of probability holds more
+of the former than users see.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,8 @@ class Reliability(BaseModel):
     high: float
     runs: int
     sources: int
-    said: float = Field(description="mean of the probabilities, every source weighing the same")
-    fitted: float = Field(description="share that fitted, every source weighing the same")
-    out_of_memory: int
+    said: float = Field(description="mean of the probabilities")
+    fitted: float = Field(description="share that fitted")
 
 
 def reliability(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> tuple[Reliability, ...]:
@@ -58,10 +57,12 @@ def reliability(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> tuple[Reli
 
 
 def _row(kind: str, low: float, high: float, said: np.ndarray, died: np.ndarray, names: np.ndarray) -> Reliability:
-    sources = sorted(set(names))
-    of_each = [names == name for name in sources]
     return Reliability(
-        allocator=kind, low=low, high=high, runs=len(said), sources=len(sources), out_of_memory=int(died.sum()),
-        said=round(float(np.mean([said[rows].mean() for rows in of_each])), 3),
-        fitted=round(float(np.mean([1 - died[rows].mean() for rows in of_each])), 3),
-    )  # fmt: skip
+        allocator=kind,
+        low=low,
+        high=high,
+        runs=len(said),
+        sources=len(set(names)),
+        said=round(float(said.mean()), 3),
+        fitted=round(float(1 - died.mean()), 3),
+    )
