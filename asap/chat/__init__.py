@@ -2,9 +2,9 @@
 
 from asap.chat.answer_message import answer_text
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import Fact, Reply
 from asap.chat.restore import open_conversation, restore
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 
 __all__ = ["Claim", "Conversation", "Fact", "Reply", "StatedFact", "answer_text", "open_conversation", "restore"]

@@ -9,8 +9,6 @@ from asap.chat.answers.proposals.testing.done import asks_what_is_left
 from asap.chat.answers.talk.small_talk import hostile, unknown
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
-from asap.chat.evidence.claims import MEASURED_CLAIMS
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.routing import answer_question
@@ -24,6 +22,8 @@ from asap.chat.understanding.words.settings.sequence_parallelism import sequence
 from asap.chat.understanding.words.vocabulary.languages import speaks_english
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.core.text import plain
+from asap.evidence.claims import MEASURED_CLAIMS
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.prose import data_notes
 

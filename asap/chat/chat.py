@@ -6,13 +6,14 @@ from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.less_recomputation import less_recomputation
 from asap.chat.commands import run_command
 from asap.chat.reply import Reply, ReplyBuilder
-from asap.chat.restore import EVIDENCE, REPLY, RETRACTION, restore
+from asap.chat.restore import REPLY, restore
 from asap.chat.session import ChatSession, Show
 from asap.chat.testimony.tools import Testimony, with_testimony
 from asap.chat.tries import doubted, offer, wanted
 from asap.chat.understanding.message import Command, Message, read_message
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import ServiceError
+from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
 
 ENGINE = "engine"

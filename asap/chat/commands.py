@@ -12,17 +12,17 @@ from asap.chat.answers.single_plans import plans as plan_answers
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk.help_text import COMMANDS
 from asap.chat.answers.this_run import run as run_answers
-from asap.chat.evidence.fact import compiled_evidence
 from asap.chat.ledger import retract
 from asap.chat.reply import Reply, ReplyBuilder
-from asap.chat.restore import EVIDENCE
 from asap.chat.routing import answer_question
 from asap.chat.session import ChatSession
 from asap.chat.understanding.message import Command
 from asap.chat.understanding.question_reading import read_question
 from asap.chat.understanding.references.references import references
+from asap.compiler.evidence import compiled_evidence
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
+from asap.evidence.record import EVIDENCE
 from asap.plans import Plan
 from asap.sharding_memory import Kind, export_session, read_session, readable
 
@@ -118,7 +118,7 @@ def _verify(chat: ChatSession, rest: str, answer: ReplyBuilder) -> None:
         new = [item for item in compiled_evidence(found) if item not in conversation.evidence]
         conversation.add_evidence(new)
         answer.evidence += new
-        answer.add(*(f"Recorded as evidence: {item} ({item.origin})." for item in new))
+        answer.add(*(f"Recorded as evidence: {item} ({item.said_by})." for item in new))
     if answer.evidence:
         list_proposals(conversation, answer)
 

@@ -5,18 +5,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from asap.agents.tools.study_cache import StudyCache
-from asap.chat.evidence.anchor import anchored
-from asap.chat.evidence.claims import RUN_CLAIMS
-from asap.chat.evidence.effect import RevisedCandidates, apply_evidence, with_run_claims
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.scene import Context, Scene
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
+from asap.evidence.anchor import anchored
+from asap.evidence.claims import RUN_CLAIMS
+from asap.evidence.effect import with_outcomes, with_run_claims
+from asap.evidence.fact import StatedFact
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import COUNT, choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.proposals.selection.revised_candidates import RevisedCandidates, apply_evidence
 from asap.study.study import Study, study_of
 
 _REMEMBERED = 20
@@ -227,6 +228,6 @@ class Conversation:
     def _refresh(self) -> None:
         if self._revised_for == tuple(self.evidence):
             return
-        study = anchored(self.study_as_stated, self.evidence)
+        study = with_outcomes(anchored(self.study_as_stated, self.evidence), self.evidence)
         self._study, self._revised, self._proposals = study, None, None
         self._revised_for = tuple(self.evidence)

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
-from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.references import references
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import read_clause
 from asap.core.units import format_percent, format_seconds
+from asap.evidence.anchor import modelled_now
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, mfu_of_step
 
 _MOST_OF_HBM = 1.0
 _ROUNDED = 0.02

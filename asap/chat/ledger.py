@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from asap.chat.answers.phrasing import list_proposals
 from asap.chat.answers.proposals.measurements import against_prediction, memory_against_prediction
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import implied_step
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import HBM, StatedFact
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.lessons import anchored_to_another, anchored_to_step, expectations, moved_with
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_seconds
+from asap.evidence.anchor import implied_step
+from asap.evidence.claims import Claim
+from asap.evidence.fact import HBM, StatedFact
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 
 NOT_COMPARED = "It cannot be compared yet: the step time of the current plan is not known."
@@ -37,7 +37,7 @@ def record(
     answer.add(*(f"Already on record: {fact} (/forget {conversation.number(fact)})." for fact in known))
     for fact in new:
         answer.add(
-            f"Recorded as evidence: {_echo(conversation, fact, before)} ({fact.origin})"
+            f"Recorded as evidence: {_echo(conversation, fact, before)} ({fact.said_by})"
             f" · /forget {conversation.number(fact)}"
         )
         answer.add(*_notes(conversation, fact, earlier))

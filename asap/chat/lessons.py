@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.step_time import current_step_time
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import format_seconds, significant
+from asap.evidence.anchor import modelled_now
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 from asap.reports.phrases import percent_change
 

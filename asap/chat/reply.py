@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.scene import Context
 from asap.core.provenance import Quantity
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 
 

@@ -7,10 +7,11 @@ from typing import Any
 from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.scene import Context
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
+from asap.evidence.fact import StatedFact
+from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
@@ -20,8 +21,6 @@ from asap.sharding_memory.analyses import analysis_index, latest_session, opened
 from asap.study.open_study import experiment_id, opened_path, reopen_study
 from asap.study.wishes import Wishes
 
-EVIDENCE = "evidence"
-RETRACTION = "retraction"
 REPLY = "reply"
 
 

@@ -10,7 +10,6 @@ from asap.chat.answers.suggestions import suggestions
 from asap.chat.answers.talk.beyond import learning_left_out
 from asap.chat.answers.unused_words import unused_words
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.changes import is_of_settings
 from asap.chat.understanding.question import Question
@@ -18,6 +17,7 @@ from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.scene import Context
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.line_before.count_of_before import count_asked
+from asap.evidence.fact import StatedFact
 
 _LOOSE = {Topic.UNKNOWN, Topic.REPORTED, Topic.WHAT_IF, Topic.OUT_OF_SCOPE}
 """Topics of a line that may only repeat a figure of the analysis."""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.tries import RunCommand
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.optimize.codes import Code
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Expectation, Outcome, Suggestion, Try
@@ -55,17 +55,19 @@ def run_plan(
     found = [] if done.outcome.status == "lost" else _evidence(plan, done.outcome, session.name)
     conversation.add_evidence(found)
     answer.evidence += found
-    answer.add(*(f"Recorded as evidence: {item} ({item.origin})." for item in found))
+    answer.add(*(f"Recorded as evidence: {item} ({item.said_by})." for item in found))
 
 
 def _evidence(plan: Plan, outcome: Outcome, session: str) -> list[StatedFact]:
     """What a run says of its plan; nothing where it died for a reason that may not be the plan's."""
     words = f"session {session}"
     if outcome.step_time_s is not None:
-        fact = StatedFact(claim=Claim.STEP_TIME, plan=plan, value=outcome.step_time_s, words=words, session=session)
+        fact = StatedFact(
+            claim=Claim.STEP_TIME, plan=plan, value=outcome.step_time_s, words=words, origin="session", session=session
+        )
         return [fact]
     if Code.OUT_OF_MEMORY in outcome.codes:
-        return [StatedFact(claim=Claim.OUT_OF_MEMORY, plan=plan, words=words, session=session)]
+        return [StatedFact(claim=Claim.OUT_OF_MEMORY, plan=plan, words=words, origin="session", session=session)]
     return []
 
 

@@ -1,15 +1,14 @@
 """The ledger: all predictions of the worklog that had an outcome or wait for one, and how good they were."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
-from asap.chat.restore import EVIDENCE
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.record import recorded_facts
 from asap.experiments import Experiment
 from asap.ledger.entry import Entry, Outcome
 from asap.plans import Plan
@@ -111,9 +110,9 @@ def _predictions(stored: StoredAnalysis) -> Iterator[Prediction]:
 
 
 def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | None:
-    """The last fact about a plan that the engineer or the compiler stated in the session."""
-    notes = (r.fields for r in stored.records if r.kind is Kind.NOTE and r.fields.get("event") == EVIDENCE)
-    facts = [fact for note in notes if (fact := _fact(note)) is not None and fact.plan == plan]
+    """The last fact about a plan that was stated or compiled in the session, and not taken back."""
+    notes = (record.fields for record in stored.records if record.kind is Kind.NOTE)
+    facts = [fact for fact in recorded_facts(notes) if fact.plan == plan]
     found = None
     for fact in facts:
         seconds = fact.value if fact.claim is Claim.STEP_TIME else None
@@ -125,14 +124,8 @@ def _stated(stored: StoredAnalysis, plan: Plan, now: float | None) -> Outcome | 
     return found
 
 
-def _fact(note: Mapping[str, Any]) -> StatedFact | None:
-    with suppress(ValidationError):
-        return StatedFact.model_validate(note.get("evidence"))
-    return None
-
-
 def _words(fact: StatedFact) -> str:
-    return f"{str(fact).removeprefix(str(fact.plan)).strip()}, {fact.origin}"
+    return f"{str(fact).removeprefix(str(fact.plan)).strip()}, {fact.said_by}"
 
 
 def _measured(

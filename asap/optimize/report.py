@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Provenance
 from asap.core.units import counted
+from asap.evidence.step_belief import Result
 from asap.optimize.outcome import Configuration, Cost, Try
-from asap.optimize.results import Result, best_of
+from asap.optimize.results import best_of
 from asap.optimize.stopping import Stopped
 from asap.proposals.trials import OfferedTrial
 

@@ -2,34 +2,10 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from asap.evidence.step_belief import Result
 from asap.optimize.codes import Code
 from asap.optimize.outcome import Configuration, Outcome, Try
-
-
-@dataclass(frozen=True)
-class Result:
-    """A configuration that was timed.
-
-    Args:
-        configuration: its text.
-        step_time_s: mean over its tries, weighted by steps.
-        standard_error_s: of that mean; 0 where nothing varies.
-        tries: how many timed it.
-        at_most: whether the step may be shorter, as reduced effort of the compiler overstates it.
-    """
-
-    configuration: Configuration
-    step_time_s: float
-    standard_error_s: float
-    tries: int
-    at_most: bool = False
-
-    @property
-    def log_error(self) -> float:
-        """Standard error of ``ln(step time)``."""
-        return self.standard_error_s / self.step_time_s
 
 
 def results(tries: Iterable[Try]) -> list[Result]:

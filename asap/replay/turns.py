@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from asap.agents.llm.usage import EVENT as USAGE
 from asap.agents.workflow.compiled_note import recorded_compile_options
-from asap.chat.restore import EVIDENCE, RETRACTION
 from asap.compiler.programs.options import CompileOptions
+from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment
 from asap.sharding_memory import INTERRUPTED, Kind, Record
 from asap.sharding_memory.analyses import opened_experiment, opened_wishes

@@ -64,12 +64,22 @@ def _now(analysis: Analysis) -> Row:
     measured = kpis.step_time_s if kpis else None
     modelled = incumbent.step_time.value if incumbent and incumbent.step_time else None
     step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
-    return (phrases.baseline(analysis), step, "", _hbm(incumbent) if incumbent else "", "", "", "")
+    if measured and modelled and analysis.judgement is not None and analysis.judgement.is_finding:
+        step += f", {format_seconds(modelled)} modelled"
+    held = (_hbm(incumbent), _odds(incumbent, analysis)) if incumbent else ("", "")
+    return (phrases.baseline(analysis), step, "", *held, "", "")
 
 
 def _is_tight(analysis: Analysis) -> bool:
     """Whether it is open for some proposal whether it fits."""
-    return any(fit_odds(proposal.prediction) < SURE_TO_FIT for proposal in analysis.proposals)
+    shown = [proposal.prediction for proposal in analysis.proposals]
+    return any(fit_odds(one) < SURE_TO_FIT for one in (*shown, analysis.incumbent) if one is not None)
+
+
+def _odds(prediction: Prediction, analysis: Analysis) -> str:
+    memory = prediction.memory
+    known = memory is not None and memory.probability_fits
+    return format_percent(known, 0) if known and _is_tight(analysis) else ""
 
 
 def _row(proposal: Proposal, analysis: Analysis) -> Row:
@@ -78,9 +88,7 @@ def _row(proposal: Proposal, analysis: Analysis) -> Row:
     change = phrases.percent_change(prediction.relative_step_time) if prediction.relative_step_time else ""
     change += " a token" if change and prediction.plan.global_batch else ""
     time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
-    memory = prediction.memory
-    fits = format_percent(memory.probability_fits, 0) if memory and memory.probability_fits else ""
-    fits = fits if _is_tight(analysis) else ""
+    fits = _odds(prediction, analysis)
     if analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis):
         return (str(proposal.rank), time, change, _hbm(prediction), fits, "", "")
     chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
+from asap.evidence.prior import Array
 from asap.mapping.algorithm import ALGORITHMS
 from asap.optimize.proposers.mapping_prior import programs_apart
-from asap.optimize.proposers.prior import Array
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from mapping.loop import HELD_OUT, NEAR
 from mapping.table import Table, decisions

@@ -10,6 +10,7 @@ from pathlib import Path
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
+from asap.evidence.prior import Prior
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import textbook_grid
 from asap.mapping.algorithm_space import AlgorithmSpace, raw_space
@@ -18,7 +19,6 @@ from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.mapping_prior import mapping_prior
-from asap.optimize.proposers.prior import Prior
 
 TABLES = Path(__file__).parents[2] / "tests" / "data" / "mapping"
 MACHINE = "v5e:4x4"

@@ -79,7 +79,7 @@ def test_a_lone_number_far_below_the_batch_is_none(megatron):
 
 
 def test_a_figure_of_the_engine_that_is_asked_about_is_no_measurement(megatron):
-    from asap.chat.evidence.anchor import modelled_now
+    from asap.evidence.anchor import modelled_now
 
     now = modelled_now(megatron.conversation.study)
     assert now is not None

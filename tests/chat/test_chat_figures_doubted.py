@@ -103,7 +103,7 @@ def test_the_name_of_a_figure_is_that_of_the_one_it_is_set_against(megatron):
 
 
 def modelled(chat: Chat) -> float:
-    from asap.chat.evidence.anchor import modelled_now
+    from asap.evidence.anchor import modelled_now
 
     now = modelled_now(chat.conversation.study)
     assert now is not None

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
+from asap.evidence.claims import Claim
 from tests.chat.conversations import ask
 
 

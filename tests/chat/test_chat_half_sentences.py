@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
+from asap.evidence.claims import Claim
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.plans import Plan

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import NO_OFFLOAD
+from asap.evidence.claims import Claim
+from asap.evidence.fact import NO_OFFLOAD
 from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from asap.chat.answers.by_topic import ANSWERS
-from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.message import read_message
+from asap.evidence.claims import Claim
 from asap.experiments import Experiment, ExperimentStore
 from asap.plans import Plan
 from tests.chat.conftest import LLAMA

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
+from asap.evidence.claims import Claim
 from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow

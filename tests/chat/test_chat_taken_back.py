@@ -3,8 +3,8 @@
 import pytest
 
 from asap.chat.chat import Chat
-from asap.chat.evidence.claims import Claim
 from asap.chat.restore import restore
+from asap.evidence.claims import Claim
 from asap.experiments import ExperimentStore
 from tests.chat.conversations import analysed_session, ask
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
 from asap.core.units import GIB
+from asap.evidence.claims import Claim
 from tests.chat.conversations import ask
 
 pytestmark = pytest.mark.slow

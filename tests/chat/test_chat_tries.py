@@ -7,8 +7,8 @@ import pytest
 
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
-from asap.chat.restore import EVIDENCE
 from asap.chat.tries import RunCommand, doubted, wanted
+from asap.evidence.record import EVIDENCE
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name, read_session
 
@@ -99,7 +99,7 @@ def test_a_run_is_asked_for_with_its_cost_and_its_outcome_anchors_predictions(ch
     assert len(starts.read_text().splitlines()) == 1
     (fact,) = talk.conversation.evidence
     assert (fact.plan, fact.claim.value) == (plan, "measured step time")
-    assert fact.origin.startswith("measured by session ")
+    assert fact.said_by.startswith("measured by session ")
     notes = [record for record in read_session(talk.conversation.session) if record.fields.get("event") == EVIDENCE]
     assert len(notes) == 1
     assert "measured: " in said(talk, "/facts")

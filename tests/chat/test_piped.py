@@ -4,8 +4,8 @@ from io import BufferedReader, BytesIO
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
 from asap.chat.piped import piped_turns
+from asap.evidence.claims import Claim
 
 LOG = "Loading the data\n" + "".join(f"completed step: {n}, seconds: 10.{n}, loss: 3.1\n" for n in range(8))
 CRASH = "".join(f"2026-01-01 10:00:0{n} ERROR {{what}}\n" for n in range(6))

@@ -7,10 +7,10 @@ import pytest
 from asap.agents.settings import Retries, Settings
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
-from asap.chat.evidence.claims import Claim
 from asap.chat.reply import ReplyBuilder
 from asap.chat.testimony.tools import Testimony
 from asap.chat.understanding.message import read_message
+from asap.evidence.claims import Claim
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, new_session_name, read_session
 from tests.language_models.server import Ask, ModelServer, Say

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.provenance import Provenance
+from asap.evidence.prior import Prior, plans_apart
+from asap.evidence.step_belief import Result, StepBelief, believe
 from asap.experiments.create import Statement, create_experiment
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Outcome, Status, Try
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
 from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
-from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import StepBelief, believe
 from asap.optimize.proposers.study_prior import Searched
-from asap.optimize.results import Result, best_of
+from asap.optimize.results import best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.plan_distances import plan_distances

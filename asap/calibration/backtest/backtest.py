@@ -15,6 +15,7 @@ from asap.calibration.backtest.blocks import Block, blocks_of, memory_score
 from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.own_runs import OwnRunsScore
 from asap.calibration.backtest.predicted_table import PredictedTable
+from asap.calibration.backtest.reliability import Reliability, reliability
 from asap.calibration.backtest.scores import Errors, MemoryScore, Ranking, WhatIf
 from asap.calibration.dataset.inferred_settings import with_inferred_remat
 from asap.calibration.dataset.rows import read_models, read_rows
@@ -46,6 +47,9 @@ class BacktestReport(BaseModel):
     what_if: WhatIf | None
     ranking: Ranking
     memory: MemoryScore
+    reliability: tuple[Reliability, ...] = Field(
+        default=(), description="whether runs that were said to fit with some probability fitted as often"
+    )
     loop: Loop | None = None
     own_runs: tuple[OwnRunsScore, ...] = Field(default=(), description="narrowed by half of a source's own runs")
     blocks: dict[str, Block] = Field(description="seen, left_out, never_used: each scored by itself")
@@ -95,6 +99,7 @@ def backtest(
         what_if=table.what_if(),
         ranking=table.ranking(),
         memory=memory_score(runs, [fitted.fit_for(run.source) for run in runs]),
+        reliability=reliability(runs, [fitted.fit_for(run.source) for run in runs]) if runs else (),
         loop=table.loop() if loop else None,
         own_runs=tuple(score for known in KNOWN if (score := table.own_runs(known)) is not None),
         blocks=blocks_of(runs, fitted, loop=loop) if ours else {},

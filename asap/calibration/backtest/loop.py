@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Provenance
+from asap.evidence.prior import prior_of
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.prior import prior_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.plan_widths import Widths
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel

@@ -7,6 +7,7 @@ from asap.calibration.backtest.backtest import BacktestReport
 from asap.calibration.backtest.blocks import TITLES, Block
 from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.own_runs import Narrowed, OwnRunsScore
+from asap.calibration.backtest.reliability import Reliability
 from asap.calibration.backtest.scores import Errors
 from asap.core.units import format_percent
 
@@ -78,6 +79,7 @@ def ranking_and_memory_rows(report: BacktestReport) -> list[tuple[str, str]]:
         ("Kendall tau", "" if ranking.kendall_tau is None else f"{ranking.kendall_tau:.2f}"),
         (f"out-of-memory recall, of {memory.oom_rows} runs", _share(memory.oom_recall)),
         (f"successful runs accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
+        *map(_reliability_row, report.reliability),
         *((f"skipped: {reason}", str(count)) for reason, count in report.skipped.items()),
     ]
 
@@ -95,6 +97,11 @@ def baseline_rows(ours: BacktestReport, baselines: Sequence[BacktestReport]) -> 
             medians = (getattr(report, groups)[name].median_ape for report in reports)
             rows.append((f"  {label} {name}", *map(_share, medians)))
     return rows
+
+
+def _reliability_row(row: Reliability) -> tuple[str, str]:
+    said = f"{row.allocator}, said to fit at {format_percent(row.low, 0)} to {format_percent(row.high, 0)}"
+    return f"{said}, of {row.runs} runs", f"{format_percent(row.fitted, 0)} fitted, {format_percent(row.said, 0)} said"
 
 
 def _own_row(label: str, found: Narrowed) -> tuple[str, ...]:

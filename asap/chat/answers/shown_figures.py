@@ -13,8 +13,6 @@ from asap.chat.answers.single_plans.memory.memory_figure import memory_figure
 from asap.chat.answers.this_run.rates.efficiency import efficiency
 from asap.chat.answers.this_run.run import bottleneck
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.question import Question
@@ -22,6 +20,8 @@ from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import AsapError
 from asap.core.units import GIB
 from asap.diagnosis.diagnosis import Finding
+from asap.evidence.anchor import modelled_now
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.reasons.modelled_step import modelled_step

@@ -3,8 +3,8 @@
 import math
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 
 OPPOSITES = {
     frozenset({Claim.OUT_OF_MEMORY, Claim.FITS}),

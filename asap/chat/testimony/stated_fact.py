@@ -2,13 +2,13 @@
 
 import math
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.testimony.stated_value import FIGURES, Unit, stated_value
 from asap.chat.understanding.quantities.amounts import amounts, thousands
 from asap.chat.understanding.statements.run_facts import LONGEST_WORDS
 from asap.core.errors import BadInputError
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.validity import require_valid
 from asap.study.study import Study

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.statements.measurements import relative
 from asap.core.errors import BadInputError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.units import GIB
+from asap.evidence.claims import Claim
 
 Unit = Literal[
     "s", "ms", "min", "%", "x", "% slower", "% faster", "x slower", "x faster", "GiB", "GB", "tokens/s", "count"

@@ -14,8 +14,6 @@ from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Tool
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.ledger import record, retract
 from asap.chat.reply import Reply, ReplyBuilder
 from asap.chat.testimony.agreement import agree, contradict, flat
@@ -27,6 +25,8 @@ from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import is_question
 from asap.core.errors import BadInputError, NotFoundError
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 
 What = Literal[
     "step_time", "relative", "mfu", "throughput", "hbm_share", "hbm_bytes", "out_of_memory", "fits", "failed",
@@ -130,7 +130,7 @@ class Testimony:
     def list_facts(self) -> Answer:
         """List the facts on record in this chat by their number: what the engineer stated, what was compiled."""
         conversation = self._conversation
-        return {"facts": {str(conversation.number(fact)): f"{fact} ({fact.origin})" for fact in conversation.evidence}}
+        return {"facts": {str(conversation.number(fact)): f"{fact} ({fact.said_by})" for fact in conversation.evidence}}
 
     def _check(self, quote: str) -> None:
         """Refuse words that the engineer did not say in the last message, or said in no voice of an engineer."""

@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from asap.chat.evidence.claims import MEASURED_CLAIMS
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.alternatives import alternatives_in, sides_in
 from asap.chat.understanding.back_then import back_then
 from asap.chat.understanding.ellipsis import with_axis_of_before, with_unit_of_before
@@ -53,6 +51,8 @@ from asap.chat.understanding.words.voices import pretends
 from asap.core.errors import PlanError
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.evidence.claims import MEASURED_CLAIMS
+from asap.evidence.fact import StatedFact
 
 LONGEST_MESSAGE = 4000
 _LONG_NUMBER = re.compile(r"(\d{30})\d+")

@@ -6,7 +6,6 @@ What a question leaves out is taken from the one before: "and for proposal 3?", 
 import re
 from collections.abc import Sequence
 
-from asap.chat.evidence.claims import Claim
 from asap.chat.understanding.ellipsis import INHERITED, is_ellipsis, is_of_what_stays, is_short, says_nothing
 from asap.chat.understanding.follow_up import (
     CHANGED,
@@ -51,6 +50,7 @@ from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.settings.compiler_flags import without_flags
 from asap.chat.understanding.words.voices import tells_of_advice
 from asap.chat.understanding.words.worth import axes_in_short
+from asap.evidence.claims import Claim
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.study.study import Study

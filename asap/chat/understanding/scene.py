@@ -5,10 +5,10 @@ from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict
 
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import Thing
 from asap.chat.understanding.topics.topics import Topic
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.study.study import Study

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
+from asap.evidence.prior import Array, Prior, apart
 from asap.mapping.algorithm_space import AlgorithmSpace
 from asap.optimize.outcome import Configuration
-from asap.optimize.proposers.prior import Array, Prior, apart
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
 KERNEL = ResidualKernel(deviation=0.15, reach=0.5, limit=0.17)

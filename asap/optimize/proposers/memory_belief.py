@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asap.evidence.prior import Array, Prior
+from asap.evidence.step_belief import Z_90
 from asap.optimize.codes import Code
 from asap.optimize.outcome import Try
-from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.results import ended
 from asap.prediction.uncertainty.calibration import AllocatorOverhead
-from asap.proposals.selection.doubt import Z_90
 
 _POINTS = np.linspace(-3.5, 3.5, 71)
 OWN_SHARE = 0.25

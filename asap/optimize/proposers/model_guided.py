@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from asap.core.units import format_percent
+from asap.evidence.prior import Array, Prior
+from asap.evidence.step_belief import Z_90, Result, StepBelief, believe
 from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
-from asap.optimize.proposers.prior import Array, Prior
 from asap.optimize.proposers.repairs import LIKELY, with_repairs
-from asap.optimize.proposers.step_belief import StepBelief, believe
-from asap.optimize.results import Result, ended, results
+from asap.optimize.results import ended, results
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
-from asap.proposals.selection.doubt import Z_90
 
 MOST_LOST = 2
 """Times that a configuration which was lost is proposed again."""

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from asap.core.feedback import Feedback, Repair
+from asap.evidence.prior import Array, Prior
 from asap.optimize.codes import Code
 from asap.optimize.outcome import Configuration, Outcome
-from asap.optimize.proposers.prior import Array, Prior
 from asap.plans import AXES, Plan
 
 LIKELY = 0.5

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
+from asap.evidence.prior import Array, Prior, plans_apart
+from asap.evidence.step_belief import Result
 from asap.hardware import Slice
 from asap.optimize.proposers.memory_belief import MemoryKernel
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.prior import Array, Prior, plans_apart
-from asap.optimize.results import Result
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.step_model.encoding import require, step_inputs

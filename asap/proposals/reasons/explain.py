@@ -6,6 +6,7 @@ from statistics import NormalDist
 from asap.core.provenance import Provenance, Quantity
 from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
+from asap.evidence.step_belief import Z_90
 from asap.plans import Plan
 from asap.plans.torus import split_axes
 from asap.prediction.prediction import Prediction
@@ -14,8 +15,6 @@ from asap.proposals.proposal import Citation, Confidence, Impact
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.study.start import is_start
 from asap.study.study import Study
-
-Z_90 = NormalDist().inv_cdf(0.95)
 
 BOTTLENECK_REASONS = {
     (Bottleneck.COMPUTE, "data", "more"): "The run is compute-bound; every device keeps its FLOPs and its tokens, and"

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from asap.core.provenance import Quantity
-
-Z_90 = NormalDist().inv_cdf(0.95)
+from asap.evidence.step_belief import Z_90
 
 
 def probability_faster(gain: float, half_width: float) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.chat.evidence.claims import Claim
+from asap.evidence.claims import Claim
 
 
 def test_a_result_begins_with_its_number(dense, say):
@@ -75,7 +75,7 @@ def test_which_one_after_a_result_is_of_the_run_with_it(dense, say):
 
 
 def test_a_part_of_the_memory_that_is_quoted(dense, say):
-    from asap.chat.evidence.anchor import modelled_now
+    from asap.evidence.anchor import modelled_now
 
     now = modelled_now(dense.conversation.study)
     assert now is not None

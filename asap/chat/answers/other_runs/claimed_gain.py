@@ -5,13 +5,13 @@ import re
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.quantities.changes import Change, is_of_settings
 from asap.chat.understanding.question import Question
 from asap.core.units import format_percent, significant
+from asap.evidence.anchor import modelled_now
 from asap.prediction.prediction import Prediction
 
 _GAIN = re.compile(

@@ -4,11 +4,11 @@ from asap.chat.answers.other_runs.fewest_chips import fastest_that_fits
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
+from asap.evidence.anchor import modelled_now
 from asap.prediction.prediction import Prediction
 
 _EIGHTHS = (7, 6, 5, 4, 3, 2)

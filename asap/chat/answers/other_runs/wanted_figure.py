@@ -3,10 +3,10 @@
 import re
 
 from asap.chat.answers.other_runs.chips_for_rate import rate_wanted
-from asap.chat.evidence.plausibility import SAYS_MFU
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.words.questions import is_question
 from asap.chat.understanding.words.wished import wishes_figure
+from asap.evidence.plausibility import SAYS_MFU
 
 _RATES = {"tokens/s", "tokens/s/chip", "FLOP/s"}
 _REACHED = re.compile(

@@ -6,8 +6,6 @@ from asap.chat.answers.phrasing import expectation, figures_of, fit, line
 from asap.chat.answers.single_plans.numerics import numerics_of
 from asap.chat.answers.single_plans.techniques.technique_worth import verdict
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.completeness import is_complete
 from asap.chat.scenario.scenario import Scenario, predict_scenario, scenario_of
@@ -15,6 +13,8 @@ from asap.chat.understanding.quantities.changes import Change
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds, significant
+from asap.evidence.anchor import modelled_now
+from asap.evidence.step_time import current_step_time
 from asap.levers.rematerialisation import policies as known_policies
 from asap.plans import Plan, Remat
 from asap.plans.validity import violations

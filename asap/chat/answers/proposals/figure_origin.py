@@ -7,11 +7,11 @@ from asap.chat.answers.proposals.order.ranking import basis_of
 from asap.chat.answers.proposals.quotes import basis
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.provenance import Quantity
 from asap.core.units import format_seconds
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 
 _ORIGIN = re.compile(

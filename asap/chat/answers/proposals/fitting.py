@@ -7,11 +7,11 @@ from asap.chat.answers.phrasing import expectation, fit, list_proposals
 from asap.chat.answers.single_plans.changed_alone import changed_alone, changes_in_words
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.clauses import constraints_of_parts, read_clause
 from asap.core.errors import InsufficientEvidenceError
+from asap.evidence.fact import StatedFact
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fits
 

@@ -5,11 +5,11 @@ import re
 from asap.chat.answers.phrasing import line
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.units import format_percent
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 
 _COST = re.compile(
     r"\b(?:what|how much)\b[^.?!]*\b(?:cost|costs|costing|lose|losing|lost|giv(?:e|ing) up|price of)\b", re.I

@@ -4,14 +4,14 @@ import re
 
 from asap.chat.answers.phrasing import backtest_score, line
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import implied_step
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_bytes, format_seconds, significant
+from asap.evidence.anchor import implied_step
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.reports import phrases

@@ -6,13 +6,13 @@ from asap.chat.answers.proposals.order.verdicts import worth_it
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import plan_to_test
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import significant
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.step_time import current_step_time
 
 _LEFT = re.compile(
     r"\b(?:left|to go|remain\w*|more|still|total|in all|altogether|over|train\w*|run is|run has|another|worth"

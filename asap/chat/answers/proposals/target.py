@@ -6,14 +6,14 @@ import re
 from asap.chat.answers.phrasing import expectation, fit
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, SAYS_MFU
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
+from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, SAYS_MFU
+from asap.evidence.step_time import current_step_time
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.doubt import log_interval, probability_faster
 

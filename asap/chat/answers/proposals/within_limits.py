@@ -4,13 +4,13 @@ import re
 
 from asap.chat.answers.phrasing import line, list_proposals
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.follow_up import goes_on
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.statements.clauses import constraints_of_parts, read_clause
 from asap.chat.understanding.words.dislikes import dislikes
 from asap.chat.understanding.words.questions import seeks_plans
+from asap.evidence.fact import StatedFact
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _SHORT = 5

@@ -1,8 +1,8 @@
 """What an axis of the plan that runs costs: the collectives of it that nothing hides."""
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
 from asap.core.units import format_percent
+from asap.evidence.anchor import modelled_now
 from asap.plans.axes import Axis
 
 

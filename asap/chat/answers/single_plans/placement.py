@@ -4,10 +4,10 @@ import re
 
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.node_span import INNERMOST, leaves_node, reach
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
+from asap.evidence.node_span import INNERMOST, leaves_node, reach
 from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis

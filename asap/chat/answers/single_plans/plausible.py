@@ -6,16 +6,16 @@ from asap.chat.answers.single_plans.directions import wished_plans
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import implied_step, modelled_now
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_rate, mfu_of_step
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.quantities.changes import is_of_settings, plan_settings
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent, format_seconds
+from asap.evidence.anchor import implied_step, modelled_now
+from asap.evidence.claims import Claim
+from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, IMPLAUSIBLE_MFU, SAYS_MFU, mfu_of_rate, mfu_of_step
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 from asap.reports.phrases import interval
 

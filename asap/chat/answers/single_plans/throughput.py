@@ -8,14 +8,14 @@ import numpy as np
 from asap.chat.answers.phrasing import figures_of
 from asap.chat.answers.single_plans.figures import say_unknown, subjects
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.plausibility import SAYS_MFU
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.words.durations import period_wanted
 from asap.core.provenance import Quantity
 from asap.core.units import format_seconds, significant
+from asap.evidence.claims import Claim
+from asap.evidence.plausibility import SAYS_MFU
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 from asap.prediction.evaluate_plans import evaluate_plans
 from asap.prediction.prediction import Prediction

@@ -5,12 +5,12 @@ import re
 from asap.chat.answers.proposals.order import ranking as ranking_answers
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import Claim
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.questions import is_question
 from asap.core.units import format_bytes
+from asap.evidence.claims import Claim
 
 _RAN = re.compile(
     r"\b(?:ran|run|runs|trained|train|worked|works|fit|fits|fitted|did)\b[^.?!]*\b(?:fine|ok(?:ay)?|well|before"

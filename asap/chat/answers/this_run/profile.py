@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.plausibility import HIGHEST_PUBLISHED_MFU
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import AsapError
@@ -14,6 +13,7 @@ from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.diagnosis.captures import no_profile
 from asap.diagnosis.diagnosis import Bottleneck
+from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU
 from asap.plans import Plan
 from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of

@@ -2,8 +2,8 @@
 
 from asap.chat.answers.phrasing import line
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder
+from asap.evidence.anchor import modelled_now
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.situation import situation_of
 from asap.proposals.trials import most_promising, trials_of

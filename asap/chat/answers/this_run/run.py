@@ -7,12 +7,12 @@ from asap.chat.answers.phrasing import drafted, seconds
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.answers.talk.small_talk import unknown
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.scenario.scenario import predict_scenario, scenario_of
 from asap.chat.understanding.question import Question
 from asap.core.text import plain
+from asap.evidence.anchor import modelled_now
+from asap.evidence.step_time import current_step_time
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.selection.precedents import similar_runs
 

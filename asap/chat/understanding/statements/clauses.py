@@ -4,9 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.effect import with_run_claims
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.quantities.blanked import blanked
 from asap.chat.understanding.references.partial_plan import filled
@@ -28,6 +25,9 @@ from asap.chat.understanding.words.subjects import unknown_plan, unknown_subject
 from asap.chat.understanding.words.voices import is_order
 from asap.chat.understanding.words.wished import NEEDED, wishes_figure
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.effect import with_run_claims
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.prose import plan_spans, without_plans
 from asap.plans.validity import violations

@@ -1,12 +1,12 @@
 """The plan of a fact that was stated without one: "it OOMed" · "Which plan?" · "the first one"."""
 
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import amounts
 from asap.chat.understanding.references.references import references, speaks_of_baseline
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.clauses import checked
 from asap.chat.understanding.statements.statements import Statements
 from asap.chat.understanding.words.questions import is_question
+from asap.evidence.fact import StatedFact
 
 _LONGEST = 5
 """Words of an answer that names a plan and says no more."""

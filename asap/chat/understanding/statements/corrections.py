@@ -2,8 +2,6 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.amounts import Amount, amounts
 from asap.chat.understanding.references.meant import plan_meant
 from asap.chat.understanding.references.references import references, speaks_of_baseline
@@ -13,6 +11,8 @@ from asap.chat.understanding.statements.run_facts import LONGEST_WORDS
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import is_question
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.plans.prose import without_plans
 
 _UNITS: dict[Claim, set[str]] = {

@@ -2,9 +2,9 @@
 
 import re
 
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.words.questions import is_question
+from asap.evidence.fact import StatedFact
 
 _DROPS = re.compile(
     r"\b(?:drop|ignore|scratch|scrap|forget|discard|remove|delete|disregard|toss|strike|withdraw)\s+(?:it|that|this|the\b)"

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
-from asap.chat.evidence.plausibility import mfu_of_rate
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.statements.sporadic import without_sporadic
 from asap.chat.understanding.words.doubt import has
 from asap.core.units import GIB
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.plausibility import mfu_of_rate
 from asap.study.study import Study
 
 _SLOWER = re.compile(r"\b(?:slower|longer|worse|more time|slow)\b", re.I)

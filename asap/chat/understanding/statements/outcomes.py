@@ -2,7 +2,7 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
+from asap.evidence.claims import Claim
 
 _NEGATED = re.compile(r"\b(?:not|never|hardly|without|no longer|no (?=oom|out))\b|n't\b|\bdidnt\b", re.I)
 _DIED = re.compile(

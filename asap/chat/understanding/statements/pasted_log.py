@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.experiments.logs.step_feed import LONGEST_LINE, StepFeed
 from asap.experiments.observed import MeasuredStep
 from asap.experiments.steady_steps import steady_step

@@ -4,9 +4,9 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
+from asap.evidence.anchor import modelled_now
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.study.study import Study
 
 _SEEN = re.compile(

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import HBM, MESH, MICRO_BATCH, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.references.meant import plan_meant
@@ -14,6 +12,8 @@ from asap.chat.understanding.statements.limits.constraints import orders_away
 from asap.chat.understanding.topics.topics import Topic
 from asap.chat.understanding.words.line_before.going_back import undoes
 from asap.chat.understanding.words.questions import is_question
+from asap.evidence.claims import Claim
+from asap.evidence.fact import HBM, MESH, MICRO_BATCH, NO_OFFLOAD, StatedFact
 from asap.plans.axes import WORDS
 
 _LIMIT = r"(?:limit\w*|cap|ceiling|constraints?|restrictions?|requirement|condition|rule|budget|wish)"

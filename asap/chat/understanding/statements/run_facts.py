@@ -2,13 +2,13 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.quantities.local_batch import local_batches
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.outcomes import outcome_in
 from asap.core.numbers import LARGEST_COUNT, digits
 from asap.core.text import plain
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.prose import without_plans
 from asap.plans.validity import violations

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from asap.chat.evidence.claims import MEASURED_CLAIMS, Claim
-from asap.chat.evidence.fact import HBM, StatedFact
 from asap.chat.understanding.quantities.amounts import LARGEST_AMOUNT
 from asap.chat.understanding.scene import Scene
 from asap.chat.understanding.statements.bare_figures import bare_figure, figure_of_what
@@ -27,6 +25,8 @@ from asap.chat.understanding.words.causes import host_memory, machine_failed
 from asap.chat.understanding.words.doubt import has
 from asap.chat.understanding.words.questions import asks_indirectly, is_question
 from asap.core.numbers import LARGEST_COUNT
+from asap.evidence.claims import MEASURED_CLAIMS, Claim
+from asap.evidence.fact import HBM, StatedFact
 from asap.plans import Plan
 
 Item = TypeVar("Item")

@@ -9,10 +9,10 @@ from asap.chat.answers.proposals.measurements import NOT_MODELLED
 from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.fact import NO_GRAPHS, StatedFact
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.fact import NO_GRAPHS, StatedFact
+from asap.evidence.step_time import current_step_time
 from asap.plans import Plan
 from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.candidate import Candidate

@@ -4,12 +4,12 @@ import re
 
 from asap.chat.answers.phrasing import list_proposals
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import EXCLUDING_CLAIMS, Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.words.questions import is_question
 from asap.core.units import counted
+from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 
 _GONE = (

@@ -7,10 +7,10 @@ from asap.chat.answers.proposals.order.what_fits_now import too_tight_now
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.anchor import modelled_now
 from asap.plans import Plan
 from asap.proposals.reasons.explain import confidence
 from asap.proposals.reasons.modelled_step import modelled_step

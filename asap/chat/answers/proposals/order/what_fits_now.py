@@ -1,7 +1,7 @@
 """Whether what runs now can be kept: what does not fit cannot, however slow the rest is."""
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import MEASURED_CLAIMS, Claim
+from asap.evidence.claims import MEASURED_CLAIMS, Claim
 from asap.proposals.situation import TOO_TIGHT, Situation, situation_of
 from asap.proposals.trials import most_promising, trials_of
 

@@ -6,11 +6,11 @@ from asap.chat.answers.phrasing import line
 from asap.chat.answers.proposals.measurements import against_prediction
 from asap.chat.answers.proposals.order import ranking
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import EXCLUDING_CLAIMS, Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.reply import ReplyBuilder
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
+from asap.evidence.fact import StatedFact
 from asap.proposals.selection.candidate import Candidate
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import plan_to_test
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.provenance import Quantity
 from asap.core.units import format_percent, format_seconds, significant
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.step_belief import Z_90
+from asap.evidence.step_time import current_step_time
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.doubt import Z_90
 from asap.proposals.test_worth import STEPS, WARM_UP_STEPS, worth_of_test
 
 _HOUR = 3600.0

@@ -6,12 +6,12 @@ from asap.chat.answers.phrasing import drafted
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import plan_to_test
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_bytes, format_seconds
 from asap.diagnosis.captures import no_profile
+from asap.evidence.anchor import modelled_now
 from asap.plans import Plan
 from asap.plans.launchers import TITLES
 from asap.prediction.prediction import Prediction

@@ -6,11 +6,11 @@ from dataclasses import replace
 from asap.chat.answers.phrasing import expectation
 from asap.chat.answers.single_plans.figures import prediction_of, say_unknown, subjects
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.claims import Claim
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.ellipsis import LARGEST_PART
 from asap.chat.understanding.question import Question
 from asap.core.units import format_bytes, format_percent
+from asap.evidence.claims import Claim
 from asap.plans import Plan
 from asap.prediction.prediction import MemoryPrediction
 

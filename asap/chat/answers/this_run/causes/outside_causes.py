@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from asap.chat.answers.this_run.causes.symptoms import symptom_in
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.chat.understanding.words.questions import asks_how_to_tell
 from asap.chat.understanding.words.worth import asks_verdict
 from asap.core.units import format_percent, format_seconds
+from asap.evidence.anchor import modelled_now
+from asap.evidence.step_time import current_step_time
 from asap.profiles.profile import Kpis
 
 _SUSPECTED = re.compile(

@@ -3,11 +3,11 @@
 import re
 
 from asap.chat.conversation import Conversation
-from asap.chat.evidence.anchor import modelled_now
-from asap.chat.evidence.step_time import current_step_time
 from asap.chat.reply import ReplyBuilder
 from asap.chat.understanding.question import Question
 from asap.core.units import format_percent, format_seconds
+from asap.evidence.anchor import modelled_now
+from asap.evidence.step_time import current_step_time
 
 _WORK = re.compile(r"\b(?:checkpoint\w*|evals?|evaluat\w+|validation|sav(?:e|es|ing)|snapshots?|logging)\b", re.I)
 _EVERY = re.compile(r"\b(?:every|each|per)\s+\W?(\d{1,7})(?:\s*(k))?\s*(?:th\s+)?(?:steps?|iter\w*)\b", re.I)

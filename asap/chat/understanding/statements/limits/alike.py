@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from asap.chat.evidence.fact import StatedFact
+from asap.evidence.fact import StatedFact
 from asap.plans import AXES
 from asap.plans.axes import WORDS
 

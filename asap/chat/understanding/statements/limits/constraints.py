@@ -2,14 +2,14 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import HBM, MESH, NO_GRAPHS, NO_OFFLOAD, StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.statements.limits.bounds import bound_in, sense_of
 from asap.chat.understanding.statements.limits.memory_limit import memory_limit_in
 from asap.chat.understanding.words.dislikes import NAMED, dislikes
 from asap.chat.understanding.words.worth import axes_in_short
+from asap.evidence.claims import Claim
+from asap.evidence.fact import HBM, MESH, NO_GRAPHS, NO_OFFLOAD, StatedFact
 from asap.plans import Plan
 from asap.plans.axes import Axis, axis_of
 

@@ -2,9 +2,9 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import MICRO_BATCH, StatedFact
 from asap.chat.understanding.statements.limits.bounds import sense_of
+from asap.evidence.claims import Claim
+from asap.evidence.fact import MICRO_BATCH, StatedFact
 from asap.study.study import Study
 
 _SIZE = re.compile(

@@ -2,11 +2,11 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.chat.understanding.references.partial_plan import named_axes
 from asap.chat.understanding.references.references import References
 from asap.chat.understanding.words.worth import axes_in_short
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.plans.axes import WORDS, Axis
 from asap.study.study import Study
 

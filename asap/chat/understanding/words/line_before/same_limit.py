@@ -2,8 +2,8 @@
 
 import re
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import ABSENT, StatedFact
+from asap.evidence.claims import Claim
+from asap.evidence.fact import ABSENT, StatedFact
 from asap.plans import AXES
 
 _THING = r"(?:the |our |my )?(?P<{name}>[a-z][\w-]*(?: (?:size|length|parallel\w*|axis|policy|degree))?)"

@@ -1,36 +1,55 @@
-"""What facts change: the record of the run, and the candidates.
+"""What facts change: the record of the run, and the predictions.
 
 Only facts move a ranking: a plan that was run, or a figure of the run that was wrong or missing on record.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asap.chat.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
-from asap.chat.evidence.fact import StatedFact
-from asap.chat.evidence.learning import learned
-from asap.chat.evidence.step_time import WORKED_OUT, current_step_time, stated
 from asap.core.provenance import Quantity
+from asap.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.learning import learned
+from asap.evidence.step_time import WORKED_OUT, current_step_time, stated
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.candidate import Candidate, fits, with_prediction
-from asap.proposals.selection.ranked_candidates import RankedCandidates
+from asap.study.outcomes import MemoryOutcome
 from asap.study.study import Study
 
 _RAN = {Claim.STEP_TIME, Claim.RELATIVE, Claim.FITS, Claim.FASTER, Claim.SLOWER}
 """What is said of plans that ran."""
+_OF_MEMORY = {*_RAN, Claim.OUT_OF_MEMORY, Claim.HBM_BYTES, Claim.HBM_SHARE}
 
 
 @dataclass(frozen=True)
-class RevisedCandidates:
-    """The candidates after the evidence, and those that it excluded."""
+class Revision:
+    """Predictions after the evidence: all of them, those that it rules out, and the steps that were measured."""
 
-    ranked: RankedCandidates
+    predictions: dict[Plan, Prediction]
     excluded: dict[Plan, StatedFact]
+    measured: dict[Plan, float]
+    """Step time over that of what runs now."""
+
+
+def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
+    """The study with what the facts say of the memory of plans; a fact without a plan is of what runs now."""
+    found: dict[Plan, MemoryOutcome] = {}
+    for item in evidence:
+        plan = item.plan or study.plan
+        if plan is None or item.claim not in _OF_MEMORY:
+            continue
+        before = found.get(plan, MemoryOutcome(plan))
+        if item.claim in (Claim.HBM_BYTES, Claim.HBM_SHARE):
+            capacity = study.slice.chip.device_capacity if study.slice else None
+            peak = item.value if item.claim is Claim.HBM_BYTES else (capacity or 0) * (item.value or 0)
+            found[plan] = replace(before, peak_bytes=peak or None, source=item.words)
+        else:
+            fitted = item.claim is not Claim.OUT_OF_MEMORY
+            found[plan] = replace(before, fitted=fitted, source=item.words)
+    return replace(study, outcomes=tuple(found.values())) if found else study
 
 
 def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:
@@ -56,69 +75,82 @@ def _with_batch(experiment: Experiment, batch: int) -> Statement:
     return Statement(global_batch=batch, plan=str(kept))
 
 
-def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> RevisedCandidates:
-    """Take out plans that are known not to work, and put what was measured in place of what was predicted."""
+def revise(
+    study: Study, incumbent: Prediction | None, predictions: Sequence[Prediction], evidence: Sequence[StatedFact]
+) -> Revision:
+    """Rule out plans that are known not to work, and put what was measured in place of what was predicted.
+
+    Args:
+        study: the run.
+        incumbent: the prediction of what runs now.
+        predictions: of other plans, relative to it.
+        evidence: the facts, the oldest first.
+    """
     excluded: dict[Plan, StatedFact] = {}
-    now = current_step_time(ranked.study, evidence)
-    candidates = _taught(ranked, evidence, now)
+    now = current_step_time(study, evidence)
+    found = {one.plan: one for one in _taught(study, predictions, evidence, now)}
+    held = {plan: one.memory.total.value for plan, one in found.items() if one.memory is not None}
+    measured: dict[Plan, float] = {}
     for item in evidence:
         if item.claim is Claim.CONSTRAINT:
-            excluded |= {one.plan: item for one in candidates if item.forbids(one.plan, _held(one.prediction))}
+            excluded |= {plan: item for plan in found if item.forbids(plan, held.get(plan))}
         if item.plan is None or item.claim in RUN_CLAIMS:
             continue
         if item.claim in EXCLUDING_CLAIMS:
-            excluded |= dict.fromkeys(_taken_out(item, ranked, evidence), item)
-        else:
-            candidates = [_with_fact(item, c, now, ranked.study) if c.plan == item.plan else c for c in candidates]
-            excluded.pop(item.plan, None)
-    left = [candidate for candidate in candidates if candidate.plan not in excluded]
-    left.sort(key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
-    return RevisedCandidates(replace(ranked, candidates=left), excluded)
+            excluded |= dict.fromkeys(_taken_out(item, study, incumbent, held, evidence), item)
+            continue
+        if item.plan in found:
+            found[item.plan] = _with_fact(item, found[item.plan], now, study)
+        if (ratio := _ratio(item, now)) is not None:
+            measured[item.plan] = ratio
+        excluded.pop(item.plan, None)
+    return Revision(found, excluded, measured)
 
 
-def _taught(ranked: RankedCandidates, evidence: Sequence[StatedFact], now: Quantity | None) -> list[Candidate]:
-    """The candidates after what the measured ones teach of them."""
+def _taught(
+    study: Study, predictions: Sequence[Prediction], evidence: Sequence[StatedFact], now: Quantity | None
+) -> Sequence[Prediction]:
+    """The predictions after what the measured plans teach of them."""
     ratios = {item.plan: _ratio(item, now) for item in evidence if item.plan is not None}
-    measured = {plan: ratio for plan, ratio in ratios.items() if ratio and plan != ranked.study.plan}
-    if ranked.study.plan is None or not measured:
-        return ranked.candidates
-    return learned(ranked.candidates, ranked.study.plan, measured)
+    measured = {plan: ratio for plan, ratio in ratios.items() if ratio and plan != study.plan}
+    if study.plan is None or not measured:
+        return predictions
+    return learned(predictions, study.plan, measured)
 
 
-def _held(prediction: Prediction) -> float | None:
-    return prediction.memory.total.value if prediction.memory is not None else None
-
-
-def _taken_out(item: StatedFact, ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> list[Plan]:
+def _taken_out(
+    item: StatedFact,
+    study: Study,
+    incumbent: Prediction | None,
+    modelled: Mapping[Plan, float],
+    evidence: Sequence[StatedFact],
+) -> list[Plan]:
     """The plan itself, and after an out-of-memory what is modelled to need as much or more.
 
     Modelled HBM errs: what was seen to run stays, and with it what is modelled to need no more than that.
     """
     assert item.plan is not None
-    held = {c.plan: c.prediction.memory.total.value for c in ranked.candidates if c.prediction.memory is not None}
-    incumbent, now = (ranked.incumbent.memory if ranked.incumbent else None), ranked.study.plan
-    if incumbent is not None and item.plan == now:
-        held[item.plan] = incumbent.total.value
+    held, now = dict(modelled), study.plan
+    memory = incumbent.memory if incumbent is not None else None
+    if memory is not None and item.plan == now:
+        held[item.plan] = memory.total.value
     if item.claim is not Claim.OUT_OF_MEMORY or item.plan not in held:
         return [item.plan]
     ran = [one.plan for one in evidence if one.claim in _RAN and one.plan != item.plan]
     fitted = [size for plan, size in held.items() if plan in ran]
-    fitted += [incumbent.total.value] if incumbent is not None and incumbent.fits and item.plan != now else []
+    fitted += [memory.total.value] if memory is not None and memory.fits and item.plan != now else []
     least, proven = held[item.plan], max(fitted, default=0.0)
     return [item.plan, *(plan for plan, size in held.items() if size >= least and size > proven and plan not in ran)]
 
 
-def _with_fact(item: StatedFact, candidate: Candidate, now: Quantity | None, study: Study) -> Candidate:
-    prediction = candidate.prediction
+def _with_fact(item: StatedFact, prediction: Prediction, now: Quantity | None, study: Study) -> Prediction:
     if item.claim is Claim.FITS and prediction.memory is not None:
         memory = prediction.memory.model_copy(update={"fits": True})
-        return replace(candidate, prediction=prediction.model_copy(update={"memory": memory}))
+        return prediction.model_copy(update={"memory": memory})
     ratio = _ratio(item, now)
     if ratio is None and item.claim is Claim.STEP_TIME and item.value:
-        return with_prediction(candidate, _anchored(item, prediction, study))
-    if ratio is None:
-        return candidate
-    return replace(candidate, prediction=_measured(item, prediction, ratio), score=-math.log(ratio), precedent=0.0)
+        return _anchored(item, prediction, study)
+    return prediction if ratio is None else _measured(item, prediction, ratio)
 
 
 def _anchored(item: StatedFact, prediction: Prediction, study: Study) -> Prediction:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
 from asap.core.provenance import Provenance, Quantity
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
 from asap.study.study import Study
 
 WORKED_OUT = "worked out from the measured step of another plan"

@@ -1,20 +1,25 @@
 """One fact about this run, stated by an engineer or found by the compiler. An opinion has no form here."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from asap.chat.evidence.claims import MEASURED_CLAIMS, RUN_CLAIMS, Claim
-from asap.chat.evidence.node_span import leaves_node
 from asap.core.units import counted, format_bytes, format_percent
+from asap.evidence.claims import MEASURED_CLAIMS, RUN_CLAIMS, Claim
+from asap.evidence.node_span import leaves_node
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
 
-if TYPE_CHECKING:
-    from asap.compiler.verification import Verification
-
-
+Origin = Literal["typed", "log", "tool", "compiler", "session"]
+"""Where a fact comes from: a line that somebody typed, a training log, a tool, the compiler, ``asap optimize``."""
+ORIGINS: dict[Origin, str] = {
+    "typed": "stated by you",
+    "log": "read from a log",
+    "tool": "found by a tool",
+    "compiler": "by the TPU compiler",
+    "session": "measured by a session",
+}
 MESH, NO_OFFLOAD, HBM, MICRO_BATCH = "mesh", "no offload", "HBM", "sequences in a microbatch"
 NO_GRAPHS = "no CUDA graphs"
 """Constraints that are of no single axis."""
@@ -52,15 +57,28 @@ class StatedFact(BaseModel):
     )
     keeps: Plan | None = Field(default=None, description="the plan whose setting a constraint keeps")
     words: str = Field(description="the sentence of the engineer, or the verdict of the compiler")
-    compiled: bool = Field(default=False, description="found by the compiler")
+    origin: Origin = Field(default="typed", description="who says so")
     session: str | None = Field(default=None, description="session of asap optimize that measured it")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former(cls, value: Any) -> Any:
+        """Read facts of earlier sessions, which said only whether the compiler found them."""
+        if not isinstance(value, dict) or "origin" in value:
+            return value
+        found: dict[str, Any] = dict(value)
+        found["origin"] = "compiler" if found.pop("compiled", False) else "session" if found.get("session") else "typed"
+        return found
+
     @property
-    def origin(self) -> str:
-        """Who says so."""
-        if self.session is not None:
-            return f"measured by session {self.session}"
-        return "by the TPU compiler" if self.compiled else "stated by you"
+    def said_by(self) -> str:
+        """Who says so, in words."""
+        return f"measured by session {self.session}" if self.session is not None else ORIGINS[self.origin]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the compiler found it."""
+        return self.origin == "compiler"
 
     def __str__(self) -> str:
         subject = f"{self.plan} " if self.plan is not None and self.claim is not Claim.INCUMBENT else ""
@@ -161,11 +179,3 @@ def _setting(plan: Plan, about: str | None) -> str:
     if axis is not None:
         return str(plan.degree(axis))
     return f"{plan.ici} {plan.dcn}" if about == MESH else str(getattr(plan, about or ""))
-
-
-def compiled_evidence(found: "Verification") -> list[StatedFact]:
-    """What a verdict of the compiler says of memory; nothing where it gave none."""
-    if found.fits is None:
-        return []
-    claim = Claim.FITS if found.fits else Claim.OUT_OF_MEMORY
-    return [StatedFact(claim=claim, plan=found.plan, words=found.verdict, compiled=True)]

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from asap.chat.evidence.claims import Claim
-from asap.chat.evidence.fact import StatedFact
-from asap.chat.evidence.step_time import WORKED_OUT, stated
 from asap.core.errors import AsapError
 from asap.core.provenance import Quantity
+from asap.evidence.claims import Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.step_time import WORKED_OUT, stated
 from asap.experiments.observed import MeasuredStep
 from asap.prediction.prediction import Prediction
 from asap.study.measurements import stated_profile

@@ -7,16 +7,41 @@ grows with them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
-from asap.optimize.proposers.prior import Array, Prior
-from asap.optimize.results import Result
+from asap.evidence.prior import Array, Prior
 from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel, View, log_likelihood
-from asap.proposals.selection.doubt import Z_90
 
+Z_90 = NormalDist().inv_cdf(0.95)
+"""Half-width of a 90 % interval, in standard deviations."""
 _LEAST_NOISE = 1e-3
+
+
+@dataclass(frozen=True)
+class Result:
+    """A configuration that was timed.
+
+    Args:
+        configuration: its text.
+        step_time_s: mean over its tries, weighted by steps.
+        standard_error_s: of that mean; 0 where nothing varies.
+        tries: how many timed it.
+        at_most: whether the step may be shorter, as reduced effort of the compiler overstates it.
+    """
+
+    configuration: str
+    step_time_s: float
+    standard_error_s: float
+    tries: int
+    at_most: bool = False
+
+    @property
+    def log_error(self) -> float:
+        """Standard error of ``ln(step time)``."""
+        return self.standard_error_s / self.step_time_s
 
 
 @dataclass(frozen=True)

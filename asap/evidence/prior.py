@@ -8,7 +8,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.optimize.outcome import Configuration
 from asap.plans import Plan
 from asap.prediction.uncertainty.plan_distances import distinguishing, plan_distances
 
@@ -32,7 +31,7 @@ class Prior:
             (:func:`~asap.prediction.step_model.step_parts.step_parts`); ``None`` where they are not known.
     """
 
-    configurations: tuple[Configuration, ...]
+    configurations: tuple[str, ...]
     log_time: Array
     log_fill: Array | None
     effort: Array
@@ -41,7 +40,7 @@ class Prior:
     parts: Array | None = None
 
     @cached_property
-    def index(self) -> dict[Configuration, int]:
+    def index(self) -> dict[str, int]:
         """Where each configuration stands."""
         return {configuration: index for index, configuration in enumerate(self.configurations)}
 

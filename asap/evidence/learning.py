@@ -1,34 +1,37 @@
 """Measured plans teach of the plans near them: their residuals are carried over as ``asap optimize`` does."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from asap.core.provenance import Quantity
-from asap.optimize.proposers.prior import Prior, plans_apart
-from asap.optimize.proposers.step_belief import believe
-from asap.optimize.results import Result
+from asap.evidence.prior import Prior, plans_apart
+from asap.evidence.step_belief import Result, believe
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.proposals.selection.candidate import Candidate, expected_gain, with_prediction
 
 SOURCE = "moved by what other plans measured"
 _LEAST = 1e-9
 
 
-def learned(candidates: Sequence[Candidate], now: Plan, measured: Mapping[Plan, float]) -> list[Candidate]:
-    """The candidates after what other plans measured.
+def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan, float]) -> list[Prediction]:
+    """Predictions after what other plans measured.
 
     Args:
-        candidates: with what is predicted of them, before any of these measurements.
+        predictions: before any of these measurements.
         now: what runs now, which the predictions are relative to.
-        measured: step time over that of what runs now, of candidates that were run.
+        measured: step time over that of what runs now, of plans that were run.
     """
-    gains = {c.plan: expected_gain(c.prediction) for c in candidates if _is_calibrated(c.prediction)}
+    gains = {
+        one.plan: -math.log(one.relative_step_time.value)
+        for one in predictions
+        if one.relative_step_time is not None and _is_calibrated(one)
+    }
     known = {plan: ratio for plan, ratio in measured.items() if plan in gains}
     if not known:
-        return list(candidates)
+        return list(predictions)
     prior = _prior([now, *gains], [0.0, *gains.values()])
     found = [Result(str(now), 1.0, 0.0, 1), *(Result(str(plan), ratio, 0.0, 1) for plan, ratio in known.items())]
     kernel, apart = (
@@ -37,12 +40,10 @@ def learned(candidates: Sequence[Candidate], now: Plan, measured: Mapping[Plan, 
     )
     before, after = believe(prior, kernel, found[:1], apart[:1]), believe(prior, kernel, found, apart)
     factors, widths = np.exp(after.mean - before.mean), after.deviation / np.maximum(before.deviation, _LEAST)
-    places = {c.plan: prior.index[str(c.plan)] for c in candidates if c.plan in gains and c.plan not in known}
+    places = {plan: prior.index[str(plan)] for plan in gains if plan not in known}
     return [
-        with_prediction(c, _moved(c.prediction, float(factors[place]), float(widths[place])))
-        if (place := places.get(c.plan)) is not None
-        else c
-        for c in candidates
+        _moved(one, float(factors[place]), float(widths[place])) if (place := places.get(one.plan)) is not None else one
+        for one in predictions
     ]
 
 
