@@ -88,6 +88,16 @@ def unmatched(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[ND
     return masks
 
 
+def transfer_times(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[Integers]:
+    """For each rank what its operations take, without waiting: a collective as long as on the rank that came last."""
+    times = [rank.operations.end - rank.operations.start for rank in ranks]
+    for each in matched:
+        shortest = each.of(times).min(axis=0)
+        for member, rows in zip(each.members.tolist(), each.rows, strict=True):
+            times[member][rows] = shortest
+    return times
+
+
 def _sequences(rank: RankTrace) -> list[tuple[_Key, CollectiveCall, Integers]]:
     """The rows of each kind and group, in their order."""
     operations = rank.operations

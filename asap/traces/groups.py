@@ -48,7 +48,7 @@ UNSAID = CollectiveCall()
 
 
 def bus_factor(kind: str, ranks: int) -> float:
-    """Bytes that the slowest link carries, over the larger of what a rank gives and gets (NCCL tests, PERFORMANCE.md)."""
+    """Bytes that the slowest link carries, over the larger of what a rank gives and gets (NCCL tests)."""
     if ranks < 2:
         return 0.0
     if kind == "all-reduce":

@@ -1,7 +1,7 @@
 """How the time of each class of kernels changes from one run to another, by the step model."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,7 +96,10 @@ class Factors:
         possible = AXES_BEHIND.get(kind) or tuple(_BUSY)
         if kind == "all-reduce" and "reduce-scatter" not in recorded:
             possible = (*possible, "data")
-        axes: list[Axis] = [axis for axis in possible if self.before.axes[axis] > 0]
+        return self.of_axes([axis for axis in possible if self.before.axes[axis] > 0])
+
+    def of_axes(self, axes: Sequence[Axis]) -> float:
+        """Collectives that serve these axes."""
         return _ratio(sum(self.after.axes[axis] for axis in axes), sum(self.before.axes[axis] for axis in axes))
 
     def on_new_axes(self, after: Mapping[Axis, float]) -> float:

@@ -1,4 +1,4 @@
-"""What each kind of collective takes in each sort of process group: waiting, transfer, bandwidth, and whom it awaits."""
+"""What each kind of collective takes in each sort of process group: waiting, transfer, bandwidth, who is awaited."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

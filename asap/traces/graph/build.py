@@ -61,6 +61,7 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
 def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers, without: Collection[Cause]) -> list[Edges]:
     launches, before = find_launches(rank), operations_before(rank)
     pairs = wait_pairs(rank, launches)
+    _order_waits(measured, nodes, pairs)
     parts = host_edges(rank, nodes, launches)
     parts += device_edges(rank, nodes, launches, before, free=~np.isin(np.arange(len(rank.operations)), pairs[:, 0]))
     parts.append(wait_edges(nodes, pairs))
@@ -68,6 +69,13 @@ def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers, without: Co
     explaining = explaining.take(~np.isin(explaining.cause, list(without)))
     parts.append(inferred_edges(rank, nodes, delays(measured, explaining)[nodes.operation_start]))
     return parts
+
+
+def _order_waits(measured: Integers, nodes: RankNodes, pairs: Integers) -> None:
+    """Where rounding lets an operation start before what it waits for has ended, it starts as that ends."""
+    waiting, awaited = pairs.T
+    start, end = nodes.operation_start[waiting], nodes.operation_end[waiting]
+    np.maximum.at(measured, start, np.minimum(measured[nodes.operation_end[awaited]], measured[end]))
 
 
 def delays(measured: Integers, edges: Edges) -> Integers:

@@ -212,8 +212,10 @@ def _does(category: str, name: str) -> OperationKind:
 
 
 def _operation_name(event: _Event) -> str:
-    """A kernel by its name, unless its arguments say better what it does: NCCL exchanges all-to-all by send and receive,
-    and its generic kernel does anything."""
+    """A kernel by its name, unless its arguments say better what it does.
+
+    NCCL exchanges all-to-all by send and receive, and its generic kernel does anything.
+    """
     kind = collective_kind(event.name)
     stated = event.args.kind if kind and event.args else None
     return stated if stated and stated != kind else event.name

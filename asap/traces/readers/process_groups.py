@@ -1,6 +1,6 @@
 """What Kineto says of a collective: its process group, sizes and peer (libkineto, ``record_param_comms``).
 
-The list of ranks is cut in the middle where it is long; the header of the file, or first rank and stride, tell the rest.
+The list of ranks is cut in the middle where it is long; the header of the file, or first rank and stride, tell all.
 """
 
 import re

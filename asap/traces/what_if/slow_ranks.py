@@ -1,6 +1,7 @@
 """Ranks whose own work takes longer than that of ranks that do the same, and what the step would take if it did not."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,9 @@ SLOWER = 0.02
 WORTH_NAMING = 0.005
 """Of the step: what a slow rank costs at least."""
 
+TELLING = 0.05
+"""Of a rank's own work: an operation that takes less does not tell how fast the rank is."""
+
 REPLAYED = 8
 """So many ranks, those with most time over their peers', are replayed without it."""
 
@@ -29,7 +33,8 @@ class SlowRank(NamedTuple):
     step_time_s: float
 
 
-class _Work(NamedTuple):
+@dataclass(frozen=True)
+class _Work:
     """Nanoseconds that each name of operation takes on a rank, how many there are, and how long one typically takes."""
 
     total: dict[str, float]
@@ -46,7 +51,8 @@ def slow_ranks(graph: Graph) -> list[SlowRank]:
     """Those that cost the step most first. The work of a rank is everything but communication.
 
     It is compared with the lower median of the ranks that run the same operations; where no other does, as in a
-    pipeline without data parallelism, each operation is compared with those of its name on other ranks.
+    pipeline without data parallelism, each operation is compared with those of its name on other ranks, and the rank is
+    as slow as the least slow of them: a stage may have more to do, a slow rank takes longer for everything.
     """
     work = [_work(rank) for rank in graph.trace.ranks]
     roles: dict[frozenset[tuple[str, int]], list[_Work]] = defaultdict(list)
@@ -97,12 +103,13 @@ def _usual(work: _Work, peers: list[_Work], every: list[_Work]) -> float:
     """Nanoseconds that the same work takes elsewhere."""
     if len(peers) > 1:
         return _lower_median([sum(each.total.values()) for each in peers])
-    over = 0.0
-    for name, count in work.count.items():
-        over += count * (
-            work.typical[name] - _lower_median([each.typical[name] for each in every if name in each.typical])
-        )
-    return sum(work.total.values()) - over
+    total = sum(work.total.values())
+    ratios = [
+        _lower_median([each.typical[name] for each in every if name in each.typical]) / work.typical[name]
+        for name, taken in work.total.items()
+        if taken > TELLING * total and work.typical[name]
+    ]
+    return total * max(ratios, default=1.0)
 
 
 def _lower_median(values: list[float]) -> float:
