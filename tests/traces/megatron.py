@@ -1,5 +1,5 @@
 """A simulator of Megatron-LM on H100 for the truth: 1F1B, transfers between stages, tensor and data parallel groups,
-gradients reduced while the backward pass goes on, slow ranks and noise. It writes what Kineto would record.
+gradients reduced in fp32 while the backward pass goes on, slow ranks and noise. It writes what Kineto would record.
 
 It knows nothing of the replay: operations wait for their launch, their stream, events and the ranks of their group.
 Kernels take a launch and their work at a rate that grows with their size; links have a latency and a bandwidth.
@@ -135,10 +135,11 @@ class _Rank:
         self.counts[key] += 1
         name = axis if isinstance(axis, str) else axis[0]
         ranks = self._members(name)
+        width = 4 if name == "dp" else 2
         stream = {"tp": 20, "dp": 24}.get(name) or 28 + 2 * axis[1][0] + (axis[1][0] > axis[1][1])
         named = {
-            "Collective name": kind, "In msg nelems": int(size / 2), "Out msg nelems": int(size / 2),
-            "dtype": "BFloat16", "Group size": len(ranks), "Process Group Name": f"{name}{ranks[0]}",
+            "Collective name": kind, "In msg nelems": int(size / width), "Out msg nelems": int(size / width),
+            "dtype": "Float" if name == "dp" else "BFloat16", "Group size": len(ranks), "Process Group Name": f"{name}{ranks[0]}",
             "Process Group Description": _DESCRIPTIONS[name], "Process Group Ranks": str(list(ranks)), **said,
         }  # fmt: skip
         length = self.job.link * (LINK_LATENCY + moved / LINK)
@@ -198,7 +199,7 @@ class _Rank:
         for _ in range(self.layers):
             self._layer(2.0)
             if last:
-                self.reduce("dp", 2 * 12 * job.hidden**2 / job.tp, waited=False)
+                self.reduce("dp", 4 * 12 * job.hidden**2 / job.tp, waited=False)
         if self.pp > 0:
             self.transfer("send", self.pp - 1, self._activation)
 

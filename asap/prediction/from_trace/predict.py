@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from asap.plans import Plan
 from asap.prediction.from_trace.classes import classes_of, scaled_alike, scaled_by
 from asap.prediction.from_trace.factors import Factors, factors, modelled
+from asap.prediction.from_trace.gradient_overlap import GradientOverlap
 from asap.prediction.from_trace.run import Run, changed_run, is_setting
 from asap.prediction.from_trace.shared_cores import CoreTime
 from asap.prediction.from_trace.virtual_devices import virtual_devices
@@ -85,8 +86,12 @@ _Scaled = Callable[[Factors], tuple[Changed, float]]
 
 def _scale_classes(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
     """Devices of their own: each class by its factor."""
-    classes = classes_of(changed.graph, traced.plan)
-    return lambda found: (scaled_by(changed, classes, found), _added(graph, found))
+    classes, gradients = classes_of(changed.graph, traced.plan), GradientOverlap.of(graph, traced.plan)
+
+    def scaled(found: Factors) -> tuple[Changed, float]:
+        return scaled_by(changed, classes, found), _added(graph, found) + gradients.added(found)
+
+    return scaled
 
 
 def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
