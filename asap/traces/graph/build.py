@@ -23,9 +23,11 @@ def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
     """
     trace = replace(trace, ranks=[without_pollers(rank) for rank in trace.ranks])
     nodes, measured = _number(trace.ranks)
-    parts: list[Edges] = []
-    for rank, mine in zip(trace.ranks, nodes, strict=True):
-        parts += _edges_of(rank, mine, measured, without)
+    pairs = list(zip(trace.ranks, nodes, strict=True))
+    parts = [part for rank, mine in pairs for part in _edges_of(rank, mine, measured)]
+    explaining = Edges.join(parts)
+    late = delays(measured, explaining.take(~np.isin(explaining.cause, list(without))))
+    parts += [inferred_edges(rank, mine, late[mine.operation_start]) for rank, mine in pairs]
     matched = match(trace.ranks)
     edges = Edges.join(parts)
     if Cause.COLLECTIVE not in without and matched:
@@ -58,17 +60,13 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
     return nodes, np.concatenate(times)
 
 
-def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers, without: Collection[Cause]) -> list[Edges]:
+def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers) -> list[Edges]:
     launches, before = find_launches(rank), operations_before(rank)
     pairs = wait_pairs(rank, launches)
     _order_waits(measured, nodes, pairs)
     parts = host_edges(rank, nodes, launches)
     parts += device_edges(rank, nodes, launches, before, free=~np.isin(np.arange(len(rank.operations)), pairs[:, 0]))
-    parts.append(wait_edges(nodes, pairs))
-    explaining = Edges.join(parts)
-    explaining = explaining.take(~np.isin(explaining.cause, list(without)))
-    parts.append(inferred_edges(rank, nodes, delays(measured, explaining)[nodes.operation_start]))
-    return parts
+    return [*parts, wait_edges(nodes, pairs)]
 
 
 def _order_waits(measured: Integers, nodes: RankNodes, pairs: Integers) -> None:

@@ -18,7 +18,7 @@ SLOWER = 0.02
 WORTH_NAMING = 0.005
 """Of the step: what a slow rank costs at least."""
 
-TELLING = 0.05
+TELLING = 0.01
 """Of a rank's own work: an operation that takes less does not tell how fast the rank is."""
 
 REPLAYED = 8
