@@ -30,7 +30,7 @@ class Matched(NamedTuple):
     between_two: bool
 
     @property
-    def count(self) -> int:
+    def collectives(self) -> int:
         """How many collectives these are."""
         return self.rows.shape[1]
 

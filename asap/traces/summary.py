@@ -68,7 +68,7 @@ def report_replay(graph: Graph) -> ReplayReport:
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
-        matched_collectives=sum(each.count for each in graph.matched),
+        matched_collectives=sum(each.collectives for each in graph.matched),
         slow_ranks=[SlowRankReport(**found._asdict()) for found in slow_ranks(graph)],
         groups=[GroupReport(**found._asdict()) for found in group_times(graph)],
         stragglers=[StragglerReport(**found._asdict()) for found in stragglers(graph, graph.measured)],

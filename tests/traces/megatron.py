@@ -9,11 +9,13 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
 LAUNCH, LATENCY, GAP, ACROSS, SYNC = 6.0, 4.0, 1.0, 1.5, 8.0
-"""Microseconds: a launch on the host, from launch to start, between kernels of a stream and of two, return from a synchronisation."""
+"""Microseconds: a launch on the host, from launch to start, between kernels of a stream and of two, return from a
+synchronisation."""
 FLOPS, HBM = 989e6, 3.35e6
 """Of an H100, a microsecond."""
 LINK, LINK_LATENCY = 3.0e5, 12.0
@@ -136,10 +138,12 @@ class _Rank:
         name = axis if isinstance(axis, str) else axis[0]
         ranks = self._members(name)
         width = 4 if name == "dp" else 2
-        stream = {"tp": 20, "dp": 24}.get(name) or 28 + 2 * axis[1][0] + (axis[1][0] > axis[1][1])
+        sends_down = name == "pp" and axis[1][0] > axis[1][1]
+        stream = {"tp": 20, "dp": 24}.get(name, 0) or 28 + 2 * int(axis[1][0]) + sends_down
         named = {
             "Collective name": kind, "In msg nelems": int(size / width), "Out msg nelems": int(size / width),
-            "dtype": "Float" if name == "dp" else "BFloat16", "Group size": len(ranks), "Process Group Name": f"{name}{ranks[0]}",
+            "dtype": "Float" if name == "dp" else "BFloat16", "Group size": len(ranks),
+            "Process Group Name": f"{name}{ranks[0]}",
             "Process Group Description": _DESCRIPTIONS[name], "Process Group Ranks": str(list(ranks)), **said,
         }  # fmt: skip
         length = self.job.link * (LINK_LATENCY + moved / LINK)
@@ -147,7 +151,9 @@ class _Rank:
         self._add(stream, kind, length, waits, (*key, self.counts[key]), named if self.job.named else {})
         return len(self.operations) - 1
 
-    def _add(self, stream: int, kind: str, length: float, waits: list[int], meets: Any = None, said: Any = None) -> None:
+    def _add(
+        self, stream: int, kind: str, length: float, waits: list[int], meets: Any = None, said: Any = None
+    ) -> None:
         length *= max(1 + self.job.noise * self.chance.gauss(0, 1), 0.2)
         self.operations.append(_Operation(self.number, stream, kind, length, list(waits), meets, said or {}))
 
@@ -245,14 +251,18 @@ def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
             host[rank] = waited + 20
             events[rank].append(_span(f"ProfilerStep#{number}", begun[rank], host[rank] - begun[rank]))
         ends.append(max(last))
-    times = [later - one for one, later in zip(ends, ends[1:], strict=False)] or ends
+    times = [later - one for one, later in pairwise(ends)] or ends
     return events, median(times) * 1e-6
 
 
 def _run(operations: list[_Operation], free: dict[tuple[int, int], float]) -> None:
     """When each operation starts and ends: none before what it waits for, none of a collective before all have come."""
     before: dict[tuple[int, int], int] = {}
-    following, missing, members = defaultdict[int, list[int]](list), [0] * len(operations), defaultdict[Any, list[int]](list)
+    following, missing, members = (
+        defaultdict[int, list[int]](list),
+        [0] * len(operations),
+        defaultdict[Any, list[int]](list),
+    )
     for number, each in enumerate(operations):
         lane = each.rank, each.stream
         each.start = max(each.launched + LATENCY, free[lane] + GAP)
@@ -306,6 +316,8 @@ def _span(name: str, start: float, length: float) -> dict[str, Any]:
     return _event("user_annotation", name, 1, 100, start, length, {})
 
 
-def _event(category: str, name: str, process: int, lane: int, start: float, length: float, arguments: Any) -> dict[str, Any]:
+def _event(
+    category: str, name: str, process: int, lane: int, start: float, length: float, arguments: Any
+) -> dict[str, Any]:
     times = {"ts": round(start, 3), "dur": round(length, 3)}
     return {"ph": "X", "cat": category, "name": name, "pid": process, "tid": lane, **times, "args": arguments}

@@ -69,7 +69,7 @@ def test_bandwidth_and_waiting_are_told_group_by_group(graph):
     assert gradients.bus_bandwidth == pytest.approx(3e11, rel=0.05)
     transfers = next(each for each in report.groups if each.kind == "send-recv")
     assert transfers.waiting_s > 5 * transfers.transfer_s
-    assert min(rank.breakdown.bubble_s for rank in report.ranks) > 0
+    assert min(rank.breakdown.bubble_s or 0.0 for rank in report.ranks) > 0
 
 
 def test_tensor_groups_have_no_bubble(graph):
@@ -107,7 +107,7 @@ def test_clocks_are_aligned_from_group_to_group(tmp_path):
         for event in events:
             event["ts"] += 1_000_000 * number
     found = build_graph(load_trace([write(tmp_path / "apart", ranks)]))
-    assert found.trace.clock_spread_s < 1e-6
+    assert found.trace.clock_spread_s == pytest.approx(0, abs=1e-6)
     assert step_time(found).replayed_s == pytest.approx(simulate(job_of((2, 2, 2)))[1], rel=0.02)
 
 

@@ -62,7 +62,10 @@ def scaled_alike(changed: Changed, factor: float) -> Changed:
 
 
 def class_labels(rank: RankTrace, plan: Plan | None = None) -> NDArray[np.str_]:
-    """The class of each operation of a rank: of a collective its kind, then its axes if they are known. Where no name says what a product is, all computation is one class."""
+    """The class of each operation of a rank: of a collective its kind, then its axes if they are known.
+
+    Where no name says what a product is, all computation is one class.
+    """
     computing = rank.operations.kind == OperationKind.COMPUTE
     kinds = [compute_class(name) for name in rank.names]
     named = any(kinds[number] in _PRODUCTS for number in np.unique(rank.operations.name[computing]).tolist())

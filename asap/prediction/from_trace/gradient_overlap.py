@@ -19,6 +19,7 @@ from asap.traces.trace import NS, OperationKind
 BACKWARD = 2 / 3
 """Of the work of a microbatch: a product has two in the backward pass."""
 
+
 @dataclass(frozen=True)
 class GradientOverlap:
     """Of a step, on the rank that takes longest: seconds that reducing gradients takes, in how many parts, and seconds

@@ -16,7 +16,8 @@ def axes_of(ranks: Sequence[int], plan: Plan) -> tuple[Axis, ...]:
     """The axes that a group of ranks lies along; none if it fits no neighbouring ones."""
     if len(ranks) < 2:
         return ()
-    stride, used = 1, [axis for axis in INNERMOST_FIRST if plan.degree(axis) > 1]
+    stride = 1
+    used: list[Axis] = [axis for axis in INNERMOST_FIRST if plan.degree(axis) > 1]
     for first, axis in enumerate(used):
         size = 1
         for last, each in enumerate(used[first:], first + 1):

@@ -54,7 +54,7 @@ def _times(
         taken, waited = (end - start).min(axis=0), last - start
         transfer += size * NS * float(taken.sum())
         waiting += NS * float(waited.sum())
-        calls += size * each.count
+        calls += size * each.collectives
         np.add.at(cost, each.members[start.argmax(axis=0)], waited.sum(axis=0))
         known = each.size_bytes > 0
         ranks = len(each.group.ranks) or size

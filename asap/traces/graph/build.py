@@ -94,14 +94,14 @@ def _joined(nodes: Sequence[RankNodes], matched: Sequence[Matched], measured: In
     for each in matched:
         start, end = each.of(starts), each.of(ends)
         transfer = np.broadcast_to((measured[end] - measured[start]).min(axis=0), start.shape).ravel()
-        meeting = np.broadcast_to(count + np.arange(each.count), start.shape).ravel()
+        meeting = np.broadcast_to(count + np.arange(each.collectives), start.shape).ravel()
         parts += [
             Edges.of(start.ravel(), end.ravel(), transfer, Cause.COLLECTIVE),
             Edges.of(start.ravel(), meeting, 0, Cause.COLLECTIVE),
             Edges.of(meeting, end.ravel(), transfer, Cause.COLLECTIVE),
         ]
         met.append(measured[start].max(axis=0))
-        count += each.count
+        count += each.collectives
     return Edges.join(parts), np.concatenate(met)
 
 
