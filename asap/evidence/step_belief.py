@@ -5,6 +5,7 @@ Residuals are seen by setting and by how much of the step changes, each view as 
 grows with them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -30,6 +31,7 @@ class Result:
         standard_error_s: of that mean; 0 where nothing varies.
         tries: how many timed it.
         at_most: whether the step may be shorter, as reduced effort of the compiler overstates it.
+        degrees: of freedom of that error.
     """
 
     configuration: str
@@ -37,6 +39,7 @@ class Result:
     standard_error_s: float
     tries: int
     at_most: bool = False
+    degrees: float = math.inf
 
     @property
     def log_error(self) -> float:

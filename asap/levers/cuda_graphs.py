@@ -52,6 +52,7 @@ LAYERS = Trial(
     source=_MODULES,
     settings=_of_layers,
     workload={"cuda_graphs": "layer"},
+    at_most="remove:host",
 )
 
 EXPERTS = Trial(
@@ -66,4 +67,5 @@ EXPERTS = Trial(
     "qwen3_workload_base_configs.py",
     settings=_of_experts,
     workload={"cuda_graphs": "module", "graph_modules": tuple(_CAPTURED.split())},
+    at_most="remove:host",
 )

@@ -92,6 +92,8 @@ class Trial:
         source: of the reason.
         settings: of a run, in the words of its stack; empty where there is nothing to test.
         workload: what is another of the workload under it; empty where its effect is not modelled.
+        at_most: the change of a recorded run's graph that takes away all that it can save, as a what-if on the trace
+            has it; empty where none is known.
     """
 
     name: str
@@ -101,3 +103,4 @@ class Trial:
     source: str
     settings: Callable[[Run], Mapping[str, str]]
     workload: Mapping[str, object] = field(default_factory=dict)
+    at_most: str = ""

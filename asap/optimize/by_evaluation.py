@@ -95,7 +95,7 @@ def _report(
         evaluator=request.evaluate,
         considered=considered,
         tries=tuple(session.tries),
-        best=best_measured(session.tries, guided.known, guided.first, lines),
+        best=best_measured(session.tries, guided.believed(session.tries), guided.known, guided.first, lines),
         stopped=stopped,
         spent=spent_on(session.tries),
         learnt=(

@@ -1,5 +1,6 @@
 """The result of an optimization: a contract for other tools (``asap.optimization/1``)."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -9,7 +10,7 @@ from asap.core.provenance import Provenance
 from asap.core.units import counted
 from asap.evidence.step_belief import Result
 from asap.optimize.outcome import Configuration, Cost, Try
-from asap.optimize.results import best_of
+from asap.optimize.run_noise import half_width
 from asap.optimize.stopping import Stopped
 from asap.proposals.trials import OfferedTrial
 
@@ -23,6 +24,8 @@ class Best(BaseModel, frozen=True):
     provenance: Provenance
     evidence: str = Field(description="in words")
     saves: float | None = Field(default=None, description="share of the step time of what runs now; null: unknown")
+    saves_low: float | None = Field(default=None, description="lower end of the 90 % interval of what it saves")
+    saves_high: float | None = None
     lines: tuple[str, ...] = Field(description="for the launcher; empty: it is what runs now")
 
 
@@ -61,36 +64,55 @@ def spent_on(tries: Sequence[Try]) -> Cost:
 
 
 def best_measured(
-    tries: Sequence[Try], known: Sequence[Result], now: Configuration | None, lines: Callable[[Configuration], str]
+    tries: Sequence[Try],
+    believed: Sequence[Result],
+    known: Sequence[Result],
+    now: Configuration | None,
+    lines: Callable[[Configuration], str],
 ) -> Best | None:
     """The fastest of tries and of what was measured before, with the line to paste.
 
     Args:
         tries: of the session.
-        known: results from before it.
+        believed: of each configuration that was timed, what is believed of it, fastest first.
+        known: results from before the session.
         now: the configuration that runs now.
         lines: what to paste for a configuration.
     """
-    found = best_of(tries)
-    before = next((result for result in known if result.configuration == now), None)
-    if found is None or (before is not None and before.step_time_s <= found.step_time_s):
-        found = before
-    if found is None:
+    if not believed:
         return None
+    found = believed[0]
+    before = next((result for result in known if result.configuration == now), None)
+    present = next((result for result in believed if result.configuration == now), None)
+    if present is not None and present.step_time_s <= found.step_time_s:
+        found = present
     timed = [each.outcome for each in tries if each.outcome and each.configuration == found.configuration]
     first = next((outcome for outcome in timed if outcome.step_time_s), None)
-    present = before or next((r for r in (best_of(t for t in tries if t.configuration == now),) if r), None)
     steps = sum(outcome.steps or 0 for outcome in timed)
     measured = f"{counted(steps, 'step')} in {counted(found.tries, 'run')}"
-    evidence = measured if steps else "the record" if found is before else "the compiler"
+    on_record = before is not None and found.configuration == before.configuration
+    evidence = measured if steps else "the record" if on_record else "the compiler"
     evidence += ", with reduced effort: the step may be shorter" if found.at_most else ""
     kept = found.configuration == now
+    comparable = present if present and not present.at_most else None
+    low, high = _interval(found, comparable) if comparable and not kept else (None, None)
     return Best(
         configuration=found.configuration,
         step_time_s=found.step_time_s,
         standard_error_s=found.standard_error_s or None,
         provenance=first.provenance if first else Provenance.MEASURED,
         evidence=f"it is what runs now; {evidence}" if kept else evidence,
-        saves=1 - found.step_time_s / present.step_time_s if present and not present.at_most else None,
+        saves=1 - found.step_time_s / comparable.step_time_s if comparable else None,
+        saves_low=low,
+        saves_high=high,
         lines=() if kept else tuple(lines(found.configuration).splitlines()),
     )
+
+
+def _interval(found: Result, present: Result) -> tuple[float | None, float | None]:
+    """At 90 %, of the share of the present step that another saves; none where nothing varies."""
+    error = math.hypot(found.log_error, present.log_error)
+    if not error:
+        return None, None
+    half, ratio = half_width(error, min(found.degrees, present.degrees)), found.step_time_s / present.step_time_s
+    return 1 - ratio * math.exp(half), 1 - ratio * math.exp(-half)

@@ -13,9 +13,12 @@ from asap.core.units import counted, format_bytes, format_percent, format_second
 from asap.optimize.codes import Code
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
+from asap.optimize.results import noise_of
+from asap.optimize.run_noise import RunNoise, half_width
 from asap.optimize.stopping import Worth
 from asap.proposals.trials import OfferedTrial
 
+QUIET = RunNoise()
 _STYLES = {"done": "", "rejected": "yellow", "failed": "red", "lost": "dim"}
 
 
@@ -51,7 +54,7 @@ def tries_table(tries: Iterable[Try]) -> Table:
     """One line for each try, against the first that ran; what was predicted, where it was evaluated by something else
     than the model. What several tries say stands below the table."""
     tries = list(tries)
-    below = _repeated(tries)
+    below, noise = _repeated(tries), noise_of(tries)
     first = next((each for each in tries if _comparable(each)), None)
     modelled = all(each.outcome and each.outcome.provenance == Provenance.MODELLED for each in tries)
     against = f"against {first.number}" if first else "against the first"
@@ -66,7 +69,7 @@ def tries_table(tries: Iterable[Try]) -> Table:
             each.configuration,
             each.why,
             *predicted,
-            _outcome(each.outcome, below),
+            _outcome(each.outcome, below, noise),
             _against(each, first),
         )
         table.add_row(*(Text(plain(cell), style=style) for cell in cells))
@@ -118,12 +121,17 @@ def _said(feedback: Feedback) -> str:
     return plain(feedback.explanation, 160)
 
 
-def _outcome(outcome: Outcome | None, below: Container[str] = ()) -> str:
+def _outcome(outcome: Outcome | None, below: Container[str] = (), noise: RunNoise = QUIET) -> str:
     if outcome is None:
         return "running"
     parts = []
     if outcome.status == "done" and outcome.step_time_s:
-        error, at_most = outcome.standard_error_s, "at most " if Code.REDUCED_EFFORT in outcome.codes else ""
+        error = (
+            half_width(max(outcome.standard_error_s, noise.deviation * outcome.step_time_s), noise.degrees)
+            if (outcome.standard_error_s)
+            else 0.0
+        )
+        at_most = "at most " if Code.REDUCED_EFFORT in outcome.codes else ""
         parts.append(at_most + format_seconds(outcome.step_time_s) + (f" ± {format_seconds(error)}" if error else ""))
     if outcome.hbm_bytes:
         parts.append(f"{format_bytes(outcome.hbm_bytes)} HBM")
@@ -134,6 +142,8 @@ def _outcome(outcome: Outcome | None, below: Container[str] = ()) -> str:
 def _best(best: Best) -> Iterable[RenderableType]:
     time = f", {format_seconds(best.step_time_s)} a step" if best.step_time_s else ""
     saves = f", {format_percent(best.saves)} less than what runs now" if best.saves and best.saves > 0 else ""
+    if saves and best.saves_low is not None and best.saves_high is not None:
+        saves += f" ({_signed(best.saves_low)} to {_signed(best.saves_high)} at 90 %)"
     yield Text(
         f"best: {plain(best.configuration)}{time}{saves} ({best.provenance.value}: {plain(best.evidence)})",
         style="bold",
@@ -141,6 +151,10 @@ def _best(best: Best) -> Iterable[RenderableType]:
     if best.lines:
         yield Text("paste:")
         yield from (Text(f"  {plain_lines(line)}", style="green") for line in best.lines)
+
+
+def _signed(share: float) -> str:
+    return f"{'-' if share < 0 else ''}{format_percent(abs(share))}"
 
 
 def _trial(trial: OfferedTrial) -> Iterable[RenderableType]:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.diagnosis.replayed import believed
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
@@ -18,6 +19,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.selection.search import run_of
 from asap.study.changed import without_step_time
 from asap.study.study import Study
+from asap.traces.analysis.report import ReplayReport
 
 _LEAST_SAVED = 0.04
 """Share of HBM from which on what a trial saves counts."""
@@ -98,11 +100,23 @@ def _offered(study: Study, trial: Trial, stack: Stack, settings: Mapping[str, st
     now, then = _predicted(study, trial)
     gain = None if now is None or then is None else 1 - _seconds(then) / _seconds(now)
     saved, fits = _hbm_saved(now, then)
-    words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {_in_words(gain, saved)}."
+    said, most = _in_words(gain, saved), most_held(study.replay, trial.at_most)
+    if gain is not None and most is not None and most < gain:
+        gain, said = most, f"the recorded run holds {format_percent(most)} of a step that it could save"
+    words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {said}."
     return OfferedTrial(
         name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=fits,
         source=trial.source, stack=stack, settings=dict(settings),
     )  # fmt: skip
+
+
+def most_held(replay: ReplayReport | None, change: str) -> float | None:
+    """Share of the step that a change saves in the replay of the recorded run; ``None`` where that does not tell."""
+    found = believed(replay)
+    without = next((each for each in found.shortened_by if each.change == change), None) if found else None
+    if found is None or without is None or not found.step_time_s.replayed_s:
+        return None
+    return max(1 - without.step_time_s / found.step_time_s.replayed_s, 0.0)
 
 
 def _predicted(study: Study, trial: Trial) -> tuple[Prediction | None, Prediction | None]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.traces.analysis.report import Quality, ReplayReport, TraceReport, WhatIfReport
 
@@ -34,16 +35,34 @@ def contents_table(report: TraceReport) -> Table:
 
 
 def replay_tables(report: ReplayReport) -> list[Table]:
-    """Times against measured, where the time goes, the critical path, and what would shorten it."""
-    return [_times(report), _breakdown(report), _critical_path(report), _shortened(report)]
+    """Times against measured, where the time goes, process groups, the critical path, and what would shorten it."""
+    tables = [_times(report), _breakdown(report), _groups(report), _critical_path(report), _shortened(report)]
+    return [table for table in tables if table[1]]
 
 
 def straggler_sentences(report: ReplayReport) -> list[str]:
-    """Who came late, and what that cost the others."""
-    return [
-        f"rank {each.rank} came last to {each.last} collectives; the others waited {_seconds(each.waited_for_s)}"
-        for each in report.stragglers
+    """Who is slow, who came late, and what that cost the others."""
+    now = format_seconds(report.step_time_s.replayed_s)
+    slow = [
+        f"rank {each.rank} is slow: its own work takes {format_percent(each.slower)} longer than that of ranks that do"
+        f" the same; without that a step takes {format_seconds(each.step_time_s)} instead of {now}"
+        for each in report.slow_ranks
     ]
+    return (
+        slow
+        + _bubble_sentences(report)
+        + [
+            f"rank {each.rank} came last to {each.last} collectives; the others waited {_seconds(each.waited_for_s)}"
+            for each in report.stragglers
+        ]
+    )
+
+
+def _bubble_sentences(report: ReplayReport) -> list[str]:
+    """The bubble of a pipeline, which is no slow rank."""
+    shares = [(rank.breakdown.bubble_s or 0.0) / rank.breakdown.window_s for rank in report.ranks]
+    mean = sum(shares) / len(shares)
+    return [f"pipeline bubble: {format_percent(mean)} of the time, stages wait for each other"] if mean > 0 else []
 
 
 def what_if_table(report: WhatIfReport) -> Table:
@@ -68,7 +87,10 @@ def clock_sentence(spread_s: float) -> str:
 
 def quality_sentence(quality: Quality) -> str:
     """How far the graph can be believed."""
-    return f"quality: {quality.verdict}, {format_percent(quality.unexplained)} of the device's time unexplained"
+    said = f"quality: {quality.verdict}, {format_percent(quality.unexplained)} of the device's time unexplained"
+    if not quality.unmatched:
+        return said
+    return f"{said}, {format_percent(quality.unmatched)} in collectives whose other ranks are not known"
 
 
 def _times(report: ReplayReport) -> Table:
@@ -103,6 +125,23 @@ def _breakdown(report: ReplayReport) -> Table:
         for part in (rank.breakdown,)
     ]
     return ("rank", "computing", "communicating", "of it waiting", "both", "host-bound", "idle"), rows
+
+
+def _groups(report: ReplayReport) -> Table:
+    rows = [
+        (
+            each.kind,
+            plain(each.group, 60),
+            f"{each.groups} of {each.size}",
+            each.calls,
+            _seconds(each.transfer_s),
+            _seconds(each.waiting_s),
+            "unknown" if each.bus_bandwidth is None else f"{each.bus_bandwidth / 1e9:.3g} GB/s",
+            each.awaited,
+        )
+        for each in report.groups
+    ]
+    return ("collective", "group", "groups", "calls", "transfer", "waiting", "bus bandwidth", "awaited rank"), rows
 
 
 def _critical_path(report: ReplayReport) -> Table:

@@ -1,34 +1,126 @@
-"""Which operations of several ranks are one collective."""
+"""Which operations of several ranks are one collective, and what of it is waiting and what transfer."""
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from asap.traces.groups import UNSAID, CollectiveCall, Group
 from asap.traces.operations import collective_kind
 from asap.traces.trace import Integers, OperationKind, RankTrace
 
+TRANSFER = "send-recv"
 
-def match(ranks: Sequence[RankTrace]) -> list[Integers]:
-    """For each collective that all ranks took part in, the row of its operation on each rank.
 
-    All ranks issue the same collectives of a kind in the same order, so the n-th of one is the n-th of the others. A
-    kind that ranks ran a different number of times (groups, or a recording that began in between) is left out.
+class Matched(NamedTuple):
+    """Collectives of one kind in one group.
+
+    ``members`` are places in the list of ranks, and ``rows[m, n]`` is the row of the n-th of these collectives on the
+    m-th of them. ``between_two`` are transfers from one rank to another, as between stages of a pipeline: without names
+    of its peers, a send and receive of many ranks may be all-to-all.
     """
-    if any(rank.groups_unknown for rank in ranks):
+
+    kind: str
+    group: Group
+    members: Integers
+    rows: Integers
+    size_bytes: Integers
+    between_two: bool
+
+    @property
+    def collectives(self) -> int:
+        """How many collectives these are."""
+        return self.rows.shape[1]
+
+    def of(self, columns: Sequence[Integers]) -> Integers:
+        """``[m, n]``: a value of each operation, from a column for each rank."""
+        return np.stack([columns[member][rows] for member, rows in zip(self.members.tolist(), self.rows, strict=True)])
+
+
+class _Key(NamedTuple):
+    kind: str
+    ranks: tuple[int, ...]
+    name: str
+
+
+def match(ranks: Sequence[RankTrace]) -> list[Matched]:
+    """The collectives of each kind and group, as far as two ranks or more that took part are at hand.
+
+    The ranks of a group issue its collectives of a kind in one order, so the n-th of one is the n-th of the others;
+    transfers between two ranks follow each other by pair. Without names of groups, all ranks are one. Where ranks ran
+    a different number (groups that are not named, or a recording that began in between), nothing is matched.
+    """
+    if len(ranks) < 2 or any(rank.groups_unknown for rank in ranks):
         return []
-    sequences = [_sequences(rank) for rank in ranks]
+    places = {rank.rank: place for place, rank in enumerate(ranks)}
+    found: dict[_Key, dict[int, Integers]] = defaultdict(dict)
+    said: dict[_Key, CollectiveCall] = {}
+    for place, rank in enumerate(ranks):
+        for key, call, rows in _sequences(rank):
+            found[key][place] = rows
+            said.setdefault(key, call)
     matched = []
-    for key in sequences[0]:
-        rows = [sequence.get(key, []) for sequence in sequences]
-        if len({len(found) for found in rows}) == 1:
-            matched += list(np.array(rows, dtype=np.int64).T)
+    for key, rows in found.items():
+        expected = [places[rank] for rank in key.ranks if rank in places] if key.ranks else sorted(rows)
+        if not key.ranks and not key.name:
+            expected = list(range(len(ranks)))
+        counts = {len(rows.get(place, ())) for place in expected}
+        if len(expected) > 1 and len(counts) == 1:
+            call = said[key]
+            table = np.stack([rows[place] for place in expected])
+            sizes = _sizes(ranks[expected[0]], table[0])
+            pair = key.kind == TRANSFER and call.pair is not None
+            matched.append(Matched(key.kind, call.group, np.array(expected), table, sizes, pair))
     return matched
 
 
-def _sequences(rank: RankTrace) -> dict[str, list[int]]:
-    kinds = [collective_kind(name) for name in rank.names]
-    sequences: dict[str, list[int]] = defaultdict(list)
-    for row in np.flatnonzero(rank.operations.kind == OperationKind.COMMUNICATION):
-        sequences[kinds[rank.operations.name[row]] or ""].append(int(row))
-    return sequences
+def unmatched(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[NDArray[np.bool_]]:
+    """For each rank its collectives that no operation of another rank was found for; none that a rank runs alone."""
+    masks = [rank.operations.kind == OperationKind.COMMUNICATION for rank in ranks]
+    for rank, mask in zip(ranks, masks, strict=True):
+        alone = np.array([len(call.group.ranks) == 1 for call in rank.collectives] + [False], dtype=bool)
+        mask &= ~alone[rank.operations.collective]
+    for each in matched:
+        for member, rows in zip(each.members.tolist(), each.rows, strict=True):
+            masks[member][rows] = False
+    return masks
+
+
+def transfer_times(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[Integers]:
+    """For each rank what its operations take, without waiting: a collective as long as on the rank that came last."""
+    times = [rank.operations.end - rank.operations.start for rank in ranks]
+    for each in matched:
+        shortest = each.of(times).min(axis=0)
+        for member, rows in zip(each.members.tolist(), each.rows, strict=True):
+            times[member][rows] = shortest
+    return times
+
+
+def _sequences(rank: RankTrace) -> list[tuple[_Key, CollectiveCall, Integers]]:
+    """The rows of each kind and group, in their order."""
+    operations = rank.operations
+    rows = np.flatnonzero(operations.kind == OperationKind.COMMUNICATION)
+    sorts, sort_of = np.unique(
+        np.stack([operations.name[rows], operations.collective[rows]]), axis=1, return_inverse=True
+    )
+    keys: dict[_Key, list[int]] = defaultdict(list)
+    calls: dict[_Key, CollectiveCall] = {}
+    for number, (name, said) in enumerate(sorts.T.tolist()):
+        call = rank.collectives[said] if said >= 0 else UNSAID
+        key = _key(collective_kind(rank.names[name]) or "", call)
+        keys[key].append(number)
+        calls.setdefault(key, call)
+    return [(key, calls[key], rows[np.isin(sort_of.ravel(), numbers)]) for key, numbers in keys.items()]
+
+
+def _key(kind: str, call: CollectiveCall) -> _Key:
+    if kind == TRANSFER and call.pair is not None:
+        return _Key(kind, call.pair, "")
+    return _Key(kind, call.group.ranks, "" if call.group.ranks else call.group.name)
+
+
+def _sizes(rank: RankTrace, rows: Integers) -> Integers:
+    sizes = np.array([call.size_bytes for call in rank.collectives] + [0], dtype=np.int64)
+    return sizes[rank.operations.collective[rows]]

@@ -7,10 +7,12 @@ from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, utilisation
 from asap.traces.analysis.critical_path import Part, critical_path
+from asap.traces.analysis.groups import group_times
 from asap.traces.analysis.iterations import Times, device_iterations, step_times
-from asap.traces.analysis.quality import unexplained, verdict
+from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
 from asap.traces.analysis.report import (
     Estimate,
+    GroupReport,
     Parts,
     PathPart,
     PathShares,
@@ -19,6 +21,7 @@ from asap.traces.analysis.report import (
     RankReport,
     ReplayReport,
     Shortening,
+    SlowRankReport,
     StragglerReport,
     Timing,
     TraceReport,
@@ -31,6 +34,7 @@ from asap.traces.trace import NS, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import WhatIfPrediction
+from asap.traces.what_if.slow_ranks import slow_ranks
 
 NAME_LENGTH = 120
 PATH_PARTS = 20
@@ -64,7 +68,9 @@ def report_replay(graph: Graph) -> ReplayReport:
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
-        matched_collectives=graph.matched,
+        matched_collectives=sum(each.collectives for each in graph.matched),
+        slow_ranks=[SlowRankReport(**found._asdict()) for found in slow_ranks(graph)],
+        groups=[GroupReport(**found._asdict()) for found in group_times(graph)],
         stragglers=[StragglerReport(**found._asdict()) for found in stragglers(graph, graph.measured)],
         critical_path=[
             PathPart(**part._replace(name=plain(part.name, NAME_LENGTH))._asdict()) for part in path[:PATH_PARTS]
@@ -110,7 +116,7 @@ def _shortened(graph: Graph) -> list[Shortening]:
 def _quality(graph: Graph) -> Quality:
     worst = max(unexplained(graph))
     inferred = int((graph.edges.cause == Cause.INFERRED).sum())
-    return Quality(verdict=verdict(worst), unexplained=worst, inferred_waits=inferred)
+    return Quality(verdict=verdict(graph), unexplained=worst, unmatched=unmatched_share(graph), inferred_waits=inferred)
 
 
 def _contents(rank: RankTrace, share: float) -> RankContents:
@@ -134,7 +140,7 @@ def _rank(
 ) -> RankReport:
     steps = zip(rank.steps, step_times(graph, nodes), strict=True)
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
-    waits_known = graph.matched > 0 or not communicates
+    waits_known = bool(graph.matched) or not communicates
     return RankReport(
         rank=rank.rank,
         device=rank.device,
@@ -153,4 +159,4 @@ def _timing(times: Times, label: str = "") -> Timing:
 
 def _parts(found: Breakdown, waits_known: bool) -> Parts:
     parts = Parts(window_s=found.window_s, **found._asdict())
-    return parts if waits_known else parts.model_copy(update={"waiting_s": None})
+    return parts if waits_known else parts.model_copy(update={"waiting_s": None, "bubble_s": None})

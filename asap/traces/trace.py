@@ -11,9 +11,13 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.traces.groups import CollectiveCall
+
 Integers = NDArray[np.int64]
 NS = 1e-9
 NO_CORRELATION = -1
+NO_COLLECTIVE = -1
+_COLUMNS = 7
 
 
 class OperationKind(IntEnum):
@@ -30,6 +34,7 @@ class Events:
     """Rows of one sort of event, ordered by start.
 
     ``lane`` is an index into ``RankTrace.lanes``: the thread of a call or span, the stream of an operation.
+    ``collective`` is an index into ``RankTrace.collectives``, -1 where nothing is said of one.
     """
 
     name: Integers
@@ -38,11 +43,15 @@ class Events:
     end: Integers
     correlation: Integers
     kind: Integers
+    collective: Integers
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, ...]] | Integers) -> "Events":
-        """From rows of name, lane, start, end, correlation and kind."""
-        table = np.asarray(rows, dtype=np.int64).reshape(-1, 6)
+        """From rows of name, lane, start, end, correlation, kind and, where they have it, collective."""
+        table = np.asarray(rows, dtype=np.int64)
+        table = table.reshape(len(table), -1 if len(table) else _COLUMNS)
+        missing = _COLUMNS - table.shape[1]
+        table = np.pad(table, ((0, 0), (0, missing)), constant_values=NO_COLLECTIVE)
         return cls(*table[np.lexsort((table[:, 3], table[:, 2]))].T.copy())
 
     @classmethod
@@ -55,8 +64,7 @@ class Events:
 
     def take(self, rows: NDArray[np.bool_] | Integers) -> "Events":
         """Some of the rows, in their order."""
-        columns = (self.name, self.lane, self.start, self.end, self.correlation, self.kind)
-        return Events(*(column[rows] for column in columns))
+        return Events(*(column[rows] for column in vars(self).values()))
 
     def shifted(self, by: int) -> "Events":
         """The same rows, ``by`` nanoseconds earlier."""
@@ -86,7 +94,7 @@ class RankTrace:
     its caller waits, so both are one sequence. ``executions`` says that steps are executions of a module, each timed by
     itself from its first operation to its last; else they follow each other without a pause. ``durations`` is what the
     operations take, where that is not from their start to their end. ``groups_unknown`` says that it is not known which
-    ranks take part in a collective.
+    ranks take part in a collective; ``collectives`` is what the recording says of those that it names.
     """
 
     rank: int
@@ -104,6 +112,7 @@ class RankTrace:
     world_size: int | None = None
     device: str | None = None
     groups_unknown: bool = False
+    collectives: Sequence[CollectiveCall] = ()
     notes: tuple[str, ...] = ()
 
     def shifted(self, by: int) -> "RankTrace":

@@ -12,7 +12,6 @@ from asap.traces.analysis.breakdown import breakdown, rank_times
 from asap.traces.analysis.iterations import device_iterations, step_times
 from asap.traces.analysis.quality import GOOD, unexplained
 from asap.traces.analysis.step_time import step_time
-from asap.traces.collectives import match
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
 from asap.traces.load import load_trace
@@ -76,12 +75,10 @@ def test_all_ranks_of_dlrm(real):
 
 def test_a_collective_takes_one_time_on_all_ranks(real):
     graph = graph_of(real(DLRM))
-    matched = match(graph.trace.ranks)
-    assert len(matched) == 8
-    for rows in matched:
-        pairs = list(zip(graph.nodes, rows, strict=True))
-        ends = {int(graph.replayed[nodes.operation_end[row]]) for nodes, row in pairs}
-        assert len(ends) == 1
+    ends = [graph.replayed[nodes.operation_end] for nodes in graph.nodes]
+    assert sum(each.collectives for each in graph.matched) == 8
+    for each in graph.matched:
+        assert np.ptp(each.of(ends), axis=0).max() == 0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The built-in proposer: the model as prior, evaluations correct it, and the next is what is expected to save most."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,14 +11,19 @@ from asap.evidence.step_belief import Z_90, Result, StepBelief, believe
 from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
 from asap.optimize.proposers.repairs import LIKELY, with_repairs
-from asap.optimize.results import ended, results
+from asap.optimize.results import ended, noise_of, results
+from asap.optimize.run_noise import RunNoise
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
 MOST_LOST = 2
 """Times that a configuration which was lost is proposed again."""
 UNSURE = 0.1
 """Probability that two results are in the wrong order above which the better is measured again."""
-MOST_REPEATS = 3
+MOST_REPEATS = 4
+CONFIRMED = 3
+"""Runs of the best where runs differ."""
+BETWEEN = 4
+"""Runs of others after which what runs now is measured again: a machine may change while a session lasts."""
 OUT_OF_MEMORY_IN_A_ROW = 2
 """Tries that ran out of memory, with none that ran, after which the smallest change that fits is tried."""
 _LEAST = 1e-9
@@ -52,7 +57,9 @@ class ModelGuided:
             if self._fits(())[place] >= LIKELY and not self._tried(tries)[place]:
                 return self._suggestion(place, self.belief(tries), "what runs now, to compare with", None)
         found = self._found(tries)
-        return self._again(found, tries) or self._repair(found, tries) or self._new(found, tries)
+        return (
+            self._repeated(tries) or self._again(found, tries) or self._repair(found, tries) or self._new(found, tries)
+        )
 
     def _only_lost_the_first(self, tries: Sequence[Try]) -> bool:
         """Whether nothing was tried but what runs now, and that was lost."""
@@ -96,12 +103,7 @@ class ModelGuided:
 
     def _found(self, tries: Sequence[Try]) -> list[Result]:
         """What is known. A try under way counts as it is expected to end (Ginsbourger, Le Riche & Carraro 2010)."""
-        under_way = [
-            Result(each.configuration, each.predicted.step_time_s, 0.0, 1)
-            for each in tries
-            if each.outcome is None and each.predicted.step_time_s
-        ]
-        return [*self.known, *results(tries), *under_way]
+        return [*self.known, *results(tries), *_under_way(tries)]
 
     def _new(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         belief, saving = self.belief(tries), self._savings(found, tries)
@@ -144,7 +146,8 @@ class ModelGuided:
         """Expected share of the best step that each configuration saves; NaN where nothing was timed."""
         if not found:
             return np.full(len(self.prior.configurations), np.nan)
-        belief, best = self.belief(tries), min(result.step_time_s for result in found)
+        belief = self.belief(tries)
+        best = min(result.step_time_s for result in (*self.believed(tries), *_under_way(tries)))
         return self._odds(tries) * expected_saving(np.log(best) - belief.mean - self.prior.effort, belief.deviation)
 
     def _odds(self, tries: Sequence[Try]) -> Array:
@@ -153,6 +156,47 @@ class ModelGuided:
 
     def _fits(self, tries: Sequence[Try]) -> Array:
         return probability_fits(self.prior, self.memory, tries, self.capacity)
+
+    def believed(self, tries: Sequence[Try]) -> list[Result]:
+        """What is believed of each configuration that was timed, fastest first.
+
+        Of many that were measured with noise the fastest was lucky too: a time is drawn towards what the model and the
+        other times expect, the more the less well it is known.
+        """
+        found = [*self.known, *results(tries)]
+        if not any(result.standard_error_s for result in found):
+            return sorted(found, key=lambda result: result.step_time_s)
+        belief, shrunk = self.belief(tries), []
+        for result in found:
+            place = self.prior.index.get(result.configuration)
+            if place is not None and result.standard_error_s and not result.at_most:
+                seconds = float(np.exp(belief.mean[place]))
+                error = seconds * min(float(belief.deviation[place]), result.log_error)
+                result = replace(result, step_time_s=seconds, standard_error_s=error)
+            shrunk.append(result)
+        return sorted(shrunk, key=lambda result: result.step_time_s)
+
+    def _repeated(self, tries: Sequence[Try]) -> Suggestion | None:
+        """What runs now a second time, which tells how much runs differ, and again between others; the best, before
+        it is called that."""
+        noise, counts = noise_of(tries), {result.configuration: result.tries for result in results(tries)}
+        if not noise.deviation or any(each.outcome is None for each in tries):
+            return None
+        first = self.first if self.first in counts else next(iter(counts), None)
+        if first is not None and counts[first] < self._wanted(noise, sum(counts.values()) - counts[first]):
+            return self._once_more(first, tries, "again: how much runs of one configuration differ")
+        best = self.believed(tries)[0].configuration
+        if noise.matters and best != first and counts.get(best, CONFIRMED) < CONFIRMED:
+            return self._once_more(best, tries, "again: confirms the best before it is called that")
+        return None
+
+    def _wanted(self, noise: RunNoise, others: int) -> int:
+        """Runs of the first configuration: two; where they differ three, and one more after every so many others."""
+        return min(CONFIRMED + others // BETWEEN, MOST_REPEATS) if noise.matters else 2
+
+    def _once_more(self, configuration: Configuration, tries: Sequence[Try], why: str) -> Suggestion | None:
+        place = self.prior.index.get(configuration)
+        return None if place is None else self._suggestion(place, self.belief(tries), why, None)
 
     def _again(self, found: Sequence[Result], tries: Sequence[Try]) -> Suggestion | None:
         """The better of two whose order the noise leaves open, unless they are as good as equal or well measured."""
@@ -215,6 +259,14 @@ class ModelGuided:
         return Suggestion(
             configuration=self.prior.configurations[place], why=why, predicted=predicted, saving=saving
         )  # fmt: skip
+
+
+def _under_way(tries: Sequence[Try]) -> list[Result]:
+    return [
+        Result(each.configuration, each.predicted.step_time_s, 0.0, 1)
+        for each in tries
+        if each.outcome is None and each.predicted.step_time_s
+    ]
 
 
 def expected_saving(gain: Array, deviation: Array) -> Array:

@@ -2,11 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.plans import Plan
+from asap.plans.axes import Axis
 from asap.prediction.from_trace.factors import Factors
+from asap.prediction.from_trace.group_axes import axes_of
 from asap.profiles.kernel_names import compute_class
 from asap.traces.graph.graph import Cause, Graph
 from asap.traces.operations import ANY_COLLECTIVE, collective_kind
@@ -26,9 +30,10 @@ class Classes:
     edge: Integers
 
 
-def classes_of(graph: Graph) -> Classes:
-    """The classes of a graph: matrix products, what is bound by HBM, each kind of collective, what hosts do."""
-    labels = [class_labels(rank) for rank in graph.trace.ranks]
+def classes_of(graph: Graph, plan: Plan) -> Classes:
+    """The classes of a graph: matrix products, what is bound by HBM, what hosts do, each kind of collective; those of
+    named groups by the axes of the traced ``plan`` that they serve."""
+    labels = [class_labels(rank, plan) for rank in graph.trace.ranks]
     names = sorted({name for each in labels for name in np.unique(each).tolist()} | {HOST})
     started, ended = (np.full(len(graph.measured), _NONE) for _ in range(2))
     for mine, nodes in zip(labels, graph.nodes, strict=True):
@@ -56,8 +61,11 @@ def scaled_alike(changed: Changed, factor: float) -> Changed:
     return Changed(changed.graph.with_weights(weight), np.ones_like(changed.scaled))
 
 
-def class_labels(rank: RankTrace) -> NDArray[np.str_]:
-    """The class of each operation of a rank. Where no name says what a product is, all computation is one class."""
+def class_labels(rank: RankTrace, plan: Plan | None = None) -> NDArray[np.str_]:
+    """The class of each operation of a rank: of a collective its kind, then its axes if they are known.
+
+    Where no name says what a product is, all computation is one class.
+    """
     computing = rank.operations.kind == OperationKind.COMPUTE
     kinds = [compute_class(name) for name in rank.names]
     named = any(kinds[number] in _PRODUCTS for number in np.unique(rank.operations.name[computing]).tolist())
@@ -65,6 +73,9 @@ def class_labels(rank: RankTrace) -> NDArray[np.str_]:
     communicates = [collective_kind(name) or ANY_COLLECTIVE for name in rank.names]
     by_kind = (np.array(each)[rank.operations.name] for each in (communicates, computes))
     communication, compute = by_kind
+    if plan is not None:
+        axes = ["".join(f" {axis}" for axis in axes_of(call.group.ranks, plan)) for call in rank.collectives]
+        communication = np.char.add(communication, np.array([*axes, ""])[rank.operations.collective])
     found = np.where(rank.operations.kind == OperationKind.COMMUNICATION, communication, MEMORY)
     return np.where(computing, compute, found)
 
@@ -73,4 +84,5 @@ def factor_of(factors: Factors, name: str, names: Collection[str]) -> float:
     """The target over the traced run, for one of the classes of a trace."""
     if name in (PRODUCTS, MEMORY, COMPUTE, HOST):
         return float(getattr(factors, name))
-    return factors.collective(name, names)
+    kind, *axes = name.split(" ")
+    return factors.of_axes(cast(Sequence[Axis], axes)) if axes else factors.collective(kind, names)

@@ -1,7 +1,7 @@
 """How the time of each class of kernels changes from one run to another, by the step model."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,6 +64,10 @@ class Factors:
     after: Modelled
     devices: float
     """How many there are."""
+    microbatches: float
+    """Of a replica."""
+    layers: float
+    """On a device."""
     doubt: float
     """Relative half-width at 90 % of what the step model says of two plans, of which one was measured."""
 
@@ -96,7 +100,10 @@ class Factors:
         possible = AXES_BEHIND.get(kind) or tuple(_BUSY)
         if kind == "all-reduce" and "reduce-scatter" not in recorded:
             possible = (*possible, "data")
-        axes: list[Axis] = [axis for axis in possible if self.before.axes[axis] > 0]
+        return self.of_axes([axis for axis in possible if self.before.axes[axis] > 0])
+
+    def of_axes(self, axes: Sequence[Axis]) -> float:
+        """Collectives that serve these axes."""
         return _ratio(sum(self.after.axes[axis] for axis in axes), sum(self.before.axes[axis] for axis in axes))
 
     def on_new_axes(self, after: Mapping[Axis, float]) -> float:
@@ -118,7 +125,14 @@ def factors(before: Modelled, traced: Run, target: Run) -> Factors:
     widths = load_calibration().full.anchored_widths.of(traced.architecture.is_moe)
     after = modelled(target)
     doubt = math.expm1(widths.at(float(change_between(after.parts, before.parts)))) if target != traced else 0.0
-    return Factors(before, after, target.hardware.devices / traced.hardware.devices, doubt)
+    return Factors(
+        before=before,
+        after=after,
+        devices=target.hardware.devices / traced.hardware.devices,
+        microbatches=(target.plan.microbatches or 1) / (traced.plan.microbatches or 1),
+        layers=_layers(target) / _layers(traced),
+        doubt=doubt,
+    )
 
 
 def modelled(run: Run) -> Modelled:
@@ -138,6 +152,10 @@ def modelled(run: Run) -> Modelled:
         parts=tuple(_one(part) / tokens for part in step_parts(step)),
     )
     return _on_cpu(on_accelerator, found, run) if run.hardware.chip is VIRTUAL_DEVICE else on_accelerator
+
+
+def _layers(run: Run) -> float:
+    return (run.architecture.layers or 1) / run.plan.degree("stage")
 
 
 def _memory(found: Evaluation) -> float:

@@ -9,18 +9,21 @@ cores: there the step is as long as all that they do.
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap.plans import Plan
 from asap.prediction.from_trace.classes import classes_of, scaled_alike, scaled_by
 from asap.prediction.from_trace.factors import Factors, factors, modelled
+from asap.prediction.from_trace.gradient_overlap import GradientOverlap
 from asap.prediction.from_trace.run import Run, changed_run, is_setting
 from asap.prediction.from_trace.shared_cores import CoreTime
 from asap.prediction.from_trace.virtual_devices import virtual_devices
 from asap.study.study import Study
 from asap.traces.analysis.core_times import share_cores
 from asap.traces.analysis.step_time import step_time
+from asap.traces.collectives import transfer_times
 from asap.traces.graph.graph import Graph
-from asap.traces.trace import NS, OperationKind
+from asap.traces.trace import NS, Integers, OperationKind
 from asap.traces.what_if.apply import Changed, apply
 from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Baseline, WhatIfPrediction, predict_change, predict_changed
@@ -48,7 +51,7 @@ def predict_runs(
     """Several other runs; arguments and errors as of :func:`predict_run`."""
     baseline, changed, before = Baseline.of(graph), apply(graph, changes), modelled(traced)
     scale = _scale_shared if share_cores(graph.trace.ranks) else _scale_classes
-    scaled = scale(graph, changed)
+    scaled = scale(graph, changed, traced)
     found = [factors(before, traced, target) for target in targets]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(of_another_run=True) for each in found]
 
@@ -81,14 +84,19 @@ _Scaled = Callable[[Factors], tuple[Changed, float]]
 """The changed graph of another run, and the seconds that come on top."""
 
 
-def _scale_classes(graph: Graph, changed: Changed) -> _Scaled:
+def _scale_classes(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
     """Devices of their own: each class by its factor."""
-    classes = classes_of(changed.graph)
-    return lambda found: (scaled_by(changed, classes, found), _added(graph, found))
+    classes, gradients = classes_of(changed.graph, traced.plan), GradientOverlap.of(graph, traced.plan)
+
+    def scaled(found: Factors) -> tuple[Changed, float]:
+        return scaled_by(changed, classes, found), _added(graph, found) + gradients.added(found)
+
+    return scaled
 
 
-def _scale_shared(graph: Graph, changed: Changed) -> _Scaled:
+def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
     """Devices that share cores: everything by how the time of all of them changes."""
+    del traced
     cores, seconds = CoreTime.of(graph.trace.ranks), step_time(graph).measured_s
 
     def scaled(found: Factors) -> tuple[Changed, float]:
@@ -99,21 +107,25 @@ def _scale_shared(graph: Graph, changed: Changed) -> _Scaled:
 
 
 def _added(graph: Graph, found: Factors) -> float:
-    """Seconds of new collectives, and what the bubble grows or shrinks by."""
+    """Seconds of new collectives, and what the bubble grows or shrinks by.
+
+    A bubble that was traced grows with the work in it, in the graph; what is added is the rest.
+    """
     known = sum(time for axis, time in found.before.axes.items())
-    measured = _per_step(graph, communication=True)
+    communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in graph.trace.ranks]
+    measured = _per_step(graph, transfer_times(graph.trace.ranks, graph.matched), communicates)
     calibrated = measured / known if known and measured else 1.0
-    working = _per_step(graph, communication=False)
+    durations = [rank.operations.end - rank.operations.start for rank in graph.trace.ranks]
+    working = _per_step(graph, durations, [~mask for mask in communicates])
     modelled = found.before.products + found.before.memory
-    bubble = (found.after.bubble - found.before.bubble) * (working / modelled if modelled else 1.0)
+    bubble = (found.after.bubble - found.before.bubble * found.compute) * (working / modelled if modelled else 1.0)
     return found.on_new_axes(found.after.exposed) * calibrated + bubble
 
 
-def _per_step(graph: Graph, communication: bool) -> float:
-    """Seconds that the operations of a rank take in a step, mean over ranks."""
-    totals = []
-    for rank in graph.trace.ranks:
-        mine = (rank.operations.kind == OperationKind.COMMUNICATION) == communication
-        steps = max(len(rank.steps), 1)
-        totals.append(NS * float((rank.operations.end - rank.operations.start)[mine].sum()) / steps)
+def _per_step(graph: Graph, times: Sequence[Integers], masks: Sequence[NDArray[np.bool_]]) -> float:
+    """Seconds that some operations of a rank take in a step, mean over ranks."""
+    totals = [
+        NS * float(time[mask].sum()) / max(len(rank.steps), 1)
+        for rank, time, mask in zip(graph.trace.ranks, times, masks, strict=True)
+    ]
     return float(np.mean(totals))

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.traces.collectives import match
 from asap.traces.graph.graph import Graph
 from asap.traces.graph.host import find_launches
 from asap.traces.operations import ANY_COLLECTIVE, collective_kind
@@ -15,7 +14,8 @@ from asap.traces.trace import NS, Integers, OperationKind, RankTrace
 class Breakdown(NamedTuple):
     """Seconds of the recorded window of a rank.
 
-    The first five add up to the window; ``waiting_s`` is a part of the exposed communication.
+    The first five add up to the window; ``waiting_s`` is a part of the exposed communication,
+    and ``bubble_s`` of that.
     """
 
     exposed_compute_s: float
@@ -30,6 +30,8 @@ class Breakdown(NamedTuple):
     """The device pauses between operations that were launched in time."""
     waiting_s: float
     """Only communicating, and that is waiting for a rank that has not come yet."""
+    bubble_s: float
+    """Of the waiting, that for another stage of a pipeline: in transfers between two ranks."""
     exposed_by_collective_s: dict[str, float]
     """Exposed communication by kind of collective; several at once share the time."""
 
@@ -54,10 +56,10 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
     """For each rank, from ``graph.measured`` or ``graph.replayed``."""
     starts = [times[nodes.operation_start] for nodes in graph.nodes]
     arrivals = [start.copy() for start in starts]
-    for rows in match(graph.trace.ranks) if len(graph.nodes) > 1 else ():
-        last = max(start[row] for start, row in zip(starts, rows, strict=True))
-        for arrival, row in zip(arrivals, rows, strict=True):
-            arrival[row] = last
+    for each in graph.matched:
+        last = each.of(starts).max(axis=0)
+        for member, rows in zip(each.members.tolist(), each.rows, strict=True):
+            arrivals[member][rows] = last
     found = []
     for rank, nodes, start, arrival in zip(graph.trace.ranks, graph.nodes, starts, arrivals, strict=True):
         launches = find_launches(rank)
@@ -80,6 +82,7 @@ def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
         host_s=NS * host,
         idle_s=timeline.seconds(timeline.quiet) - NS * host,
         waiting_s=timeline.seconds(timeline.exposed & (timeline.waits == timeline.transfers)),
+        bubble_s=timeline.seconds(timeline.exposed & (timeline.stages > 0) & (timeline.waits == timeline.transfers)),
         exposed_by_collective_s=_by_collective(rank, _exposed(rank, times, timeline)),
     )
 
@@ -101,25 +104,32 @@ def _exposed(rank: RankTrace, times: RankTimes, timeline: "_Timeline") -> NDArra
 
 
 class _Timeline(NamedTuple):
-    """Pieces of time between two moments, their lengths, and how many operations run in each."""
+    """Pieces of time between two moments, their lengths, and how many operations run in each.
+
+    ``waits`` are collectives of which a rank has not come yet, and ``stages`` those of them between two ranks.
+    """
 
     moments: Integers
     length: Integers
     working: Integers
     transfers: Integers
     waits: Integers
+    stages: Integers
 
     @classmethod
     def of(cls, rank: RankTrace, times: RankTimes) -> "_Timeline":
         communicates = rank.operations.kind == OperationKind.COMMUNICATION
         moments = np.unique(np.concatenate([times.start, times.end, times.arrival, times.window]))
         waited = np.minimum(times.arrival, times.end)
+        between = np.array([*(call.pair is not None for call in rank.collectives), False], dtype=bool)
+        between = communicates & between[rank.operations.collective]
         return cls(
             moments,
             np.diff(moments),
             working=_active(moments, times.start[~communicates], times.end[~communicates]),
             transfers=_active(moments, times.start[communicates], times.end[communicates]),
             waits=_active(moments, times.start[communicates], waited[communicates]),
+            stages=_active(moments, times.start[between], waited[between]),
         )
 
     @property

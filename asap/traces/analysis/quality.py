@@ -4,8 +4,11 @@ from enum import StrEnum
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
+from asap.traces.analysis.breakdown import exposed_time, rank_times
+from asap.traces.collectives import unmatched
 from asap.traces.graph.build import delays
 from asap.traces.graph.graph import Graph
+from asap.traces.trace import NS
 
 GOOD = 0.10
 """Unexplained share of the device's time below which replays of real traces of V100, A100, H100 and MI300X were within
@@ -32,29 +35,44 @@ def unexplained(graph: Graph) -> list[float]:
     ]
 
 
-def verdict(share: float) -> QualityVerdict:
-    """The verdict on the worst rank."""
-    return (
-        QualityVerdict.GOOD
-        if share <= GOOD
-        else QualityVerdict.DOUBTFUL
-        if share <= REFUSED
-        else QualityVerdict.REFUSED
-    )
+def unmatched_share(graph: Graph) -> float:
+    """Exposed time of collectives of which no other rank's part was found, as a share of the device's; worst rank.
+
+    How much of it is waiting is not known: nothing says for whom.
+    """
+    masks = unmatched(graph.trace.ranks, graph.matched)
+    shares = [0.0]
+    for rank, times, mask in zip(graph.trace.ranks, rank_times(graph, graph.measured), masks, strict=True):
+        if mask.any():
+            shares.append(float(exposed_time(rank, times)[mask].sum()) / (NS * max(rank.device_span, 1)))
+    return min(max(shares), 1.0)
+
+
+def verdict(graph: Graph) -> QualityVerdict:
+    """The verdict on the worst rank. Where several ranks are at hand, collectives that match none of them count too."""
+    worst = max(unexplained(graph))
+    if worst > REFUSED:
+        return QualityVerdict.REFUSED
+    several = len(graph.trace.ranks) > 1 and not any(rank.groups_unknown for rank in graph.trace.ranks)
+    open_share = max(worst, unmatched_share(graph) if several else 0.0)
+    return QualityVerdict.GOOD if open_share <= GOOD else QualityVerdict.DOUBTFUL
 
 
 def doubts(graph: Graph) -> tuple[str, ...]:
     """What a reader of a graph that is not good should know."""
-    worst = max(unexplained(graph))
-    if verdict(worst) is QualityVerdict.GOOD:
+    if verdict(graph) is QualityVerdict.GOOD:
         return ()
-    return (f"The graph of the trace leaves {format_percent(worst)} of the device's time unexplained.",)
+    worst, alone = max(unexplained(graph)), unmatched_share(graph)
+    found = (f"The graph of the trace leaves {format_percent(worst)} of the device's time unexplained.",)
+    if worst > GOOD:
+        return found
+    return (f"Collectives that match none of another rank take {format_percent(alone)} of the device's time.",)
 
 
 def require_explained(graph: Graph) -> None:
     """Raises InsufficientEvidenceError: most of the time of a rank is not explained, so no change can be predicted."""
     worst = max(unexplained(graph))
-    if verdict(worst) is QualityVerdict.REFUSED:
+    if worst > REFUSED:
         raise InsufficientEvidenceError(
             f"the graph leaves {format_percent(worst)} of the device's time unexplained",
             hint="record the launches too, and cuda_sync events, so that what waits for what can be seen",

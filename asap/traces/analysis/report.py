@@ -38,6 +38,7 @@ class Parts(_Result):
         description="of the exposed communication: waiting for a rank that has not come yet; null where only one rank "
         "of several is at hand, for then it cannot be told from transfer"
     )
+    bubble_s: float | None = Field(description="of the waiting: for another stage of the pipeline")
     exposed_by_collective_s: dict[str, float] = Field(description="exposed communication by kind of collective")
     window_s: float
 
@@ -60,6 +61,10 @@ class Quality(_Result):
 
     verdict: QualityVerdict
     unexplained: float = Field(description="of the worst rank")
+    unmatched: float = Field(
+        description="share of the time in collectives of which no other rank's part was found: how much of it is "
+        "waiting is not known"
+    )
     inferred_waits: int = Field(description="waits that were concluded from times because no record states them")
 
 
@@ -81,6 +86,28 @@ class Shortening(_Result):
     step_time_s: float
 
 
+class SlowRankReport(_Result):
+    """A rank whose own work takes longer than that of ranks that do the same."""
+
+    rank: int
+    slower: float = Field(description="share by which its own work takes longer")
+    step_time_s: float = Field(description="of the replay, if it did not")
+
+
+class GroupReport(_Result):
+    """Collectives of one kind in the process groups of one sort; seconds of the window, means over ranks."""
+
+    kind: str
+    group: str
+    size: int = Field(description="ranks of each group that are at hand")
+    groups: int
+    calls: int = Field(description="of each rank")
+    transfer_s: float
+    waiting_s: float
+    bus_bandwidth: float | None = Field(description="bytes a second; null where sizes are not known")
+    awaited: int = Field(description="the rank that others waited for longest")
+
+
 class StragglerReport(_Result):
     """A rank that others waited for."""
 
@@ -98,7 +125,9 @@ class ReplayReport(_Document):
     quality: Quality
     clock_spread_s: float | None = Field(description="between ranks after alignment; null for one rank")
     matched_collectives: int
+    slow_ranks: list[SlowRankReport] = Field(description="those that cost the step most first")
     stragglers: list[StragglerReport]
+    groups: list[GroupReport]
     critical_path: list[PathPart] = Field(description="the largest parts")
     critical_path_shares: dict[str, float] = Field(description="of the whole path, by category; they add up to 1")
     shortened_by: list[Shortening]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.traces.collectives import match
+from asap.traces.collectives import Matched, match
 from asap.traces.graph.device import device_edges, operations_before
 from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
 from asap.traces.graph.host import find_launches, host_edges, without_pollers
@@ -23,15 +23,19 @@ def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
     """
     trace = replace(trace, ranks=[without_pollers(rank) for rank in trace.ranks])
     nodes, measured = _number(trace.ranks)
-    parts: list[Edges] = []
-    for rank, mine in zip(trace.ranks, nodes, strict=True):
-        parts += _edges_of(rank, mine, measured, without)
-    matched = match(trace.ranks) if len(trace.ranks) > 1 else []
+    pairs = list(zip(trace.ranks, nodes, strict=True))
+    parts = [part for rank, mine in pairs for part in _edges_of(rank, mine, measured)]
+    explaining = Edges.join(parts)
+    late = delays(measured, explaining.take(~np.isin(explaining.cause, list(without))))
+    parts += [inferred_edges(rank, mine, late[mine.operation_start]) for rank, mine in pairs]
+    matched = match(trace.ranks)
     edges = Edges.join(parts)
     if Cause.COLLECTIVE not in without and matched:
-        edges = _joined(trace.ranks, nodes, matched, edges)
+        together, met = _joined(nodes, matched, measured)
+        alone = (edges.cause == Cause.DURATION) & np.isin(edges.target, together.target)
+        edges, measured = Edges.join([edges.take(~alone), together]), np.concatenate([measured, met])
     edges = edges.take(~np.isin(edges.cause, list(without)))
-    return _ordered(trace, nodes, measured, edges, len(matched))
+    return _ordered(trace, nodes, measured, edges, matched)
 
 
 def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
@@ -56,16 +60,20 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
     return nodes, np.concatenate(times)
 
 
-def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers, without: Collection[Cause]) -> list[Edges]:
+def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers) -> list[Edges]:
     launches, before = find_launches(rank), operations_before(rank)
     pairs = wait_pairs(rank, launches)
+    _order_waits(measured, nodes, pairs)
     parts = host_edges(rank, nodes, launches)
     parts += device_edges(rank, nodes, launches, before, free=~np.isin(np.arange(len(rank.operations)), pairs[:, 0]))
-    parts.append(wait_edges(nodes, pairs))
-    explaining = Edges.join(parts)
-    explaining = explaining.take(~np.isin(explaining.cause, list(without)))
-    parts.append(inferred_edges(rank, nodes, delays(measured, explaining)[nodes.operation_start]))
-    return parts
+    return [*parts, wait_edges(nodes, pairs)]
+
+
+def _order_waits(measured: Integers, nodes: RankNodes, pairs: Integers) -> None:
+    """Where rounding lets an operation start before what it waits for has ended, it starts as that ends."""
+    waiting, awaited = pairs.T
+    start, end = nodes.operation_start[waiting], nodes.operation_end[waiting]
+    np.maximum.at(measured, start, np.minimum(measured[nodes.operation_end[awaited]], measured[end]))
 
 
 def delays(measured: Integers, edges: Edges) -> Integers:
@@ -75,27 +83,31 @@ def delays(measured: Integers, edges: Edges) -> Integers:
     return np.where(explained == np.iinfo(np.int64).min, 0, np.maximum(measured - explained, 0))
 
 
-def _joined(ranks: Sequence[RankTrace], nodes: Sequence[RankNodes], matched: Sequence[Integers], edges: Edges) -> Edges:
+def _joined(nodes: Sequence[RankNodes], matched: Sequence[Matched], measured: Integers) -> tuple[Edges, Integers]:
     """A collective takes one time on all ranks, the shortest that was seen, from when the last of them has come.
 
-    On the rank that came last it did not wait; what others took longer is waiting.
+    On the rank that came last it did not wait; what others took longer is waiting. All meet in a node of the
+    collective, which comes after those in ``measured``: so edges grow with the ranks, not with their square.
     """
-    rows = np.array(matched)
-    start = np.stack([mine.operation_start[column] for mine, column in zip(nodes, rows.T, strict=True)], axis=1)
-    end = np.stack([mine.operation_end[column] for mine, column in zip(nodes, rows.T, strict=True)], axis=1)
-    durations = [
-        rank.operations.end[column] - rank.operations.start[column] for rank, column in zip(ranks, rows.T, strict=True)
-    ]
-    transfer = np.min(durations, axis=0)
-    count = len(ranks)
-    source = np.repeat(start, count, axis=1).ravel()
-    target = np.tile(end, (1, count)).ravel()
-    together = Edges.of(source, target, np.repeat(transfer, count * count), Cause.COLLECTIVE)
-    alone = (edges.cause == Cause.DURATION) & np.isin(edges.target, end.ravel())
-    return Edges.join([edges.take(~alone), together])
+    starts, ends = [mine.operation_start for mine in nodes], [mine.operation_end for mine in nodes]
+    parts, met, count = [], [], len(measured)
+    for each in matched:
+        start, end = each.of(starts), each.of(ends)
+        transfer = np.broadcast_to((measured[end] - measured[start]).min(axis=0), start.shape).ravel()
+        meeting = np.broadcast_to(count + np.arange(each.collectives), start.shape).ravel()
+        parts += [
+            Edges.of(start.ravel(), end.ravel(), transfer, Cause.COLLECTIVE),
+            Edges.of(start.ravel(), meeting, 0, Cause.COLLECTIVE),
+            Edges.of(meeting, end.ravel(), transfer, Cause.COLLECTIVE),
+        ]
+        met.append(measured[start].max(axis=0))
+        count += each.collectives
+    return Edges.join(parts), np.concatenate(met)
 
 
-def _ordered(trace: Trace, nodes: Sequence[RankNodes], measured: Integers, edges: Edges, matched: int) -> Graph:
+def _ordered(
+    trace: Trace, nodes: Sequence[RankNodes], measured: Integers, edges: Edges, matched: Sequence[Matched]
+) -> Graph:
     """Number the nodes in time and order the edges by target. What would run against time is no cause."""
     order = np.argsort(measured, kind="stable")
     number = np.empty(len(order), dtype=np.int64)

@@ -1,6 +1,7 @@
 """Moments and what each of them waits for; replaying it is one longest-path pass.
 
-A node is the start or the end of a host call, of a device operation or of a step. An edge says that its target comes
+A node is the start or the end of a host call, of a device operation or of a step, or the moment at which the last rank
+has come to a collective. An edge says that its target comes
 no earlier than ``weight`` nanoseconds after its source. Nodes are numbered in the order in which they were measured, so
 edges run from lower to higher numbers; node 0 is the start of the trace.
 """
@@ -13,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.traces.collectives import Matched
 from asap.traces.trace import Integers, Trace
 
 ROOT = 0
@@ -102,8 +104,8 @@ class Graph:
     measured: Integers
     edges: Edges
     nodes: Sequence[RankNodes]
-    matched: int = 0
-    """Collectives that were found on all ranks."""
+    matched: Sequence[Matched] = ()
+    """Collectives of which several ranks are at hand."""
 
     @cached_property
     def replayed(self) -> Integers:

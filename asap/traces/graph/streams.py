@@ -7,7 +7,7 @@ import numpy as np
 from asap.traces.graph.device import SMALL_GAP
 from asap.traces.graph.graph import Cause, Edges, RankNodes
 from asap.traces.graph.host import Launches
-from asap.traces.trace import Integers, RankTrace
+from asap.traces.trace import Integers, OperationKind, RankTrace
 
 TOLERANCE = 1_000
 """Nanoseconds by which an operation may seem to start before what it waits for has ended: older traces have
@@ -25,7 +25,8 @@ def wait_pairs(rank: RankTrace, launches: Launches) -> Integers:
 
     Where the trace does not state them they come from the calls that make a stream wait for an event. Such a call names
     neither stream: the next launch of its thread waits for the last operation on each other stream that had been
-    launched before the call and was over when the waiting one began.
+    launched before the call and was over when the waiting one began. A collective waits for what computes its operands,
+    not for another collective.
     """
     pairs = [rank.waits] if len(rank.waits) else _waits_of_calls(rank, launches)
     return np.unique(np.concatenate([np.empty((0, 2), dtype=np.int64), *pairs]), axis=0)
@@ -60,6 +61,7 @@ def _waits_of_calls(rank: RankTrace, launches: Launches) -> list[Integers]:
 
 def _awaited(rank: RankTrace, launches: Launches, waiting: Integers, since: Integers) -> list[Integers]:
     operations = rank.operations
+    communicates = operations.kind == OperationKind.COMMUNICATION
     launch = np.where(launches.known, rank.calls.start[launches.call], np.iinfo(np.int64).min)
     pairs = []
     for stream in np.unique(operations.lane):
@@ -67,7 +69,8 @@ def _awaited(rank: RankTrace, launches: Launches, waiting: Integers, since: Inte
         launched_before = np.searchsorted(np.maximum.accumulate(launch[rows]), since)
         over = np.searchsorted(operations.end[rows], operations.start[waiting] + TOLERANCE, side="right")
         last = np.minimum(launched_before, over) - 1
-        valid = (last >= 0) & (operations.lane[waiting] != stream)
+        both = communicates[waiting] & communicates[rows[np.maximum(last, 0)]]
+        valid = (last >= 0) & (operations.lane[waiting] != stream) & ~both
         pairs.append(np.stack([waiting[valid], rows[last[valid]]], axis=1))
     return pairs
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind, is_loading
+from asap.traces.operations import collective_kind, is_loading
 from asap.traces.readers.json_stream import EventStream
+from asap.traces.readers.process_groups import CollectiveArguments, ProcessGroups, Said
 from asap.traces.readers.rows import Numbering
 from asap.traces.readers.waits import Synchronisation, exact_waits
-from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
+from asap.traces.trace import NO_COLLECTIVE, NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
 
 US = 1000
 LATEST = 2.0**52
@@ -67,13 +68,12 @@ _Lane = tuple[str, int | str | None, int | str | None]
 """``thread`` with its process, or ``stream`` with its device."""
 
 
-class _Arguments(msgspec.Struct, gc=False):
+class _Arguments(CollectiveArguments, gc=False):
     correlation: int = NO_CORRELATION
     stream: int | str | None = None
     device: int | str | None = None
     wait_on_stream: int | None = None
     wait_on_cuda_event_record_corr_id: int | None = None
-    collective: str = msgspec.field(default="", name="Collective name")
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -122,6 +122,7 @@ class _Builder:
         self.operations: list[Integers] = []
         self.spans: list[Integers] = []
         self.synchronisations: list[Synchronisation] = []
+        self.collectives: Numbering[Said] = Numbering()
         self.categories: set[str] = set()
 
     def add(self, events: Sequence[_Event]) -> None:
@@ -146,9 +147,14 @@ class _Builder:
             rows[:, 0] = [names[_operation_name(event)] for event in operations]
             rows[:, 1] = [lanes[_stream(event)] for event in operations]
             rows[:, 5] = [_does(event.cat or "", event.name) for event in operations]
+            rows[:, 6] = [self._collective(event.args) for event in operations]
             self.operations.append(rows)
         for event in synchronisations:
             self._add_synchronisation(event.args or _NO_ARGUMENTS)
+
+    def _collective(self, arguments: _Arguments | None) -> int:
+        said = arguments.said if arguments is not None else None
+        return NO_COLLECTIVE if said is None else self.collectives[said]
 
     def _add_synchronisation(self, arguments: _Arguments) -> None:
         recorded = arguments.wait_on_cuda_event_record_corr_id
@@ -169,6 +175,7 @@ class _Builder:
         calls, operations, spans = (Events.joined(rows) for rows in (self.calls, self.operations, self.spans))
         steps, step_lane = _steps(spans, names)
         rank, world_size = _rank(path, fields)
+        groups = ProcessGroups.of(fields.get("distributedInfo"))
         return RankTrace(
             rank=rank,
             names=names,
@@ -182,6 +189,7 @@ class _Builder:
             waits=exact_waits(self.synchronisations, operations),
             world_size=world_size,
             device=_device(fields),
+            collectives=[groups.call(rank, said) for said in self.collectives],
             notes=_notes(fields, calls, operations, steps),
         )
 
@@ -189,7 +197,8 @@ class _Builder:
 def _rows(events: Sequence[_Event]) -> Integers:
     """As :meth:`Events.of` takes them, with start, end and correlation."""
     start = _nanoseconds([event.ts for event in events])
-    rows = np.zeros((len(events), 6), dtype=np.int64)
+    rows = np.full((len(events), 7), NO_COLLECTIVE, dtype=np.int64)
+    rows[:, 5] = 0
     rows[:, 2] = start
     rows[:, 3] = start + np.maximum(_nanoseconds([event.dur for event in events]), 0)
     rows[:, 4] = [event.args.correlation if event.args else NO_CORRELATION for event in events]
@@ -203,9 +212,13 @@ def _does(category: str, name: str) -> OperationKind:
 
 
 def _operation_name(event: _Event) -> str:
-    """NCCL's generic kernel says in its arguments what it does."""
-    stated = event.args.collective if event.args else ""
-    return stated if stated and collective_kind(event.name) == ANY_COLLECTIVE else event.name
+    """A kernel by its name, unless its arguments say better what it does.
+
+    NCCL exchanges all-to-all by send and receive, and its generic kernel does anything.
+    """
+    kind = collective_kind(event.name)
+    stated = event.args.kind if kind and event.args else None
+    return stated if stated and stated != kind else event.name
 
 
 def _stream(event: _Event) -> _Lane:

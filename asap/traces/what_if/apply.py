@@ -51,13 +51,18 @@ def _applied(changed: Changed, change: Change) -> Changed:
         return _overlapped(changed, masks)
     if change.action is Action.SERIALISE:
         return _serialised(changed, masks)
-    scaled = _scaled(changed, _time_of(graph, masks), change.factor)
+    scaled = scaled_operations(changed, masks, change.factor)
     return _freed(scaled, masks) if change.action is Action.REMOVE else scaled
 
 
 def scaled_host(changed: Changed, factor: float) -> Changed:
     """What the hosts do takes ``factor`` times as long."""
     return _scaled(changed, changed.graph.edges.cause == Cause.HOST, factor)
+
+
+def scaled_operations(changed: Changed, masks: Masks, factor: float) -> Changed:
+    """These operations of each rank take ``factor`` times as long."""
+    return _scaled(changed, _time_of(changed.graph, masks), factor)
 
 
 def _scaled(changed: Changed, mask: NDArray[np.bool_], factor: float) -> Changed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from asap.traces.analysis.critical_path import path_edges
 from asap.traces.analysis.iterations import Times
-from asap.traces.analysis.quality import require_explained, unexplained
+from asap.traces.analysis.quality import require_explained, unexplained, unmatched_share
 from asap.traces.analysis.step_time import iterations, step_time
 from asap.traces.graph.graph import Graph
 from asap.traces.what_if.apply import Changed, apply
@@ -53,13 +53,15 @@ class Baseline:
     step: Times
     doubt: float
     """Relative half-width that the noise of steps, the error of the replay and what is not explained give together."""
+    unmatched: float
+    """Share of the time in collectives of which nothing says how much is waiting: any change may change all of it."""
 
     @classmethod
     def of(cls, graph: Graph) -> "Baseline":
         """Raises InsufficientEvidenceError: the trace does not explain enough."""
         require_explained(graph)
         before = iterations(graph)
-        return cls(graph, before, step_time(graph), _doubt(before, max(unexplained(graph))))
+        return cls(graph, before, step_time(graph), _doubt(before, max(unexplained(graph))), unmatched_share(graph))
 
 
 def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
@@ -87,7 +89,8 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
     replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
     value = max(replayed + added_s, 0.0)
     measured = baseline.step.measured_s
-    width = baseline.doubt + doubt + (UNREALISED * abs(value - measured) / value if value else 0.0)
+    width = baseline.doubt + doubt + (0.0 if _unchanged(baseline.graph, changed.graph) else baseline.unmatched)
+    width += UNREALISED * abs(value - measured) / value if value else 0.0
     modelled = min(max(added_s, 0.0) / value, 1.0) if value else 0.0
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
@@ -100,6 +103,10 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
         scaled=1 - modelled - traced,
         modelled=modelled,
     )
+
+
+def _unchanged(before: Graph, after: Graph) -> bool:
+    return np.array_equal(before.edges.weight, after.edges.weight)
 
 
 def _corrected(before: Times, after: Times) -> float:

@@ -1,0 +1,74 @@
+"""Other plans and other models predicted from the trace of one, against the simulator's truth under them."""
+
+from dataclasses import replace
+from itertools import product
+from statistics import median
+
+import pytest
+from made_runs import write
+from megatron import Job, simulate
+
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.prediction.from_trace.group_axes import axes_of
+from asap.prediction.from_trace.predict import what_if
+from asap.study.open_study import open_study
+from asap.traces.graph.build import build_graph
+from asap.traces.load import load_trace
+
+BATCH = 16
+DEGREES = [each for each in product((1, 2, 4, 8), repeat=3) if each[0] * each[1] * each[2] == 8]
+
+
+def job_of(degrees, **settings):
+    tp, dp, pp = degrees
+    return Job(tp=tp, dp=dp, pp=pp, microbatches=BATCH // dp, noise=0.01, **settings)
+
+
+def study_of(job, folder):
+    model = Architecture(
+        layers=job.layers, d_model=job.hidden, d_ff=4 * job.hidden, heads=job.heads, kv_heads=job.heads,
+        head_dim=job.hidden // job.heads, vocab=job.vocab, gated_mlp=False,
+    )  # fmt: skip
+    work = Workload(global_batch=BATCH, sequence_length=job.sequence, framework="Megatron-LM", attention="flash")
+    plan = Plan.parse(f"replica={job.dp} model={job.tp} stage={job.pp} remat=none microbatches={job.microbatches}")
+    store = ExperimentStore(folder)
+    hardware = HardwareReference(name="h100", devices=job.ranks)
+    store.add(Experiment(id="mine", model=model, workload=work, hardware=hardware, plan=plan))
+    return open_study("mine", store)
+
+
+def changes_from(job):
+    for degrees in DEGREES:
+        other = job_of(degrees, seed=7)
+        if degrees != (job.tp, job.dp, job.pp):
+            plan = f"plan:replica={other.dp} model={other.tp} stage={other.pp} data=1"
+            yield [plan, f"microbatches={other.microbatches}"], other
+    yield [f"layers={2 * job.layers}"], replace(job, layers=2 * job.layers, seed=7)
+    yield [f"sequence={2 * job.sequence}"], replace(job, sequence=2 * job.sequence, seed=7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("degrees", [(2, 2, 2), (1, 8, 1)], ids=str)
+def test_plans_and_models_are_predicted_from_the_trace_of_one(tmp_path, degrees):
+    job = job_of(degrees)
+    graph = build_graph(load_trace([write(tmp_path / "run", simulate(job)[0])]))
+    study, errors, inside = study_of(job, tmp_path / "experiments"), [], []
+    for changes, other in changes_from(job):
+        found, truth = what_if(graph, changes, study), simulate(other)[1]
+        errors.append(abs(found.value / truth - 1))
+        inside.append(found.low <= truth <= found.high)
+    assert median(errors) <= 0.06
+    assert max(errors) <= 0.15
+    assert sum(inside) >= 0.9 * len(inside)
+
+
+def test_a_group_is_the_axes_that_its_ranks_lie_along():
+    plan = Plan.parse("model=2 data=2 replica=2 stage=4")
+    assert axes_of((0, 1), plan) == ("model",)
+    assert axes_of((1, 3), plan) == ("data",)
+    assert axes_of((0, 2, 4, 6), plan) == ("data", "replica")
+    assert axes_of((3, 11, 19, 27), plan) == ("stage",)
+    assert axes_of((0, 3), plan) == ()
+    assert axes_of((5,), plan) == ()

@@ -1,0 +1,116 @@
+"""Replay of pipelines and of several process groups against runs of which everything is known."""
+
+from dataclasses import replace
+
+import pytest
+from made_runs import write
+from megatron import Job, simulate
+
+from asap.traces.analysis.groups import group_times
+from asap.traces.analysis.quality import QualityVerdict, unexplained, verdict
+from asap.traces.analysis.step_time import step_time
+from asap.traces.graph.build import build_graph
+from asap.traces.load import load_trace
+from asap.traces.summary import report_replay
+from asap.traces.what_if.change import parse_change
+from asap.traces.what_if.predict import predict_change
+from asap.traces.what_if.slow_ranks import slow_ranks
+
+LAYOUTS = [(2, 2, 2), (1, 2, 4), (1, 1, 8), (2, 1, 4), (4, 2, 1), (1, 8, 1)]
+"""Tensor, data and pipeline degrees."""
+
+
+def job_of(layout, **settings):
+    tp, dp, pp = layout
+    return Job(tp=tp, dp=dp, pp=pp, microbatches=4, noise=0.01, **settings)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    def graph_of(job, number=0):
+        return build_graph(load_trace([write(tmp_path / f"run{number}", simulate(job)[0])]))
+
+    return graph_of
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_several_groups_replay_and_predict_what_a_change_brings(graph, layout):
+    job = job_of(layout)
+    found = graph(job)
+    assert step_time(found).measured_s == pytest.approx(simulate(job)[1], rel=0.01)
+    assert step_time(found).replayed_s == pytest.approx(step_time(found).measured_s, rel=0.015)
+    assert max(unexplained(found)) < 0.02
+    for changes, other in (
+        (("scale:matmul=0.5", "scale:attention=0.5"), replace(job, matmul=0.5, seed=3)),
+        (("scale:communication=2",), replace(job, link=2.0, seed=3)),
+    ):
+        predicted, truth = predict_change(found, [parse_change(change) for change in changes]), simulate(other)[1]
+        assert predicted.value == pytest.approx(truth, rel=0.04)
+        assert predicted.low <= truth <= predicted.high
+
+
+def test_nothing_that_is_not_matched_passes_for_known(graph):
+    """Without names of groups the transfers of a pipeline match nothing: that shows, and intervals hold the truth."""
+    job = job_of((1, 2, 4), named=False)
+    found = graph(job)
+    assert verdict(found) is QualityVerdict.DOUBTFUL
+    predicted = predict_change(found, [parse_change("scale:matmul=0.5")])
+    assert predicted.low <= simulate(replace(job, matmul=0.5, seed=3))[1] <= predicted.high
+
+
+def test_bandwidth_and_waiting_are_told_group_by_group(graph):
+    report = report_replay(graph(job_of((2, 2, 2))))
+    assert {(each.kind, each.group, each.size) for each in report.groups} == {
+        ("all-reduce", "TENSOR_MODEL_PARALLEL_GROUP", 2),
+        ("all-reduce", "DATA_PARALLEL_GROUP", 2),
+        ("send-recv", "PIPELINE_MODEL_PARALLEL_GROUP", 2),
+    }
+    (gradients,) = (each for each in report.groups if each.group.startswith("DATA"))
+    assert gradients.bus_bandwidth == pytest.approx(3e11, rel=0.05)
+    transfers = next(each for each in report.groups if each.kind == "send-recv")
+    assert transfers.waiting_s > 5 * transfers.transfer_s
+    assert min(rank.breakdown.bubble_s or 0.0 for rank in report.ranks) > 0
+
+
+def test_tensor_groups_have_no_bubble(graph):
+    report = report_replay(graph(job_of((4, 2, 1))))
+    assert all(rank.breakdown.bubble_s == 0 for rank in report.ranks)
+    assert {each.kind for each in group_times(graph(job_of((4, 2, 1)), 1))} == {"all-reduce"}
+
+
+def planted(number):
+    """One slow rank of eight, in a layout and by a factor that follow from the number."""
+    layout = LAYOUTS[number % len(LAYOUTS)]
+    rank, factor = (number * 5 + 3) % 8, (1.08, 1.15, 1.3)[number % 3]
+    return rank, job_of(layout, seed=number, slow={rank: factor}, layers=8, steps=2)
+
+
+@pytest.mark.slow
+def test_the_slow_rank_is_named_first(graph):
+    named = []
+    for number in range(20):
+        rank, job = planted(number)
+        found = slow_ranks(graph(job, number))
+        named.append([rank] == [each.rank for each in found[:1]])
+    assert sum(named) >= 19
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_no_rank_is_slow_where_none_is(graph, layout):
+    assert slow_ranks(graph(job_of(layout))) == []
+
+
+def test_clocks_are_aligned_from_group_to_group(tmp_path):
+    """No group holds all ranks: the clock of the first goes through tensor, data and pipeline groups."""
+    ranks, _ = simulate(job_of((2, 2, 2)))
+    for number, events in enumerate(ranks):
+        for event in events:
+            event["ts"] += 1_000_000 * number
+    found = build_graph(load_trace([write(tmp_path / "apart", ranks)]))
+    assert found.trace.clock_spread_s == pytest.approx(0, abs=1e-6)
+    assert step_time(found).replayed_s == pytest.approx(simulate(job_of((2, 2, 2)))[1], rel=0.02)
+
+
+def test_edges_grow_with_the_ranks_and_not_with_their_square(graph):
+    few, many = (graph(Job(tp=1, dp=dp, pp=1, layers=2, microbatches=1, steps=1), dp) for dp in (2, 16))
+    assert len(many.edges) < 9 * len(few.edges)
