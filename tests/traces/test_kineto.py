@@ -127,4 +127,4 @@ def test_the_generic_kernel_of_nccl_says_in_its_arguments_what_it_does(read):
     arguments = {"stream": 20, "correlation": 1, "Collective name": "allreduce"}
     kernel = {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Generic(ncclDevComm*)", "ts": 1, "dur": 2}
     (rank,) = read({"traceEvents": [kernel | {"args": arguments}]}).ranks
-    assert (rank.names[rank.operations.name[0]], rank.operations.kind[0]) == ("allreduce", OperationKind.COMMUNICATION)
+    assert (rank.names[rank.operations.name[0]], rank.operations.kind[0]) == ("all-reduce", OperationKind.COMMUNICATION)

@@ -15,6 +15,7 @@ import numpy as np
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
+from asap.profiles.kernel_names import stated_collective
 from asap.traces.operations import ANY_COLLECTIVE, collective_kind, is_loading
 from asap.traces.readers.json_stream import EventStream
 from asap.traces.readers.rows import Numbering
@@ -143,9 +144,10 @@ class _Builder:
                 table.append(rows)
         if operations:
             rows = _rows(operations)
-            rows[:, 0] = [names[_operation_name(event)] for event in operations]
+            titles = [_operation_name(event) for event in operations]
+            rows[:, 0] = [names[title] for title in titles]
             rows[:, 1] = [lanes[_stream(event)] for event in operations]
-            rows[:, 5] = [_does(event.cat or "", event.name) for event in operations]
+            rows[:, 5] = [_does(event.cat or "", title) for event, title in zip(operations, titles, strict=True)]
             self.operations.append(rows)
         for event in synchronisations:
             self._add_synchronisation(event.args or _NO_ARGUMENTS)
@@ -203,9 +205,9 @@ def _does(category: str, name: str) -> OperationKind:
 
 
 def _operation_name(event: _Event) -> str:
-    """NCCL's generic kernel says in its arguments what it does."""
-    stated = event.args.collective if event.args else ""
-    return stated if stated and collective_kind(event.name) == ANY_COLLECTIVE else event.name
+    """NCCL's generic kernel says in its arguments what it does, and so does a collective of an unknown library."""
+    stated = stated_collective(event.args.collective) if event.args and event.args.collective else None
+    return stated if stated and collective_kind(event.name) in (None, ANY_COLLECTIVE) else event.name
 
 
 def _stream(event: _Event) -> _Lane:
