@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from asap.core.units import format_percent
 from asap.diagnosis.captures import no_profile
-from asap.diagnosis.diagnosis import Bottleneck, Diagnosis, Finding
+from asap.diagnosis.catalogue import causes_of
+from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Finding
 from asap.diagnosis.facts import Facts
 from asap.diagnosis.replayed import believed, path_sentences, with_path
 from asap.diagnosis.rules import RULES
@@ -47,7 +48,8 @@ def diagnose(
     )
     chosen = _bottleneck(findings, facts.shares)
     if chosen is None:
-        return _insufficient(_missing_evidence(facts), profile.gaps or (no_profile(stack, settings),), tuple(findings))
+        missing = profile.gaps or (no_profile(stack, settings),)
+        return _insufficient(_missing_evidence(facts), missing, tuple(findings), causes_of(facts))
     findings = [with_path(finding, facts) for finding in (chosen, *(f for f in findings if f is not chosen))]
     return Diagnosis(
         bottleneck=chosen.kind,
@@ -55,6 +57,7 @@ def diagnose(
         coverage=facts.shares.coverage,
         partial=facts.shares.partial,
         findings=tuple(findings),
+        causes=causes_of(facts),
         correlation=_correlations(facts, chosen),
         missing=profile.gaps,
     )
@@ -108,7 +111,9 @@ def _missing_evidence(facts: Facts) -> str:
     return "most of the time lies in operations whose bound is unknown"
 
 
-def _insufficient(reason: str, missing: tuple[Gap, ...], findings: tuple[Finding, ...]) -> Diagnosis:
+def _insufficient(
+    reason: str, missing: tuple[Gap, ...], findings: tuple[Finding, ...], causes: tuple[Cause, ...] = ()
+) -> Diagnosis:
     finding = Finding(
         rule="insufficient_evidence",
         kind=Bottleneck.INSUFFICIENT_EVIDENCE,
@@ -120,5 +125,6 @@ def _insufficient(reason: str, missing: tuple[Gap, ...], findings: tuple[Finding
         statement=finding.statement,
         coverage=None,
         findings=(finding, *findings),
+        causes=causes,
         missing=missing,
     )

@@ -1,6 +1,7 @@
 """A diagnosis: bottleneck, findings and their evidence."""
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,6 +45,23 @@ class Finding(BaseModel):
     advice: str | None = Field(default=None, description="what to do or capture next, where it is not a sharding")
 
 
+class Cause(BaseModel):
+    """Why time is lost, beside the resource that it is lost on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = Field(description="name of the entry in asap/diagnosis/causes.toml")
+    kind: Bottleneck
+    seen: str
+    certainty: Literal["stated", "from names"] = Field(
+        description="the recording states it, or the names of kernels suggest it"
+    )
+    share: float = Field(description="of the step or window that the operations concerned take, 0 to 1")
+    gain: float = Field(description="of the step or window that could be won at most, 0 to 1: an upper bound")
+    advice: str = Field(description="what to change, in the words of the stack")
+    source: str
+
+
 class Diagnosis(BaseModel):
     """What holds the run back, in the order of the report."""
 
@@ -54,5 +72,6 @@ class Diagnosis(BaseModel):
     coverage: float | None = Field(description="share of the step or window that the listed operations account for")
     partial: bool = Field(default=False, description="only the leading operations are known")
     findings: tuple[Finding, ...] = ()
+    causes: tuple[Cause, ...] = Field(default=(), description="the largest possible gain first")
     correlation: tuple[str, ...] = Field(default=(), description="what KPIs and operations say together")
     missing: tuple[Gap, ...] = ()

@@ -22,6 +22,7 @@ as it appears                             kind               seen in
 
 import re
 
+from asap.profiles.kernel_names import work_of_kernel
 from asap.profiles.profile import CollectiveKind
 
 _KINDS: dict[str, CollectiveKind] = {
@@ -48,15 +49,6 @@ _NAMELESS = ("", "async-start", "async-update", "async-done")
 _HALF = re.compile(r"(.+?)(?:-(start|update|done))?(?: fusion)?")
 _OPCODE = re.compile(r" ([a-z][a-z0-9-]*)\(")
 _CALLEE = re.compile(r"calls=%([a-z-]+)")
-_KERNEL = re.compile(r"[nr]ccl\w*?(AllReduce|AllGather|ReduceScatter|Broadcast|AllToAll|SendRecv)")
-_KERNELS: dict[str, CollectiveKind] = {
-    "AllReduce": "all-reduce",
-    "AllGather": "all-gather",
-    "ReduceScatter": "reduce-scatter",
-    "Broadcast": "collective-broadcast",
-    "AllToAll": "all-to-all",
-    "SendRecv": "send-recv",
-}
 
 
 def collective_of(name: str, category: str = "", expression: str = "") -> tuple[CollectiveKind | None, bool]:
@@ -78,9 +70,8 @@ def collective_of(name: str, category: str = "", expression: str = "") -> tuple[
 
 
 def collective_of_kernel(name: str) -> CollectiveKind | None:
-    """Kind of collective that a NCCL or RCCL kernel carries out."""
-    found = _KERNEL.search(name)
-    return _KERNELS[found.group(1)] if found else None
+    """Kind of collective that a kernel carries out, as ``kernels.toml`` has it."""
+    return work_of_kernel(name).collective
 
 
 def base_name(name: str) -> str:

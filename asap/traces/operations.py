@@ -3,22 +3,22 @@
 import re
 from functools import lru_cache
 
-from asap.profiles.collectives import base_name, collective_of, collective_of_kernel
+from asap.profiles.collectives import base_name, collective_of
+from asap.profiles.kernel_names import work_of_kernel
 
 ANY_COLLECTIVE = "collective"
 """A collective whose name does not say which: ``ncclDevKernel_Generic``."""
 
-_COMMUNICATION_LIBRARY = re.compile(r"[nr]ccl", re.IGNORECASE)
 _LOADING = re.compile(r"enumerate\(DataLoader\)#.*|_(?:Single|Multi)Process\w*DataLoaderIter.*__next__")
 
 
 @lru_cache(maxsize=1 << 16)
 def collective_kind(name: str) -> str | None:
     """Kind of the collective that a kernel, thunk or HLO operation carries out; None if it is not one."""
-    kind = collective_of_kernel(name) or collective_of(base_name(name))[0]
-    if kind is None and _COMMUNICATION_LIBRARY.search(name):
-        return ANY_COLLECTIVE
-    return kind
+    if kind := collective_of(base_name(name))[0]:
+        return kind
+    kernel = work_of_kernel(name)
+    return kernel.collective or (ANY_COLLECTIVE if kernel.work == "communication" else None)
 
 
 def is_loading(name: str) -> bool:

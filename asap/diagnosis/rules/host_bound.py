@@ -18,5 +18,16 @@ def host_bound(facts: Facts) -> Finding | None:
         statement=f"{format_percent(share)} of the step waits for input or the host.",
         share=share,
         evidence=(Evidence(fact=source, quantity=facts.fraction(share, "profile")), *leading_operations(facts, "host")),
-        advice="look at the input pipeline before any sharding",
+        advice=_advice(facts),
+    )
+
+
+def _advice(facts: Facts) -> str:
+    """The input pipeline only where the recording shows it: infeed of a TPU, or waiting for a data loader."""
+    loads = facts.replay is not None and any(each.change == "remove:dataloader" for each in facts.replay.shortened_by)
+    if loads or "TPU" in (facts.profile.device_type or ""):
+        return "look at the input pipeline before any sharding"
+    return (
+        "the recording names no data loader: look at what the host does between launches (synchronisation, compilation,"
+        " Python) before any sharding"
     )

@@ -144,9 +144,10 @@ class _Builder:
                 table.append(rows)
         if operations:
             rows = _rows(operations)
-            rows[:, 0] = [names[_operation_name(event)] for event in operations]
+            titles = [_operation_name(event) for event in operations]
+            rows[:, 0] = [names[title] for title in titles]
             rows[:, 1] = [lanes[_stream(event)] for event in operations]
-            rows[:, 5] = [_does(event.cat or "", event.name) for event in operations]
+            rows[:, 5] = [_does(event.cat or "", title) for event, title in zip(operations, titles, strict=True)]
             rows[:, 6] = [self._collective(event.args) for event in operations]
             self.operations.append(rows)
         for event in synchronisations:
@@ -214,11 +215,10 @@ def _does(category: str, name: str) -> OperationKind:
 def _operation_name(event: _Event) -> str:
     """A kernel by its name, unless its arguments say better what it does.
 
-    NCCL exchanges all-to-all by send and receive, and its generic kernel does anything.
+    NCCL exchanges all-to-all by send and receive, its generic kernel does anything, and so does one of another library.
     """
-    kind = collective_kind(event.name)
-    stated = event.args.kind if kind and event.args else None
-    return stated if stated and stated != kind else event.name
+    stated = event.args.kind if event.args else None
+    return stated if stated and stated != collective_kind(event.name) else event.name
 
 
 def _stream(event: _Event) -> _Lane:

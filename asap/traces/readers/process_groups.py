@@ -11,19 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from asap.core.text import plain
+from asap.profiles.kernel_names import stated_collective
 from asap.traces.groups import ELEMENT_BYTES, CollectiveCall, Group
 
 _LIST = re.compile(r"\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*")
-_KINDS = {
-    **dict.fromkeys(("allreduce", "allreduce_coalesced"), "all-reduce"),
-    **dict.fromkeys(("allgather", "_allgather_base", "allgather_into_tensor_coalesced"), "all-gather"),
-    **dict.fromkeys(("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"), "reduce-scatter"),
-    **dict.fromkeys(("alltoall", "alltoall_base", "all_to_all", "all_to_allv"), "all-to-all"),
-    **dict.fromkeys(("broadcast", "_broadcast_oop"), "collective-broadcast"),
-    **dict.fromkeys(("send", "recv"), "send-recv"),
-}
-"""Names that PyTorch gives collectives (ProcessGroupNCCL.cpp)."""
-
 _MOST_RANKS = 1 << 20
 _NAME_LENGTH = 80
 
@@ -64,7 +55,7 @@ class CollectiveArguments(msgspec.Struct, gc=False):
     @property
     def kind(self) -> str | None:
         """Of the collective, where its name is a known one."""
-        return _KINDS.get(self.collective) if isinstance(self.collective, str) else None
+        return stated_collective(self.collective) if isinstance(self.collective, str) else None
 
     @property
     def said(self) -> Said | None:
