@@ -101,17 +101,17 @@ class Line:
         buffer = Buffer(self._data[self._place.begin : self._place.end])
         found = headers(buffer.data, Place(0, len(buffer.data)), _EVENTS)
         wanted = [(name, self.plane.stat_ids[name]) for name in stats if name in self.plane.stat_ids]
-        pieces = [self._piece(buffer, found[row : row + _PIECE], wanted) for row in range(0, len(found), _PIECE)]
+        pieces = [
+            self._piece(buffer, found[row : row + _PIECE], wanted) for row in range(0, max(len(found), 1), _PIECE)
+        ]
         if len(pieces) == 1:
             return pieces[0]
-        nothing = np.zeros(0, dtype=np.int64)
         metadata, offset, duration = (
-            np.concatenate([nothing, *(getattr(piece, name) for piece in pieces)])
-            for name in ("metadata", "offset", "duration")
+            np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("metadata", "offset", "duration")
         )
         columns = {
             name: Column(*map(np.concatenate, zip(*(piece.stats[name] for piece in pieces), strict=True)))
-            for name, _ in (wanted if pieces else ())
+            for name, _ in wanted
         }
         return Events(self.timestamp_ns, metadata, offset, duration, columns)
 
