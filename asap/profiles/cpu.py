@@ -1,7 +1,8 @@
 """The events of a CPU profile, which is all that it has.
 
 There are no device planes: operations lie on the threads of the host, with the number of their virtual device.
-Control flow contains its body, so an operation's own time is its time without what it contains.
+Control flow contains its body, so an operation's own time is its time without what it contains. The training loop marks
+its steps on a thread of its own.
 """
 
 from collections import defaultdict
@@ -14,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from asap.profiles.xplane.columns import Integers
-from asap.profiles.xplane.planes import Column, Line, Plane
+from asap.profiles.xplane.planes import Events, Plane
 from asap.profiles.xplane.spans import covered, own_times
 
 PS, PS_PER_NS = 1e-12, 1000
 _HOST = "/host:CPU"
 _NAME, _DEVICE, _MODULE, _RUN = "hlo_op", "device_ordinal", "hlo_module", "run_id"
+_STEP = "step_num"
 
 
 class CpuInstruction(NamedTuple):
@@ -39,25 +41,39 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class CpuWork:
-    """Operations of one thread, ordered by start, in picoseconds after the first event of the host."""
+    """Operations of one thread, ordered by start, in picoseconds after the first event of the host.
+
+    ``modules`` and ``names`` are numbers that the plane resolves.
+    """
 
     host: int
+    plane: Plane
     device: Integers
     run: Integers
-    module: Sequence[str]
-    name: Sequence[str]
+    modules: Integers
+    names: Integers
     start: Integers
     end: Integers
+
+    @cached_property
+    def name(self) -> Sequence[str]:
+        """The name of each operation."""
+        return [self.plane.text(number) for number in self.names.tolist()]
 
     def of_device(self, device: int) -> "CpuWork":
         """What it did of one virtual device."""
         rows = np.flatnonzero(self.device == device)
-        columns = (self.device[rows], self.run[rows], _picked(self.module, rows), _picked(self.name, rows))
-        return CpuWork(self.host, *columns, self.start[rows], self.end[rows])
+        columns = (self.device, self.run, self.modules, self.names, self.start, self.end)
+        return CpuWork(self.host, self.plane, *(column[rows] for column in columns))
 
 
-def _picked(values: Sequence[str], rows: Integers) -> Sequence[str]:
-    return [str(values[row]) for row in rows.tolist()]
+class Mark(NamedTuple):
+    """A step that the training loop of a host marked, in picoseconds after the first event of the host."""
+
+    host: int
+    number: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,7 @@ class CpuEvents:
     """What the virtual devices of all hosts did."""
 
     work: tuple[CpuWork, ...]
+    marks: tuple[Mark, ...] = ()
 
     @property
     def devices(self) -> int:
@@ -88,9 +105,11 @@ class CpuEvents:
         """Seconds of each run of each module on each device."""
         runs: dict[tuple[int, int, str, int], tuple[int, int]] = {}
         for work in self.work:
-            columns = (work.device.tolist(), work.module, work.run.tolist(), work.start.tolist(), work.end.tolist())
-            for device, module, run, start, end in zip(*columns, strict=True):
-                key = (work.host, device, module, run)
+            for rows in _alike(work.device, work.modules, work.run):
+                row = rows[0]
+                module = work.plane.text(int(work.modules[row]))
+                key = (work.host, int(work.device[row]), module, int(work.run[row]))
+                start, end = int(work.start[rows].min()), int(work.end[rows].max())
                 first, last = runs.get(key, (start, end))
                 runs[key] = (min(first, start), max(last, end))
         modules: dict[str, list[float]] = defaultdict(list)
@@ -103,11 +122,12 @@ class CpuEvents:
         """Time and count of each operation."""
         totals: dict[CpuInstruction, Total] = defaultdict(Total)
         for work in self.work:
-            own = own_times(work.start, work.end).tolist()
-            for module, name, time in zip(work.module, work.name, own, strict=True):
-                total = totals[CpuInstruction(module, name)]
-                total.seconds += PS * time
-                total.occurrences += 1
+            own = own_times(work.start, work.end)
+            for rows in _alike(work.modules, work.names):
+                numbers = (int(work.modules[rows[0]]), int(work.names[rows[0]]))
+                total = totals[CpuInstruction(*map(work.plane.text, numbers))]
+                total.seconds += PS * int(own[rows].sum())
+                total.occurrences += len(rows)
         return totals
 
     @cached_property
@@ -121,50 +141,50 @@ class CpuEvents:
         return {key: (start, end) for key, (start, end) in joined.items()}
 
 
+def _alike(*columns: Integers) -> Iterator[Integers]:
+    """The rows that have the same values in all columns, together."""
+    order = np.lexsort(columns)
+    differs = [np.diff(column[order]) != 0 for column in columns]
+    yield from np.split(order, np.flatnonzero(np.logical_or.reduce(differs)) + 1) if len(order) else ()
+
+
 def read_cpu(hosts: Sequence[Sequence[Plane]]) -> CpuEvents:
-    """Read the operations of all hosts.
+    """Read the operations and the marked steps of all hosts, a line at a time.
 
     Raises:
         ProfileError: a file is damaged.
     """
-    return CpuEvents(
-        tuple(
-            work
-            for number, planes in enumerate(hosts)
-            for plane in planes
-            if plane.name == _HOST
-            for work in _of_plane(plane, number)
-        )
-    )
+    work: list[CpuWork] = []
+    marks: list[Mark] = []
+    for number, planes in enumerate(hosts):
+        for plane in planes:
+            if plane.name == _HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
+                origin = min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
+                for line in plane.lines:
+                    events = line.events((_NAME, _DEVICE, _MODULE, _RUN, _STEP))
+                    start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset
+                    marks += _marks(events, start, number)
+                    work += _operations(plane, events, start, number)
+    return CpuEvents(tuple(work), tuple(marks))
 
 
-def _of_plane(plane: Plane, host: int) -> Iterator[CpuWork]:
-    origin = min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
-    if _NAME in plane.stat_ids and _DEVICE in plane.stat_ids:
-        for line in plane.lines:
-            work = _of_line(plane, line, host, origin)
-            yield from [work] if work else []
+def _marks(events: Events, start: Integers, host: int) -> Iterator[Mark]:
+    if _STEP in events.stats:
+        known, number = events.stats[_STEP]
+        for row in np.flatnonzero(known).tolist():
+            yield Mark(host, int(number[row]), int(start[row]), int(start[row] + events.duration[row]))
 
 
-def _of_line(plane: Plane, line: Line, host: int, origin: int) -> CpuWork | None:
-    events = line.events((_NAME, _DEVICE, _MODULE, _RUN))
-    rows = np.flatnonzero(events.stats[_NAME].known & events.stats[_DEVICE].known)
+def _operations(plane: Plane, events: Events, start: Integers, host: int) -> Iterator[CpuWork]:
+    stats = events.stats
+    if _NAME not in stats or _DEVICE not in stats:
+        return
+    rows = np.flatnonzero(stats[_NAME].known & stats[_DEVICE].known)
     if not len(rows):
-        return None
-    start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset[rows]
-    end = start + events.duration[rows]
-    order = np.lexsort((-end, start))
-
-    def texts(column: Column | None) -> list[str]:
-        return [plane.text(number) for number in column.value[rows][order].tolist()] if column else [""] * len(rows)
-
-    run = events.stats[_RUN].value[rows] if _RUN in events.stats else np.zeros_like(rows)
-    return CpuWork(
-        host=host,
-        device=events.stats[_DEVICE].value[rows][order],
-        run=run[order],
-        module=texts(events.stats.get(_MODULE)),
-        name=texts(events.stats[_NAME]),
-        start=start[order],
-        end=end[order],
+        return
+    end = start + events.duration
+    rows = rows[np.lexsort((-end[rows], start[rows]))]
+    run, module = (stats[name].value[rows] if name in stats else np.zeros_like(rows) for name in (_RUN, _MODULE))
+    yield CpuWork(
+        host, plane, stats[_DEVICE].value[rows], run, module, stats[_NAME].value[rows], start[rows], end[rows]
     )

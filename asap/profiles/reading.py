@@ -1,6 +1,7 @@
 """Read a run: make its tables once, and put together the facts that its device and its capture allow.
 
-The tables of a TPU are made from its events; XProf makes the others, and those that hold something unfamiliar.
+The tables of TPUs and CPUs are made from their events; XProf makes those of GPUs, whose FLOPs and bytes its cost
+analysis of the HLO gives, and those that hold something unfamiliar.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +11,8 @@ from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import gaps
-from asap.profiles.corrections import corrected
-from asap.profiles.cpu import read_cpu
+from asap.profiles.cpu import CpuEvents, read_cpu
+from asap.profiles.cpu_tables import convert_cpu
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
 from asap.profiles.locate import ProfileRun
 from asap.profiles.operations import (
@@ -52,8 +53,8 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     Raises:
         ProfileError: it cannot be read.
     """
-    hosts, made = _tables(run, progress)
-    conversion, replaced_peaks = corrected(made)
+    hosts, events, made = _tables(run, progress)
+    conversion, replaced_peaks = _corrected(made)
     missing = gaps.CUDA_GRAPHS if conversion.hides_kernels else gaps.HLO
     if conversion.hides_kernels:
         conversion = replace(conversion, operations=(), roofline=())
@@ -66,17 +67,31 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     elif skeleton.devices:
         facts = _Facts(skeleton.devices)
     else:
-        facts = _from_cpu(hosts, marked)
+        facts = _from_cpu(events or read_cpu(hosts), marked)
     return _profile(run, conversion, skeleton, facts, marked, replaced_peaks)
 
 
-def _tables(run: ProfileRun, progress: Callable[[str], None]) -> tuple[list[list[Plane]], Conversion]:
-    """The planes of each host, and the tables. What is wrong with a damaged file XProf says better."""
+def _corrected(made: Conversion) -> tuple[Conversion, tuple[str, ...]]:
+    """The tables of a GPU with what is known better; those of others are right."""
+    if made.summary.kind != "gpu":
+        return made, ()
+    from asap.profiles.corrections import corrected
+
+    return corrected(made)
+
+
+_Read = tuple[list[list[Plane]], CpuEvents | None, Conversion]
+
+
+def _tables(run: ProfileRun, progress: Callable[[str], None]) -> _Read:
+    """The planes of each host, the events of a CPU, and the tables. What damages a file XProf says better."""
     what = f"{format_bytes(run.size)} of {len(run.files)} host{'s' if len(run.files) > 1 else ''}"
     progress(f"reading {what}")
     try:
         hosts = [read_planes(file) for file in run.files]
         conversion = convert_tpu(hosts)
+        events = None if conversion or skeleton_of(hosts).devices else read_cpu(hosts)
+        conversion = convert_cpu(hosts, events) if events else conversion
     except ProfileError:
         convert(run.files)
         raise
@@ -84,7 +99,7 @@ def _tables(run: ProfileRun, progress: Callable[[str], None]) -> tuple[list[list
         progress(f"converting {what} with XProf")
         conversion = convert(run.files)
     progress("reading operations")
-    return hosts, conversion
+    return hosts, events, conversion
 
 
 def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleton, marked: Steps | None) -> _Facts:
@@ -118,8 +133,7 @@ def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | No
     )
 
 
-def _from_cpu(hosts: Sequence[Sequence[Plane]], marked: Steps | None) -> _Facts:
-    events = read_cpu(hosts)
+def _from_cpu(events: CpuEvents, marked: Steps | None) -> _Facts:
     if not events.devices:
         return _Facts(0)
     scale = Scale(events.devices, events.window_s, marked)

@@ -88,7 +88,7 @@ def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction
         measured_s=found.measured,
         replayed_s=found.replayed,
         step_time_s=Estimate(value=found.value, low=found.low, high=found.high),
-        speedup=found.measured / found.value if found.value else float("inf"),
+        speedup=found.measured / found.value,
         shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
         quality=_quality(graph),
         notes=[*graph.trace.notes, *([UNCHECKED] if found.of_another_run else [])],
@@ -109,7 +109,8 @@ def _shortened(graph: Graph) -> list[Shortening]:
             changed = apply(graph, [parse_change(question)])
         except AsapError:
             continue
-        found.append(Shortening(change=question, step_time_s=step_time(changed.graph).replayed_s))
+        if left := step_time(changed.graph).replayed_s:
+            found.append(Shortening(change=question, step_time_s=left))
     return sorted(found, key=lambda shortening: shortening.step_time_s)
 
 

@@ -1,10 +1,12 @@
-"""Every table that is made here of a TPU profile, against those that XProf makes of it."""
+"""Every table that is made here of a TPU or CPU profile, against those that XProf makes of it."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
+from asap.profiles.cpu import read_cpu
+from asap.profiles.cpu_tables import convert_cpu
 from asap.profiles.tpu.convert import convert_tpu
 from asap.profiles.xplane.planes import read_planes
 from asap.profiles.xprof.conversion import Conversion, convert
@@ -103,3 +105,56 @@ def test_what_is_unfamiliar_is_left_to_xprof(write):
     sparse.line(1, "Sparse Core Ops", [sparse.event("%a = f32[8] add(%b)", 0, 5)])
     assert ours(write(serialised([core(0, [("fusion.2", 0, 5, 1)], False), sparse]))) is None
     assert ours(write(serialised([plane("/host:CPU")]))) is None
+
+
+def of_cpu(*files) -> Conversion | None:
+    hosts = [read_planes(file) for file in files]
+    return convert_cpu(hosts, read_cpu(hosts))
+
+
+def stepping(count: int, nested: bool = False, **also: str) -> bytes:
+    """A host that marks steps of growing length and dispatches a program in each; times in µs."""
+    host = plane("/host:CPU")
+    events = [host.event(name, 0, 1) for name in also.values()]
+    for n in range(count):
+        events.append(host.event("train", 1000 * n + 10, 100 + 7 * n, step_num=n, _r=1))
+        events += [host.event("inner", 1000 * n + 12, 20, step_num=count, _r=1)] if nested and not n else []
+        events.append(host.event("PjitFunction(f)", 1000 * n + 40, 50))
+    host.line(1, "python", events)
+    return serialised([host])
+
+
+def assert_same_steps(file) -> None:
+    found, theirs = of_cpu(file), convert([file])
+    assert found is not None
+    assert found.summary.device_type == theirs.summary.device_type == "CPU"
+    assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
+    assert found.peaks.hbm_ridge_point in (None, theirs.peaks.hbm_ridge_point or None)
+    assert (found.operations, found.kernels, found.memory) == (theirs.operations, theirs.kernels, theirs.memory)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 6, 9])
+def test_steps_of_a_cpu(write, count):
+    assert_same_steps(write(stepping(count)))
+
+
+def test_real_profiles_of_cpus(shared, recorded):
+    assert_same_steps(shared("jax_cpu_plain"))
+    assert_same_steps(next(recorded.rglob("*.xplane.pb")))
+
+
+def test_steps_of_a_cpu_that_are_unfamiliar_are_left_to_xprof(write):
+    assert of_cpu(write(stepping(3, nested=True))) is None
+    assert of_cpu(write(stepping(0, name="SessionRun"))) is None
+    files = [write(stepping(3), host=host) for host in ("a", "b")]
+    assert of_cpu(*files) is None
+
+
+def test_a_line_of_many_pieces_is_read_whole(write):
+    count = 20_000
+    host = plane("/host:CPU")
+    host.line(1, "t", [host.event("dot", n, 0.5, hlo_op="dot", device_ordinal=n % 3, run_id=n) for n in range(count)])
+    (work,) = read_cpu([read_planes(write(serialised([host])))]).work
+    assert work.run.tolist() == list(range(count))
+    assert work.device.tolist() == [n % 3 for n in range(count)]
+    assert set(work.name) == {"dot"}

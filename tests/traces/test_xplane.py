@@ -11,6 +11,7 @@ from asap.traces.analysis.iterations import device_iterations
 from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.load import load_trace
+from asap.traces.readers.xplane import read_xplane
 
 MS = 10**9
 SHAPE = "f32[1024,1024]{1,0}"
@@ -187,3 +188,42 @@ def test_launches_of_a_gpu_are_found_by_correlation(write):
     (rank,) = graph.trace.ranks
     assert (len(rank.calls), len(rank.operations), rank.lanes[0]) == (2, 2, "stream 16")
     assert graph.replayed == pytest.approx(graph.measured, abs=2_000)
+
+
+def stepping(marks, runs):
+    """A host that marks steps, on whose only device programs run; times in ps."""
+    stats = {"step_num": 1, "hlo_op": 2, "device_ordinal": 3, "run_id": 4}
+
+    def said(**values):
+        return b"".join(message(4, integer(1, stats[name]), integer(4, value)) for name, value in values.items())
+
+    def event(start, length, **values):
+        return message(4, integer(1, 1), integer(2, start), integer(3, length), said(**values))
+
+    marked = [event(start, length, step_num=number) for number, start, length in marks]
+    ran = [event(start, 5_000, hlo_op=9, device_ordinal=0, run_id=n) for n, start in enumerate(runs)]
+    lines = [message(3, message(2, name), *rows) for name, rows in ((b"python", marked), (b"pool", ran))]
+    named = [
+        message(5, integer(1, key), message(2, integer(1, key), message(2, name.encode())))
+        for name, key in (*stats.items(), ("dot.1", 9))
+    ]
+    metadata = message(4, integer(1, 1), message(2, integer(1, 1), message(2, b"event")))
+    return message(1, message(2, b"/host:CPU"), *lines, metadata, *named)
+
+
+@pytest.mark.parametrize(
+    ("marks", "runs", "expected"),
+    [
+        ([(4, 0, 90_000), (5, 100_000, 90_000)], [10_000, 30_000, 110_000, 130_000], ["4", "5"]),
+        ([(4, 0, 90_000), (5, 100_000, 90_000)], [10_000, 110_000, 130_000], ["0", "1", "2"]),
+        ([], [10_000, 30_000], ["0", "1"]),
+    ],
+)
+def test_steps_of_a_cpu_follow_the_marks_that_its_device_keeps_up_with(write, marks, runs, expected):
+    (rank,) = read_xplane(write(stepping(marks, runs)))
+    assert [step.label for step in rank.steps] == expected
+
+
+def test_eight_annotated_steps_are_eight(real_profile):
+    (rank,) = read_xplane(real_profile("jax_cpu_plain"))
+    assert [step.label for step in rank.steps] == list("23456789")

@@ -19,6 +19,7 @@ Words = NDArray[np.uint64]
 _SIZES = np.array([0, 8, 0, 0, 0, 4, 0, 0])
 _KNOWN = np.array([True, True, True, False, False, True, False, False])
 _WIDTH = 8
+UNTOLD = -1
 _MORE = np.uint64(0x8080808080808080)
 _CLOSING = (
     (0x007F007F007F007F, 0x7F007F007F007F00, 1),
@@ -108,6 +109,12 @@ def contents(buffer: Buffer, headers: Sequence[int]) -> tuple[Integers, Integers
     """Where the messages begin and end that these headers announce: a tag of one byte, and a length."""
     length, begin = _varints(buffer, np.array(headers, dtype=np.int64) + 1)
     return begin, begin + length
+
+
+def first_integers(buffer: Buffer, begin: Integers, number: int) -> Integers:
+    """The integer with which each message begins if that is the field of this number; ``UNTOLD`` if it is another."""
+    value, _ = _varints(buffer, begin + 1)
+    return np.where(buffer.words[begin] & np.uint64(0xFF) == number << 3 | VARINT, value, UNTOLD)
 
 
 def _varints(buffer: Buffer, position: Integers) -> tuple[Integers, Integers]:

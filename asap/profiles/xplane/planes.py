@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from asap.core.errors import ProfileError
 from asap.core.text import plain
-from asap.profiles.xplane.columns import Buffer, Integers, Nested, contents, decode
+from asap.profiles.xplane.columns import UNTOLD, Buffer, Integers, Nested, contents, decode, first_integers
 from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, headers, signed, text
 
 Value = int | float | str | bytes
@@ -29,6 +29,7 @@ _DISPLAY_NAME, _METADATA_STATS = 4, 5
 _STAT_ID, _UNSIGNED, _SIGNED, _STRING, _REFERENCE = 1, 3, 4, 5, 7
 _KEY, _VALUE = 1, 2
 _PS_PER_NS = 1000
+_PIECE = 1 << 13
 
 
 class Column(NamedTuple):
@@ -96,10 +97,26 @@ class Line:
             return self._events(stats)
 
     def _events(self, stats: Sequence[str]) -> Events:
-        data = self._data[self._place.begin : self._place.end]
-        buffer = Buffer(data)
-        begin, end = contents(buffer, headers(data, Place(0, len(data)), _EVENTS))
+        """Decode them in pieces whose columns stay in the cache of the processor."""
+        buffer = Buffer(self._data[self._place.begin : self._place.end])
+        found = headers(buffer.data, Place(0, len(buffer.data)), _EVENTS)
         wanted = [(name, self.plane.stat_ids[name]) for name in stats if name in self.plane.stat_ids]
+        pieces = [
+            self._piece(buffer, found[row : row + _PIECE], wanted) for row in range(0, max(len(found), 1), _PIECE)
+        ]
+        if len(pieces) == 1:
+            return pieces[0]
+        metadata, offset, duration = (
+            np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("metadata", "offset", "duration")
+        )
+        columns = {
+            name: Column(*map(np.concatenate, zip(*(piece.stats[name] for piece in pieces), strict=True)))
+            for name, _ in wanted
+        }
+        return Events(self.timestamp_ns, metadata, offset, duration, columns)
+
+    def _piece(self, buffer: Buffer, found: Sequence[int], wanted: Sequence[tuple[str, int]]) -> Events:
+        begin, end = contents(buffer, found)
         (metadata, offset, duration), _, nested = decode(
             buffer, begin, end, (_METADATA_ID, _OFFSET, _DURATION), _STATS if wanted else 0
         )
@@ -109,6 +126,7 @@ class Line:
     def _statistics(
         self, buffer: Buffer, stats: Nested, events: int, wanted: Sequence[tuple[str, int]]
     ) -> Mapping[str, Column]:
+        stats = _of_keys(buffer, stats, [number for _, number in wanted])
         (key, unsigned, integer, reference), (_, is_unsigned, is_integer, _), texts = decode(
             buffer, stats.begin, stats.end, (_STAT_ID, _UNSIGNED, _SIGNED, _REFERENCE), _STRING
         )
@@ -124,6 +142,12 @@ class Line:
             column.value[stats.owner[mine]] = value[mine]
             columns[name] = column
         return columns
+
+
+def _of_keys(buffer: Buffer, stats: Nested, numbers: Sequence[int]) -> Nested:
+    """Those of the statistics that may have one of these numbers: writers put the number first."""
+    kept = np.flatnonzero(np.isin(first_integers(buffer, stats.begin, _STAT_ID), [*numbers, UNTOLD]))
+    return Nested(*(column[kept] for column in stats))
 
 
 Shared = dict[tuple[tuple[int, str], ...], dict[bytes, Description]]

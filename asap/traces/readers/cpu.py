@@ -1,13 +1,14 @@
 """CPU profiles of JAX: each virtual device is a rank.
 
-Its operations run on whatever thread of a pool is free, so they are one stream, in the order in which they began.
+Its operations run on whatever thread of a pool is free, so they are one stream, in the order in which they began. A
+step is what ran between two marks of the training loop.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from asap.profiles.cpu import CpuWork, read_cpu
+from asap.profiles.cpu import CpuWork, Mark, read_cpu
 from asap.profiles.xplane.planes import Plane
 from asap.traces.operations import collective_kind
 from asap.traces.readers.rows import Numbering
@@ -19,12 +20,13 @@ _NOTE = "virtual devices of a CPU: operations of all of them share its cores"
 
 def read_devices(planes: Sequence[Plane]) -> list[RankTrace]:
     """The virtual devices of one host; times are nanoseconds after its first event."""
-    work = read_cpu([planes]).work
-    devices = sorted({int(device) for part in work for device in np.unique(part.device)})
-    return [_device([part.of_device(device) for part in work], device) for device in devices]
+    events = read_cpu([planes])
+    devices = sorted({int(device) for part in events.work for device in np.unique(part.device)})
+    marks = sorted(events.marks, key=lambda mark: mark.start)
+    return [_device([part.of_device(device) for part in events.work], device, marks) for device in devices]
 
 
-def _device(work: Sequence[CpuWork], number: int) -> RankTrace:
+def _device(work: Sequence[CpuWork], number: int, marks: Sequence[Mark]) -> RankTrace:
     names: Numbering[str] = Numbering()
     rows, runs = [], []
     for part in work:
@@ -49,7 +51,7 @@ def _device(work: Sequence[CpuWork], number: int) -> RankTrace:
         calls=Events.of([]),
         operations=Events.of(operations),
         spans=Events.of([]),
-        steps=_executions(operations, np.concatenate(runs)),
+        steps=_steps(_executions(operations, np.concatenate(runs)), marks),
         caller=np.arange(1),
         executions=True,
         groups_unknown=True,
@@ -70,3 +72,19 @@ def _executions(operations: Integers, run: Integers) -> list[Step]:
         mine = operations[run == each]
         spans.append((int(mine[:, 2].min()), int(mine[:, 3].max())))
     return [Step(str(number), start, end) for number, (start, end) in enumerate(sorted(spans))]
+
+
+def _steps(executions: list[Step], marks: Sequence[Mark]) -> list[Step]:
+    """The executions that began between two marks are one step.
+
+    Where steps would have different numbers of them, the device ran behind its host, and each execution counts.
+    """
+    starts = [mark.start // _PS_PER_NS for mark in marks]
+    number = np.searchsorted(starts, [execution.start for execution in executions], side="right") - 1
+    found = [[executions[row] for row in np.flatnonzero(number == mark)] for mark in range(len(marks))]
+    if len({len(members) for members in found}) != 1 or not found[0]:
+        return executions
+    return [
+        Step(str(mark.number), members[0].start, max(member.end for member in members))
+        for mark, members in zip(marks, found, strict=True)
+    ]

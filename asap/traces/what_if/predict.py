@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asap.core.errors import InsufficientEvidenceError
 from asap.traces.analysis.critical_path import path_edges
 from asap.traces.analysis.iterations import Times
 from asap.traces.analysis.quality import require_explained, unexplained, unmatched_share
@@ -84,14 +85,22 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
         changed: as it would be.
         added_s: seconds that come on top, or fall away, and are in no graph.
         doubt: relative half-width that they and the changes bring with them.
+
+    Raises:
+        InsufficientEvidenceError: nothing of the step is left.
     """
     pairs = zip(baseline.iterations, iterations(changed.graph), strict=True)
     replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
     value = max(replayed + added_s, 0.0)
+    if not value:
+        message = (
+            "after these changes nothing of the step is left that the trace holds, so nothing bounds it from below"
+        )
+        raise InsufficientEvidenceError(message, hint="change less, or record the launches of the host too")
     measured = baseline.step.measured_s
     width = baseline.doubt + doubt + (0.0 if _unchanged(baseline.graph, changed.graph) else baseline.unmatched)
-    width += UNREALISED * abs(value - measured) / value if value else 0.0
-    modelled = min(max(added_s, 0.0) / value, 1.0) if value else 0.0
+    width += UNREALISED * abs(value - measured) / value
+    modelled = min(max(added_s, 0.0) / value, 1.0)
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
         value=value,
