@@ -12,7 +12,7 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis import Finding
 from asap.profiles import Operation, Profile
-from asap.reports.hlo import hlo_around
+from asap.answers.hlo import hlo_around
 from asap.study.flags import flags_of
 from asap.study.study import Study
 

@@ -18,7 +18,7 @@ from asap.plans import Plan
 from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of
 from asap.profiles import Operation
-from asap.reports.hlo import hlo_around
+from asap.answers.hlo import hlo_around
 from asap.reports.profile_facts import roofline_facts
 from asap.study.study import Study
 
