@@ -10,6 +10,8 @@ HIGHEST_PUBLISHED_MFU = 0.69
 """Of all runs in tests/data/measurements: MaxText on v5p, by the FLOPs of PaLM (arXiv:2204.02311, appendix B)."""
 IMPLAUSIBLE_MFU = 0.75
 """Above it a figure is asked about: a little more than was ever published."""
+MOST_MFU = 0.8
+"""Above it a measured step can only be a mistake of units or counting."""
 
 
 def mfu_of_rate(study: Study, flops_per_second: float) -> float | None:

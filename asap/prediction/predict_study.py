@@ -13,6 +13,7 @@ from asap.plans.enumeration import enumerate_plans
 from asap.plans.launchers import stack_of
 from asap.plans.microbatches import with_micro_batch_of
 from asap.prediction.prediction import Prediction
+from asap.prediction.uncertainty.outside import is_outside
 from asap.study.study import Study
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
@@ -102,11 +103,24 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
     measured = study.profile.kpis.step_time_s if study.profile else None
     baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
     model, workload = study.experiment.model, study.experiment.workload
-    found = predict(plans, model, workload, hardware, baseline=baseline, incumbent=study.plan, own=load_own_runs())
+    own = load_own_runs()
+    start = None if baseline is None or _is_unexplained(study, hardware, baseline.step_time) else baseline
+    found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=own)
     if baseline is None:
         return found
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
     return [_fits_if_smaller(ran, prediction) for prediction in found]
+
+
+def _is_unexplained(study: Study, hardware: Slice, seconds: float) -> bool:
+    """Whether a step of which only the time was measured cannot be what the model expects: no part of it is then known,
+    and predictions that start from it would only spread what is wrong over all of them."""
+    from asap.prediction import predict
+
+    if study.profile is None or study.profile.operations or study.plan is None:
+        return False
+    (modelled,) = predict(study.plan, study.experiment.model, study.experiment.workload, hardware)
+    return modelled.step_time is not None and is_outside(seconds, modelled.step_time)
 
 
 def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:

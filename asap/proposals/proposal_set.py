@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.agent_words import AgentWords
 from asap.proposals.options import Option
@@ -22,6 +23,7 @@ class ProposalSet(BaseModel):
     considered: int = Field(default=0, description="valid configurations that were evaluated")
     warnings: tuple[str, ...] = ()
     situation: Situation | None = None
+    judgement: Judgement | None = Field(default=None, description="of the measured step; None: nothing to judge")
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
     trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")

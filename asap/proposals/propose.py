@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import counted
+from asap.evidence.judgement import judge
 from asap.plans import Plan
 from asap.plans.validity import unchecked
 from asap.prediction.prediction import Prediction
@@ -13,7 +14,7 @@ from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.reasons.explain import confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
-from asap.proposals.recommend import recommend, with_trial
+from asap.proposals.recommend import after_judgement, recommend, with_trial
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
@@ -37,15 +38,13 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     best, trials = proposals[0].prediction if proposals else None, trials_of(study)
     trial = most_promising(trials)
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
+    judgement = judge(study)
+    advice = recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study))
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=with_trial(
-            recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study)),
-            trial,
-            best,
-            situation,
-        ),
+        recommendation=after_judgement(with_trial(advice, trial, best, situation), judgement),
+        judgement=judgement,
         considered=ranked.considered,
         warnings=_warnings(ranked),
         situation=situation,

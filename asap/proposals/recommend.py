@@ -3,6 +3,7 @@
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
@@ -104,6 +105,13 @@ def with_trial(
     if statement is None:
         return advice
     return advice.model_copy(update={"statement": statement, "setting": trial.name})
+
+
+def after_judgement(advice: Recommendation, judgement: Judgement | None) -> Recommendation:
+    """Advice that finds out first why the measured step is not what the model expects; the same where it is."""
+    if judgement is None or not judgement.is_finding:
+        return advice
+    return Recommendation(first=advice.first, keep_incumbent=True, statement=judgement.advice)
 
 
 def _towards_a_fit(trial: OfferedTrial, gain: float) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from asap.diagnosis import Diagnosis
+from asap.evidence.judgement import Judgement
 from asap.experiments import HardwareReference
 from asap.flags import FlagReview
 from asap.models import Architecture, Workload
@@ -71,6 +72,9 @@ class Analysis(BaseModel):
     flags: FlagReview | None = Field(default=None, description="of the run: set, missing, harmful; None: not looked at")
     situation: SituationName | None = Field(default=None, description="what decides which advice is needed")
     also: tuple[SituationName, ...] = Field(default=(), description="what holds of the run besides")
+    judgement: Judgement | None = Field(
+        default=None, description="the measured step beside what the model expects of it; None: nothing to judge"
+    )
     situation_statement: str | None = Field(default=None, description="the situation in a sentence")
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what it would take to do better than is allowed")
@@ -129,6 +133,7 @@ def assemble(
         flags=flags_of(study).model_copy(update={"compiled": proposals.compiled_flags}),
         situation=situation.name if situation else None,
         also=situation.also if situation else (),
+        judgement=proposals.judgement,
         situation_statement=situation.statement if situation else None,
         modelled=proposals.modelled,
         options=proposals.options,

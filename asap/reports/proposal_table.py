@@ -64,6 +64,8 @@ def _now(analysis: Analysis) -> Row:
     measured = kpis.step_time_s if kpis else None
     modelled = incumbent.step_time.value if incumbent and incumbent.step_time else None
     step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
+    if measured and modelled and analysis.judgement is not None and analysis.judgement.is_finding:
+        step += f", {format_seconds(modelled)} modelled"
     return (phrases.baseline(analysis), step, "", _hbm(incumbent) if incumbent else "", "", "", "")
 
 

@@ -66,7 +66,16 @@ def _situation(analysis: Analysis) -> list[RenderableType]:
     """What decides the advice, and what the model says of a run that was not measured."""
     said = [("Situation", analysis.situation_statement), ("", phrases.modelled_facts(analysis))]
     said.append(("", analysis.modelled.statement if analysis.modelled else None))
-    return [_line(label, text) for label, text in said if text]
+    return [*_finding_first(analysis), *(_line(label, text) for label, text in said if text)]
+
+
+def _finding_first(analysis: Analysis) -> list[RenderableType]:
+    """That the measured step is not what the model expects, with what may explain it; nothing where it is."""
+    judged = analysis.judgement
+    if judged is None or not judged.is_finding:
+        return []
+    causes = (f"{cause.statement}. {cause.expects} Check: {cause.check}." for cause in judged.causes)
+    return [_line("Finding", judged.statement), *(_bullet(f"{text[0].upper()}{text[1:]}") for text in causes)]
 
 
 def _axes(analysis: Analysis) -> list[Text]:

@@ -19,6 +19,8 @@ _DIFFERS = 0.1
 _LEAST, _MOST = 0.5, 4.0
 """Counted over needed FLOPs: recomputation adds a third at most, and attention that does not skip the mask a half."""
 _HIDDEN = 0.2
+_POSSIBLE_MFU = 0.7
+"""About the most that was ever published (:data:`asap.evidence.plausibility.HIGHEST_PUBLISHED_MFU`)."""
 _FLOPS_OF_A_TOKEN = 6
 """Forward and backward pass, a parameter and token (How to Scale Your Model, "All the Transformer Math")."""
 
@@ -107,12 +109,24 @@ def _check_speed(profile: Profile, hardware: Slice, experiment: Experiment) -> l
     seconds, flops = profile.kpis.step_time_s, _least_flops(experiment)
     if not seconds or flops is None:
         return []
-    if impossible := beyond_hardware(seconds, shortest_step(experiment, hardware)):
+    shortest = shortest_step(experiment, hardware)
+    if impossible := beyond_hardware(seconds, shortest):
+        correct = "correct model, batch, sequence or hardware, or give the measurement of this run"
         raise ConfigError(
             f"{impossible}: it is of another run", where=f"measured step of {experiment.id}",
-            hint="correct model, batch, sequence or hardware, or give the measurement of this run",
+            hint=correct + _fitting(experiment, (shortest or 0.0) / seconds),
         )  # fmt: skip
     return _check_flops(profile, flops / hardware.devices)
+
+
+def _fitting(experiment: Experiment, mfu: float) -> str:
+    """The sequence that would make a measurement possible, halved until it does."""
+    length, halved = experiment.workload.sequence_length or 0, 1
+    while mfu / halved > _POSSIBLE_MFU:
+        halved *= 2
+    if not length or length % halved:
+        return ""
+    return f"; sequences of {length // halved:,} tokens would make it {format_percent(mfu / halved, 0)}"
 
 
 def shortest_step(experiment: Experiment, hardware: Slice | None) -> float | None:

@@ -1,0 +1,253 @@
+"""A measurement is judged before it is used: whether it can be of the run on record, and if not, what explains it.
+
+Readings (:mod:`asap.evidence.readings`) are compared as Bayes has it: how likely each was before, times how likely the
+measured step, and the peak of HBM where it was measured, would be under it, averaged over its variants.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.errors import AsapError
+from asap.core.provenance import Quantity
+from asap.core.units import format_percent, format_seconds, significant
+from asap.evidence.cause_words import check_of, expectation, sentence
+from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, MOST_MFU
+from asap.evidence.readings import PRIOR, CauseName, Run, Variant, readings, with_network
+from asap.evidence.step_belief import Z_90
+from asap.evidence.step_time import WORKED_OUT
+from asap.prediction.prediction import Prediction
+from asap.prediction.uncertainty.outside import excess, half_width, is_outside
+from asap.study.study import Study
+
+Verdict = Literal["inside", "slower", "faster"]
+SHOWN = 4
+_NEGLIGIBLE = 0.01
+_HALVINGS = 7
+_STEADY_EVIDENCE = 10.0
+"""Odds for what happens in some steps only, where the fastest steps are as fast as expected, and against it where even
+they are not: a judgement."""
+_HAPPEN_NOW_AND_THEN: tuple[CauseName, ...] = ("input", "interruptions")
+
+
+class Cause(BaseModel):
+    """What may explain a measurement."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: CauseName
+    statement: str = Field(description="what it would be, and how much of it makes the model meet the measurement")
+    expects: str = Field(description="what else would then be seen")
+    check: str = Field(description="what tells")
+    weight: float = Field(description="beside the other causes; all that were tried add up to 1")
+
+
+class Judgement(BaseModel):
+    """A measured step beside what the model expects of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    measured_s: float
+    expected: Quantity
+    mfu: float | None = Field(default=None, description="that the measured step amounts to")
+    causes: tuple[Cause, ...] = Field(default=(), description="the likeliest first; none where it is as expected")
+    asked: str | None = Field(default=None, description="where it can only be a mistake of units or counting")
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the measurement cannot be of the run on record, as the model has it."""
+        return self.verdict != "inside"
+
+    @property
+    def factor(self) -> float:
+        """How many times as long as expected the step takes."""
+        return self.measured_s / self.expected.value
+
+    @property
+    def statement(self) -> str:
+        """The finding in a sentence; what is inside of the interval is said as well."""
+        low, high = self.expected.low or self.expected.value, self.expected.high or self.expected.value
+        expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
+        measured = format_seconds(self.measured_s)
+        if self.verdict == "inside":
+            return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
+        factor = self.factor if self.verdict == "slower" else 1 / self.factor
+        text = f"{significant(factor, 2)} times {self.verdict} than such a run should be: {measured} measured,"
+        text += f" {expected} modelled."
+        if self.asked is not None:
+            return f"{text} {self.asked}"
+        return f"{text} The cause lies outside of what is on record."
+
+    @property
+    def advice(self) -> str:
+        """What to do first."""
+        if self.asked is not None or not self.causes:
+            return (
+                "Check model, batch, length, hardware and the measurement first: the proposals rest on the model alone."
+            )
+        first = self.causes[0]
+        return (
+            f"Find out first why the step is {self.verdict} than modelled, likeliest because {first.statement}. Check:"
+            f" {first.check}. The proposals rest on the model alone, and come after that."
+        )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of a run: its step, the least of its steps (s), and the peak of its HBM (bytes)."""
+
+    seconds: float
+    least: float | None = None
+    peak_bytes: float | None = None
+
+    @classmethod
+    def of(cls, study: Study) -> "Observed | None":
+        """What is on record; ``None`` where no step was measured."""
+        profile = study.profile
+        if profile is None or not profile.kpis.step_time_s or profile.source == WORKED_OUT:
+            return None
+        return cls(profile.kpis.step_time_s, profile.kpis.step_time_min_s, profile.peak_hbm_bytes)
+
+
+def judge(study: Study, observed: Observed | None = None) -> Judgement | None:
+    """Judge the measured step of a run; ``None`` where none was measured, or none can be predicted.
+
+    Args:
+        study: the run.
+        observed: what was seen of it, by default what is on record.
+    """
+    seen, run = observed or Observed.of(study), run_of(study)
+    if seen is None or run is None:
+        return None
+    return judge_run(run, seen)
+
+
+def judge_run(run: Run, seen: Observed) -> Judgement | None:
+    """Judge what was seen of a run; ``None`` where it cannot be predicted."""
+    now = _predicted(run)
+    if now is None or now.step_time is None:
+        return None
+    expected = now.step_time
+    mfu = now.mfu.value * expected.value / seen.seconds if now.mfu else None
+    if not is_outside(seen.seconds, expected) and (mfu is None or mfu <= MOST_MFU):
+        return Judgement(verdict="inside", measured_s=seen.seconds, expected=expected, mfu=mfu)
+    causes = tuple(_ranked(run, now, seen))
+    verdict = "slower" if seen.seconds > expected.value else "faster"
+    asked = _asked(mfu, causes) if mfu is not None and mfu > MOST_MFU else None
+    return Judgement(
+        verdict=verdict, measured_s=seen.seconds, expected=expected, mfu=mfu, causes=causes[:SHOWN], asked=asked
+    )
+
+
+def run_of(study: Study) -> Run | None:
+    """What the model needs of a run; ``None`` where some of it is not known."""
+    experiment = study.experiment
+    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
+        return None
+    return Run(study.plan, experiment.model, experiment.workload, study.slice) if experiment.workload.tokens else None
+
+
+def _predicted(run: Run) -> Prediction | None:
+    from asap.prediction import predict
+
+    try:
+        return predict(run.plan, run.model, run.workload, run.hardware)[0]
+    except AsapError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """A reading, its prediction, and how likely what was seen is under it."""
+
+    variant: Variant
+    prediction: Prediction
+    likelihood: float
+
+
+def _ranked(run: Run, now: Prediction, seen: Observed) -> Iterator[Cause]:
+    """Causes that explain what was seen, the likeliest first."""
+    assert now.step_time is not None
+    slower = seen.seconds > now.step_time.value
+    found: dict[CauseName, list[_Explained]] = {}
+    for variant in readings(run):
+        other = now if variant.run is run else _predicted(variant.run)
+        if other is None or other.step_time is None:
+            continue
+        changes = (other.step_time.value * variant.added > now.step_time.value) == slower
+        likely = _likelihood(variant, other, seen) if changes else 0.0
+        found.setdefault(variant.cause, []).append(_Explained(variant, other, likely))
+    steady = _steadiness(now.step_time, seen)
+    weights: dict[CauseName, float] = {
+        name: PRIOR[name] * (steady if name in _HAPPEN_NOW_AND_THEN else 1.0) * _mean(tried)
+        for name, tried in found.items()
+    }
+    total = sum(weights.values())
+    for name in sorted(weights, key=lambda one: -weights[one]):
+        if total <= 0 or weights[name] < _NEGLIGIBLE * total:
+            continue
+        best = max(found[name], key=lambda each: each.likelihood * each.variant.weight)
+        variant = _met(best.variant, seen.seconds)
+        yield Cause(
+            name=name,
+            statement=sentence(variant, run),
+            expects=expectation(variant, run, now, best.prediction),
+            check=check_of(name, run),
+            weight=weights[name] / total,
+        )
+
+
+def _met(variant: Variant, seconds: float) -> Variant:
+    """The variant with the rate of the network at which the model meets the measured step, found by halving."""
+    if variant.cause != "network":
+        return variant
+    low, high = math.log(variant.size / 8), math.log(variant.size * 8)
+    for _ in range(_HALVINGS):
+        rate = math.exp((low + high) / 2)
+        found = _predicted(with_network(variant.run, rate))
+        if found is None or found.step_time is None:
+            return variant
+        low, high = (low, math.log(rate)) if found.step_time.value < seconds else (math.log(rate), high)
+    return Variant(variant.cause, math.exp((low + high) / 2), variant.run, variant.added, variant.weight)
+
+
+def _likelihood(variant: Variant, prediction: Prediction, seen: Observed) -> float:
+    """Density of what was seen under a reading."""
+    assert prediction.step_time is not None
+    miss = excess(seen.seconds / variant.added, prediction.step_time)
+    found = _normal(miss, half_width(prediction.step_time) / Z_90)
+    memory = prediction.memory
+    if seen.peak_bytes and memory is not None and half_width(memory.total) > 0:
+        found *= _normal(excess(seen.peak_bytes, memory.total), half_width(memory.total) / Z_90)
+    return found
+
+
+def _normal(miss: float, deviation: float) -> float:
+    return math.exp(-0.5 * (miss / deviation) ** 2) / deviation if deviation > 0 else 0.0
+
+
+def _steadiness(expected: Quantity, seen: Observed) -> float:
+    """Odds for what happens in some steps only."""
+    if seen.least is None:
+        return 1.0
+    return 1 / _STEADY_EVIDENCE if is_outside(seen.least, expected) else _STEADY_EVIDENCE
+
+
+def _mean(tried: Sequence[_Explained]) -> float:
+    """Of the likelihoods, weighted by the variants."""
+    weights = [each.variant.weight for each in tried]
+    return sum(weight * each.likelihood for weight, each in zip(weights, tried, strict=True)) / sum(weights)
+
+
+def _asked(mfu: float, causes: tuple[Cause, ...]) -> str:
+    published = format_percent(HIGHEST_PUBLISHED_MFU, 0)
+    beyond = "more than the hardware can" if mfu > 1 else f"and no published run has more than {published}"
+    text = f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ."
+    fitting = " or ".join(cause.statement for cause in causes[:2])
+    return (
+        f"{text} It would fit if {fitting}. Which is it?" if fitting else f"{text} Which model, batch and length ran?"
+    )

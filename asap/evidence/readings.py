@@ -1,0 +1,138 @@
+"""Other readings of a run: what it may have been instead of what is on record, so that the model meets the measurement.
+
+A reading changes one input of the model: the rate of the network, the speed of one device, the sequence, the batch, the
+precision, a kernel, recomputation. Each has variants, from little to much; the model says what each would take.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from asap.hardware import Chip, Slice
+from asap.models import Architecture, Workload
+from asap.models.workload import FULL_PRECISION
+from asap.plans import Plan, Remat
+from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
+
+CauseName = Literal[
+    "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
+    "recomputation", "debugging", "counting",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the model needs to know of a run."""
+
+    plan: Plan
+    model: Architecture
+    workload: Workload
+    hardware: Slice
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One reading.
+
+    Args:
+        cause: what it would be.
+        size: how much of it: bytes/s, a factor.
+        run: as it would have been.
+        added: factor on the step for what the model has no input for.
+        weight: how likely this much of it is beside the other variants: little is likelier than much.
+    """
+
+    cause: CauseName
+    size: float
+    run: Run
+    added: float = 1.0
+    weight: float = 1.0
+
+
+PRIOR: dict[CauseName, float] = {
+    "network": 0.30, "slow device": 0.15, "sequence": 0.12, "input": 0.10, "batch": 0.08, "attention": 0.08,
+    "recomputation": 0.06, "interruptions": 0.05, "precision": 0.03, "debugging": 0.02, "counting": 0.01,
+}  # fmt: skip
+"""How likely each is before the measurement. A judgement and no fit: of public threads about steps far slower than
+expected too few say their cause. It decides only between readings that explain the measurement equally well."""
+_DOUBLINGS = tuple(2.0**k for k in range(1, 11))
+_SLOWER_DEVICE = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
+"""From a device at its power limit to one that is shared or nearly stands."""
+_TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0)
+_RESTATED = (2, 4, 8, 16)
+_UNITS = (60.0, 1000.0)
+
+
+def readings(run: Run) -> Iterator[Variant]:
+    """Every reading of a run, faster and slower."""
+    yield from _machine(run)
+    yield from _shape(run)
+    yield from _program(run)
+    for name in ("input", "interruptions"):
+        yield from (Variant(name, times, run, times, 1 / times) for times in _TIMES)
+    micro = run.plan.microbatches or 1
+    counts = {float(micro), float(run.hardware.domains), 10.0, 100.0, *_UNITS} - {1.0}
+    yield from (Variant("counting", factor, run, factor) for count in counts for factor in (count, 1 / count))
+
+
+def with_network(run: Run, rate: float) -> Run:
+    """The run on another network between nodes, bytes/s of a device."""
+    network = run.hardware.chip.network.model_copy(update={"bandwidth": rate})
+    return replace(run, hardware=_on(run.hardware, run.hardware.chip.model_copy(update={"network": network})))
+
+
+def _machine(run: Run) -> Iterator[Variant]:
+    chip, rate = run.hardware.chip, run.hardware.chip.network.bandwidth
+    if run.hardware.domains > 1:
+        yield from (Variant("network", rate / slower, with_network(run, rate / slower)) for slower in _DOUBLINGS)
+    for slower in _SLOWER_DEVICE:
+        peaks = {name: peak / slower for name, peak in chip.peak_flops.items()}
+        slow = chip.model_copy(update={"peak_flops": peaks, "hbm_bandwidth": chip.hbm_bandwidth / slower})
+        yield Variant("slow device", slower, replace(run, hardware=_on(run.hardware, slow)), weight=slower**-2)
+
+
+def _shape(run: Run) -> Iterator[Variant]:
+    length, batch, plan = run.workload.sequence_length, run.workload.global_batch, run.plan
+    for times in _RESTATED:
+        for up in (True, False):
+            changed = _scaled(length, times, up)
+            if changed:
+                work = run.workload.model_copy(update={"sequence_length": changed})
+                yield Variant("sequence", changed, replace(run, workload=work), weight=1 / times)
+            changed, micro = _scaled(batch, times, up), _scaled(plan.microbatches or 1, times, up)
+            if changed:
+                work = run.workload.model_copy(update={"global_batch": changed})
+                split = plan.model_copy(update={"microbatches": micro}) if plan.microbatches and micro else plan
+                yield Variant("batch", changed, replace(run, workload=work, plan=split), weight=1 / times)
+
+
+def _scaled(value: int | None, times: int, up: bool) -> int | None:
+    if not value:
+        return None
+    return value * times if up else value // times if value % times == 0 else None
+
+
+def _program(run: Run) -> Iterator[Variant]:
+    work, said = run.workload, precision_class(run.workload.precision)
+    if said in ("fp8", "int8", "fp4"):
+        yield Variant("precision", 1.0, _working(run, precision="bf16"))
+    elif work.precision not in FULL_PRECISION:
+        full = "tf32" if "tf32" in run.hardware.chip.peak_flops else "fp32"
+        yield Variant("precision", 1.0, _working(run, precision=full))
+    on_gpu = run.hardware.chip.kind == "gpu"
+    if on_gpu and attention_class(work.attention) in (None, "flash"):
+        yield Variant("attention", 1.0, _working(run, attention="eager"))
+    if run.plan.remat is not Remat.FULL:
+        yield Variant("recomputation", 1.0, replace(run, plan=run.plan.model_copy(update={"remat": Remat.FULL})))
+    if on_gpu and not work.launch_blocking:
+        yield Variant("debugging", 1.0, _working(run, launch_blocking=True))
+        if work.compiled and framework_class(work.framework) == "fsdp":
+            yield Variant("debugging", 1.0, _working(run, launch_blocking=True, compiled=False))
+
+
+def _working(run: Run, **changes: Any) -> Run:
+    return replace(run, workload=run.workload.model_copy(update=changes))
+
+
+def _on(hardware: Slice, chip: Chip) -> Slice:
+    return Slice(chip, hardware.chips_per_slice, hardware.topology, hardware.slices)

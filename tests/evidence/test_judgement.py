@@ -1,0 +1,137 @@
+"""A measurement is judged before it is used: causes that are planted into the model's own runs are found."""
+
+import math
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from asap.core.provenance import Quantity
+from asap.evidence.judgement import Judgement, Observed, judge, judge_run
+from asap.evidence.readings import CauseName, Run, readings
+from asap.evidence.step_belief import Z_90
+from asap.experiments import Experiment
+from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.measured_step import MeasuredStep
+from asap.hardware import resolve_hardware
+from asap.models import Workload, find_architecture
+from asap.plans import Plan
+from asap.prediction import predict
+from asap.prediction.predict_study import expect
+from asap.prediction.uncertainty.outside import half_width, is_outside
+from asap.proposals.propose import propose
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.study.study import Study, study_of
+
+PLANTED: tuple[CauseName, ...] = ("network", "sequence", "slow device", "attention")
+DRAWS = 8
+
+
+def a_run(model: str, hardware: str, plan: str, batch: int, length: int, framework: str) -> Run:
+    work = Workload(
+        global_batch=batch, sequence_length=length, precision="bf16", attention="flash", framework=framework
+    )
+    architecture = find_architecture(model)
+    assert architecture is not None
+    return Run(Plan.parse(plan), architecture, work, resolve_hardware(hardware).slice)
+
+
+RUNS = (
+    a_run("llama3-8b", "h100-32", "data=32 microbatches=1 remat=selective", 32, 8192, "torchtitan"),
+    a_run("llama2-7b", "a100-80gb-16", "replica=8 model=2 microbatches=4 remat=none", 128, 4096, "Megatron-LM"),
+    a_run("llama3-70b", "h100-64", "data=8 model=8 microbatches=2 remat=full", 64, 4096, "NeMo"),
+    a_run("llama3-8b", "h100-8", "data=8 microbatches=2 remat=full", 32, 8192, "torchtitan"),
+)
+
+
+def drawn(run: Run, chance: random.Random, added: float = 1.0) -> Observed:
+    """What a log would show of a run, with the scatter that the model has of itself."""
+    (prediction,) = predict(run.plan, run.model, run.workload, run.hardware)
+    assert prediction.step_time is not None
+    assert prediction.memory is not None
+
+    def off(quantity: Quantity) -> float:
+        return quantity.value * math.exp(chance.gauss(0.0, half_width(quantity) / Z_90))
+
+    return Observed(added * off(prediction.step_time), peak_bytes=off(prediction.memory.total))
+
+
+def planted(chance: random.Random) -> Iterator[tuple[CauseName, Judgement]]:
+    """Judgements of runs with a planted cause whose steps lie outside of the interval."""
+    for run in RUNS:
+        (now,) = predict(run.plan, run.model, run.workload, run.hardware)
+        for name in PLANTED:
+            variants = [each for each in readings(run) if each.cause == name]
+            for variant in chance.choices(variants, [each.weight for each in variants], k=DRAWS) if variants else ():
+                seen = drawn(variant.run, chance)
+                assert now.step_time is not None
+                if is_outside(seen.seconds, now.step_time) and (found := judge_run(run, seen)):
+                    yield name, found
+
+
+@pytest.mark.slow
+def test_a_planted_cause_is_among_the_first_two():
+    found = list(planted(random.Random(52)))
+    right = [name in {cause.name for cause in judged.causes[:2]} for name, judged in found]
+    assert len(found) >= 40
+    assert sum(right) / len(found) >= 0.85
+
+
+def test_without_a_planted_cause_there_is_no_alarm():
+    chance = random.Random(7)
+    judged = [judge_run(run, drawn(run, chance)) for run in RUNS for _ in range(100)]
+    alarms = sum(one is not None and one.is_finding for one in judged)
+    assert alarms / len(judged) <= 0.05
+
+
+def study(seconds: float | None) -> Study:
+    """The first run as a record, with a measured step."""
+    run = RUNS[0]
+    measured = MeasuredStep(seconds=seconds, source="a log") if seconds else None
+    hardware, _ = refer_to_hardware("h100-32")
+    record = Experiment(
+        id="run", model=run.model, workload=run.workload, plan=run.plan, hardware=hardware, measured=measured
+    )
+    return study_of(record)
+
+
+def test_a_step_far_outside_of_the_interval_is_the_finding_and_no_anchor():
+    alone, (modelled,) = study(4.59), expect(study(None), [RUNS[0].plan])
+    found = judge(alone)
+    assert found is not None
+    assert found.verdict == "slower"
+    assert found.causes[0].name == "network"
+    assert "NCCL_DEBUG=INFO" in found.causes[0].check
+    assert "One node alone" in found.causes[0].expects
+    (predicted,) = expect(alone, [RUNS[0].plan])
+    assert predicted.step_time == modelled.step_time
+    assert propose(rank_candidates(alone), lambda *_: ()).recommendation.statement.startswith("Find out first why")
+
+
+def test_a_step_inside_of_the_interval_anchors_predictions():
+    inside = study(1.4)
+    found = judge(inside)
+    assert found is not None
+    assert not found.is_finding
+    (predicted,) = expect(inside, [RUNS[0].plan])
+    assert predicted.step_time is not None
+    assert predicted.step_time.value == pytest.approx(1.4)
+
+
+def test_more_than_hardware_ever_gave_is_asked_about_with_the_reading_that_fits():
+    (now,) = predict(RUNS[1].plan, RUNS[1].model, RUNS[1].workload, RUNS[1].hardware)
+    assert now.step_time is not None
+    assert now.mfu is not None
+    found = judge_run(RUNS[1], Observed(now.step_time.value * now.mfu.value / 0.9))
+    assert found is not None
+    assert found.asked is not None
+    assert "tokens, not 4,096" in found.asked
+    assert found.asked.endswith("Which is it?")
+
+
+def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():
+    (now,) = predict(RUNS[3].plan, RUNS[3].model, RUNS[3].workload, RUNS[3].hardware)
+    assert now.step_time is not None
+    found = judge_run(RUNS[3], Observed(3 * now.step_time.value, least=now.step_time.value))
+    assert found is not None
+    assert {cause.name for cause in found.causes[:2]} == {"input", "interruptions"}
