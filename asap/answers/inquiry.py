@@ -9,8 +9,10 @@ from asap.evidence.anchor import anchored
 from asap.evidence.claims import RUN_CLAIMS
 from asap.evidence.effect import with_run_claims
 from asap.evidence.fact import StatedFact
+from asap.evidence.judgement import Judgement, judge
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
+from asap.plans.plan import SETTINGS
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
@@ -45,6 +47,8 @@ class Inquiry:
     _rankings: dict[int, RankedCandidates] = field(default_factory=dict, repr=False)
     _studies: dict[tuple[StatedFact, ...], Study] = field(default_factory=dict, repr=False)
     _revisions: dict[tuple[StatedFact, ...], RevisedCandidates] = field(default_factory=dict, repr=False)
+
+    _judgements: dict[tuple[StatedFact, ...], Judgement | None] = field(default_factory=dict, repr=False)
 
     @property
     def id(self) -> str:
@@ -167,8 +171,30 @@ class Inquiry:
         if self.study.plan is not None and self.incumbent is not None:
             listed[self.study.plan] = self.incumbent
         lacking = [plan for plan in plans if plan not in listed]
-        listed |= dict(zip(lacking, expect(self.study, lacking), strict=True)) if lacking else {}
+        found = expect(self.study, lacking) if lacking else []
+        for one in found:
+            self._refuse_settings_by_ratio(one)
+        listed |= dict(zip(lacking, found, strict=True))
         return [listed[plan] for plan in plans]
+
+    def _refuse_settings_by_ratio(self, found: Prediction) -> None:
+        """Ratios of degrees say nothing of a setting beside the mesh."""
+        now, plan = self.study.plan, found.plan
+        if found.method != "profile_ratios" or now is None:
+            return
+        differs = [name for name in SETTINGS if getattr(plan, name) != getattr(now, name)]
+        if differs:
+            raise InsufficientEvidenceError(
+                f"what {' and '.join(differs)} would do depends on the architecture, which is not on record",
+                where=self.id, hint="asap experiments add ID --config FILE --hardware NAME --profile PATH",
+            )  # fmt: skip
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """The measured step of what runs beside what the model expects; ``None`` where there is nothing to judge."""
+        if self.facts not in self._judgements:
+            self._judgements[self.facts] = judge(self.study)
+        return self._judgements[self.facts]
 
     @property
     def incumbent(self) -> Prediction | None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare, change, figure, subject_of
+from asap.answers.figure import CHANGE, Figure, bare, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import (
     PlanPart,
@@ -13,16 +13,15 @@ from asap.answers.plan_row import (
     notes_of,
     plan_name,
     plan_row,
-    plan_rows,
     time_parts,
 )
 from asap.answers.query import Answer, Lines, PlanName, Query
-from asap.core.errors import AsapError, PlanError
+from asap.core.errors import PlanError
 from asap.core.provenance import Provenance
 from asap.plans import Plan
 from asap.plans.launchers import TITLES, Stack
-from asap.plans.validity import unchecked, violations
-from asap.proposals.launch import launcher_line, line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
+from asap.plans.validity import violations
+from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
 from asap.proposals.proposal import ChangedSetting, Citation
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.reasons.cite import cite
@@ -32,7 +31,13 @@ from asap.proposals.selection.ranked_candidates import evaluate
 from asap.proposals.selection.strategy import title
 
 Standing = Literal[
-    "runs now", "proposed", "not among the best", "ruled out", "breaks a rule", "no words in the launcher", "not fitting"
+    "runs now",
+    "proposed",
+    "not among the best",
+    "ruled out",
+    "breaks a rule",
+    "no words in the launcher",
+    "not fitting",
 ]
 
 

@@ -164,8 +164,8 @@ class TraceAnswer(Answer):
 
 
 class Trace(Query):
-    """Replay the recorded run: its critical path and what would shorten it; with changes, predict its step time. Needs a
-    profile or trace. Another plan, model or batch is a rough guess there."""
+    """Replay the recorded run: its critical path and what would shorten it; with changes, predict its step time. Needs
+    a profile or trace. Another plan, model or batch is a rough guess there."""
 
     changes: Changes = Field(
         default=(),

@@ -9,8 +9,6 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.query import Answer, Lines, Part, Query
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.provenance import Provenance
-from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.evidence.anchor import modelled_now
 from asap.evidence.step_time import current_step_time
 from asap.flags.document import FlagAdvice
 from asap.profiles import Profile
@@ -19,6 +17,9 @@ from asap.study.flags import flags_of
 from asap.study.study import Study
 
 Verdict = Literal["as expected", "slower than expected", "faster than expected", "not known"]
+_VERDICTS: dict[str, Verdict] = {
+    "inside": "as expected", "slower": "slower than expected", "faster": "faster than expected"
+}  # fmt: skip
 
 
 class Fact(Part):
@@ -76,11 +77,18 @@ class Run(Query):
             precision=workload.precision,
             optimizer=workload.optimizer,
             measured_by=_origin(study.profile) if study.profile else None,
-            settings=tuple(
-                Fact(fact=key, source=source) for key, source in list(record.provenance.items())[:12]
-            ),
+            settings=tuple(Fact(fact=key, source=source) for key, source in list(record.provenance.items())[:12]),
             warnings=study.warnings,
         )
+
+
+class CauseRow(Part):
+    """What may explain a step that is not as expected."""
+
+    cause: str
+    weight: Figure | None = Field(description="beside the other causes")
+    expects: str = Field(description="what else would then be seen")
+    check: str = Field(description="what tells")
 
 
 class HealthAnswer(Answer):
@@ -90,35 +98,49 @@ class HealthAnswer(Answer):
     measured: Figure | None
     expected: Figure | None = Field(description="by the step model alone, without the measurement")
     differs: Figure | None = Field(description="the measured step against the expected one")
-    mfu: Figure | None
+    mfu: Figure | None = Field(description="that the measured step amounts to")
+    asked: str | None = Field(default=None, description="where it can only be a mistake of units or counting")
+    causes: tuple[CauseRow, ...] = Field(default=(), description="the likeliest first")
     kpis: tuple[Fact, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 class Health(Query):
-    """Say whether the run is as fast as its model, batch and hardware let expect: the measured step beside the modelled
-    one, MFU, duty cycle, goodput."""
+    """Say whether the run is as fast as its model, batch and hardware let expect, and what may explain it where it is
+    not: the measured step beside the modelled one, MFU, duty cycle, goodput."""
 
     def answer(self, inquiry: Inquiry) -> HealthAnswer:
         """Measured beside expected."""
-        study, expected = inquiry.study, modelled_now(inquiry.analysed)
-        measured = current_step_time(study, inquiry.facts)
-        step = expected.step_time if expected else None
-        ratio = measured.value / step.value - 1 if measured and step else None
-        verdict: Verdict = "not known"
-        if measured and step and ratio is not None:
-            low, high = step.low or step.value, step.high or step.value
-            inside = low * (1 - STEP_TIME_VARIATION) <= measured.value <= high * (1 + STEP_TIME_VARIATION)
-            verdict = "as expected" if inside else "slower than expected" if ratio > 0 else "faster than expected"
+        study = inquiry.study
+        found, measured = inquiry.judgement, current_step_time(study, inquiry.facts)
+        if found is None:
+            expected = inquiry.incumbent
+            return HealthAnswer(
+                verdict="not known",
+                measured=figure("now", "measured_step_time", measured),
+                expected=figure("now", "step_time", expected.step_time) if expected and not measured else None,
+                differs=None,
+                mfu=figure("now", "mfu", expected.mfu) if expected else None,
+                kpis=kpis_of(study),
+                warnings=study.warnings,
+            )
         kind = measured.provenance if measured else Provenance.MEASURED
-        reached = expected.mfu.value / (1 + ratio) if expected and expected.mfu and ratio is not None else None
         return HealthAnswer(
-            verdict=verdict,
+            verdict=_VERDICTS[found.verdict],
             measured=figure("now", "measured_step_time", measured),
-            expected=figure("now", "expected_step_time", step),
-            differs=bare("now", "measured_vs_expected", ratio, CHANGE, "measured over expected", kind),
-            mfu=bare("now", "measured_mfu", reached, "fraction", "FLOPs of the model over the measured step", kind)
-            or figure("now", "mfu", expected.mfu if expected else None),
+            expected=figure("now", "expected_step_time", found.expected),
+            differs=bare("now", "measured_vs_expected", found.factor - 1, CHANGE, "measured over expected", kind),
+            mfu=bare("now", "measured_mfu", found.mfu, "fraction", "FLOPs of the model over the measured step", kind),
+            asked=found.asked,
+            causes=tuple(
+                CauseRow(
+                    cause=one.statement,
+                    weight=bare("now", f"cause.{one.name}", one.weight, "fraction", "Bayes", Provenance.MODELLED),
+                    expects=one.expects,
+                    check=one.check,
+                )
+                for one in found.causes
+            ),
             kpis=kpis_of(study),
             warnings=study.warnings,
         )
@@ -247,8 +269,8 @@ class FlagsAnswer(Answer):
 
 
 class Flags(Query):
-    """Review the flags of compilers and runtimes: what the run sets, what it lacks for its plan, what does harm, and the
-    lines to paste."""
+    """Review the flags of compilers and runtimes: what the run sets, what it lacks for its plan, what does harm, and
+    the lines to paste."""
 
     def answer(self, inquiry: Inquiry) -> FlagsAnswer:
         """The review."""
