@@ -17,6 +17,10 @@ PASSAGES = {"text", "summary", "description", "hlo", "warnings"}
 """Fields that hold passages that others wrote; they are fenced."""
 
 
+SUBJECT = "plan"
+"""The section that a whole answer is about: its fields stand among those of the answer."""
+
+
 def to_compact(answer: BaseModel) -> dict[str, Any]:
     """The known fields of an answer as plain JSON."""
     return _fields(answer)
@@ -46,7 +50,10 @@ def _fields(model: BaseModel) -> dict[str, Any]:
         value = getattr(model, name)
         if value is None or value == () or value == "":
             continue
-        found[name] = _value(name, value)
+        if name == SUBJECT and isinstance(value, BaseModel):
+            found |= _fields(value)
+        else:
+            found[name] = _value(name, value)
     return found
 
 
