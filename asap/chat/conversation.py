@@ -10,7 +10,7 @@ from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
 from asap.evidence.anchor import anchored
 from asap.evidence.claims import RUN_CLAIMS
-from asap.evidence.effect import with_run_claims
+from asap.evidence.effect import with_outcomes, with_run_claims
 from asap.evidence.fact import StatedFact
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
@@ -228,6 +228,6 @@ class Conversation:
     def _refresh(self) -> None:
         if self._revised_for == tuple(self.evidence):
             return
-        study = anchored(self.study_as_stated, self.evidence)
+        study = with_outcomes(anchored(self.study_as_stated, self.evidence), self.evidence)
         self._study, self._revised, self._proposals = study, None, None
         self._revised_for = tuple(self.evidence)

@@ -10,7 +10,7 @@ from asap.chat.understanding.quantities.changes import Change
 from asap.chat.understanding.quantities.things import To
 from asap.chat.understanding.question import Question
 from asap.hardware import Chip
-from asap.hardware.network_rate import chips_per_node
+from asap.hardware.nodes import chips_per_node
 
 _BEFORE = re.compile(
     r"(?:\b(?:no|not|never) (?:more|bigger|larger) than|\bat (?:the )?most|\bmax(?:imum)?(?: of)?|\bup to|\bcapped? at"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.hardware import Slice
-from asap.hardware.network_rate import chips_per_node
+from asap.hardware.nodes import chips_per_node
 
 _PRICED = re.compile(
     r"\b(?P<chip>v\d[a-z]{0,2}|[abh]\d{2,3}|gb\d{3})s?(?:-\d+)?\s+"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from asap.hardware import Slice
-from asap.hardware.network_rate import chips_per_node
+from asap.hardware.nodes import chips_per_node
 
 SPARSITY = 2.0
 """Data sheets quote the peak with structured sparsity, which training does not use."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from asap.chat.understanding.quantities.amounts import Amount
 from asap.hardware import Slice
-from asap.hardware.network_rate import chips_per_node
+from asap.hardware.nodes import chips_per_node
 
 _LOST = re.compile(r"\b(?:los[et]|losing|lost|minus|without|short of)\s+(?:the |another )?$", re.I)
 _ADDED = re.compile(r"\b(?:plus|another|additional|extra)\s+$", re.I)

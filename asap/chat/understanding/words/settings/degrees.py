@@ -3,7 +3,7 @@
 import re
 
 from asap.chat.understanding.words.questions import is_question
-from asap.hardware.network_rate import chips_per_node
+from asap.hardware.nodes import chips_per_node
 from asap.plans.axes import WORDS, Axis
 from asap.study.study import Study
 
