@@ -78,7 +78,7 @@ def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home,
     analysis = analyze(name, store=store, session=f"{name}-today", compile_options=choice).analysis
     assert analysis.incumbent.memory.total.source.endswith(program)
     printed = Console(file=StringIO(), width=120)
-    print_analysis(analysis, printed)
+    print_analysis(analysis, printed, full=True)
     assert f"The plan that ran, compiled: {program}: compiles in" in printed.file.getvalue()
     if choice is REFERENCE_STEP:  # a product takes as long under every plan, so a plan that was compiled gains nothing
         assert analysis.proposals[0].prediction.memory.total.source.endswith(program)
@@ -148,7 +148,7 @@ def test_the_command_says_that_it_is_the_same(recorded, asap):
 
 def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     def change(kind, payload):
-        if kind is Kind.TOOL_RESULT and payload["tool"] == "get_kpis":
+        if kind is Kind.TOOL_RESULT and payload["tool"] == "health":
             result = payload["result"] | {"kpis": payload["result"]["kpis"] | {"duty_cycle": 0.5}}
             return payload | {"result": result}
         return payload
@@ -162,7 +162,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     assert found.divergence.recorded == "0.5"
     code, _, err = asap("memory", "replay", name)
     assert code == 4
-    assert "get_kpis" in err
+    assert "health" in err
 
 
 def test_another_result_is_not_called_the_same(recorded, store):

@@ -18,8 +18,8 @@ from asap.plans import Plan
 from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of
 from asap.profiles import Operation
-from asap.reports.hlo import hlo_around
 from asap.reports.profile_facts import roofline_facts
+from asap.study.hlo import hlo_around
 from asap.study.study import Study
 
 TOP = 10

@@ -87,5 +87,5 @@ def _loose(words: Sequence[str]) -> str:
 @cache
 def _terms() -> tuple[tuple[str, str], ...]:
     """Each name with what it means."""
-    table = tomllib.loads(Path(__file__).with_name("terms.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(Path(__file__).parents[3] / "answers" / "terms.toml".read_text(encoding="utf-8"))
     return tuple((name, each["means"]) for each in table["term"] for name in each["names"])

@@ -1,0 +1,227 @@
+"""Queries that put facts on record, take them back and list them; every prediction and the order follow."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from asap.answers.figure import CHANGE, Figure, bare, figure, subject_of
+from asap.answers.inquiry import Inquiry
+from asap.answers.query import Answer, Part, PlanName, Query
+from asap.core.errors import BadInputError, PlanError
+from asap.core.numbers import LARGEST_COUNT
+from asap.core.provenance import Provenance
+from asap.core.units import GIB
+from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
+from asap.evidence.fact import Origin, StatedFact
+from asap.plans import AXES, Plan
+from asap.plans.plan import SETTINGS
+from asap.study.study import read_plan
+
+What = Literal[
+    "step_time", "relative", "mfu", "throughput", "hbm_share", "hbm_bytes", "out_of_memory", "fits", "failed",
+    "slower", "faster", "batch", "sequence", "incumbent", "constraint",
+]  # fmt: skip
+Unit = Literal["s", "ms", "min", "%", "x", "% slower", "% faster", "GiB", "GB", "tokens/s", "count"]
+_SCALES: dict[Claim, dict[str, float]] = {
+    Claim.STEP_TIME: {"s": 1.0, "ms": 1e-3, "min": 60.0},
+    Claim.MFU: {"%": 1e-2},
+    Claim.HBM_SHARE: {"%": 1e-2},
+    Claim.HBM_BYTES: {"GiB": float(GIB), "GB": 1e9},
+    Claim.THROUGHPUT: {"tokens/s": 1.0},
+    Claim.BATCH: {"count": 1.0},
+    Claim.SEQUENCE: {"count": 1.0},
+    Claim.CONSTRAINT: {"count": 1.0},
+    Claim.RELATIVE: {"x": 1.0, "%": 1e-2},
+}
+_OF_A_PLAN = {
+    Claim.RELATIVE,
+    Claim.OUT_OF_MEMORY,
+    Claim.FITS,
+    Claim.FAILED,
+    Claim.SLOWER,
+    Claim.FASTER,
+    Claim.INCUMBENT,
+}
+_NUMBERS = set(_SCALES) - {Claim.CONSTRAINT}
+LONGEST_WORDS = 400
+
+
+class FactRow(Part):
+    """A fact on record."""
+
+    number: int
+    fact: str
+    said_by: str
+    words: str
+
+
+class FactsAnswer(Answer):
+    """All facts on record."""
+
+    facts: tuple[FactRow, ...]
+
+
+class Facts(Query):
+    """List the facts on record beside the run's own: what was stated, measured or compiled since, by number."""
+
+    def answer(self, inquiry: Inquiry) -> FactsAnswer:
+        """The oldest first."""
+        return FactsAnswer(facts=tuple(_row(inquiry, fact) for fact in inquiry.facts))
+
+
+class RecordAnswer(Answer):
+    """What was put on record or taken back, and what it changes."""
+
+    recorded: tuple[FactRow, ...] = ()
+    already: tuple[FactRow, ...] = ()
+    replaced: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    against_prediction: Figure | None = Field(default=None, description="what was measured against the prediction")
+    predicted: Figure | None = None
+    verdict: str | None = Field(default=None, description="of the measured step of what runs")
+    order_changed: bool
+    before: tuple[str, ...] = Field(description="proposals, best first")
+    order: tuple[str, ...]
+    ruled_out: tuple[str, ...] = ()
+
+
+class Record(Query):
+    """Put on record what happened or is so: a measured step time, MFU, throughput or HBM of a plan, that a plan ran
+    out of memory, failed or was slower, another batch, sequence or plan that runs, or a constraint. Only what was
+    reported: no wish, opinion, question or supposition."""
+
+    records: ClassVar[bool] = True
+
+    what: What
+    plan: PlanName | None = Field(
+        default=None, description="which plan; by default what runs now where that can be meant"
+    )
+    value: Annotated[float, Field(gt=0, le=LARGEST_COUNT)] | None = Field(default=None, description="as it was said")
+    unit: Unit | None = Field(default=None, description="of the value as it was said")
+    about: Annotated[str, Field(max_length=40)] | None = Field(
+        default=None, description="what a constraint holds: an axis, a setting, mesh, batch, sequence, hardware"
+    )
+    bound: Literal["least", "most"] | None = Field(default=None, description="of a constraint on a degree")
+    words: Annotated[str, Field(max_length=LONGEST_WORDS)] = Field(default="", description="the words that state it")
+
+    def answer(self, inquiry: Inquiry) -> RecordAnswer:
+        """Recorded, unless it is on record already."""
+        return record(inquiry, self.fact(inquiry))
+
+    def fact(self, inquiry: Inquiry, origin: Origin = "typed") -> StatedFact:
+        """The fact, in the units of the record; it is not recorded yet.
+
+        Raises:
+            BadInputError: something is missing, or the unit does not measure it.
+            PlanError: the plan is malformed or cannot run here.
+        """
+        claim = Claim[self.what.upper()]
+        plan = self._plan(inquiry, claim)
+        if self.value is None and claim in _NUMBERS:
+            units = ", ".join((*_SCALES[claim], *(("% slower", "% faster") if claim is Claim.RELATIVE else ())))
+            raise BadInputError("needs a value and its unit", where=self.what, hint=f"units: {units}")
+        if claim is Claim.CONSTRAINT and self.about is None:
+            raise BadInputError("needs what it is about", where=self.what, hint="an axis, batch, sequence, hardware")
+        value = None if self.value is None else _in_units_of_record(claim, self.value, self.unit)
+        said = {"stated": self.value, "unit": self.unit} if value != self.value else {}
+        keeps = None
+        if claim is Claim.CONSTRAINT and self.value is None and inquiry.study.plan and self.about in (*AXES, *SETTINGS):
+            keeps = inquiry.study.plan
+        return StatedFact(
+            claim=claim, plan=plan, value=value, about=self.about if claim is Claim.CONSTRAINT else None,
+            bound=self.bound, keeps=keeps, words=self.words or self._as_words(), origin=origin, **said,
+        )  # fmt: skip
+
+    def _plan(self, inquiry: Inquiry, claim: Claim) -> Plan | None:
+        if claim in (Claim.CONSTRAINT, Claim.BATCH, Claim.SEQUENCE):
+            return None
+        if self.plan is not None and claim is Claim.INCUMBENT:
+            return read_plan(inquiry.study, self.plan)
+        if self.plan is not None:
+            return inquiry.plan(self.plan)
+        if claim in _OF_A_PLAN:
+            raise BadInputError("needs the plan", where=self.what, hint="a rank, now, or data=32 model=4")
+        return inquiry.now
+
+    def _as_words(self) -> str:
+        parts = (self.what, self.plan, self.about, self.bound, f"{self.value:g}" if self.value else None, self.unit)
+        return " ".join(part for part in parts if part)
+
+
+class Retract(Query):
+    """Take a fact off the record, by its number."""
+
+    records: ClassVar[bool] = True
+
+    number: Annotated[int, Field(ge=1, description="as `facts` has it")]
+
+    def answer(self, inquiry: Inquiry) -> RecordAnswer:
+        """Every prediction and the order are as without it."""
+        gone, before = inquiry.fact(self.number), inquiry.order
+        inquiry.retract([gone])
+        return _effect(inquiry, before, removed=(str(gone),))
+
+
+def record(inquiry: Inquiry, fact: StatedFact) -> RecordAnswer:
+    """Put a fact on record; raises AsapError where the run cannot be read with it, and then nothing has changed."""
+    if fact in inquiry.facts:
+        return _effect(inquiry, inquiry.order, already=(_row(inquiry, fact),))
+    before, expected = inquiry.order, _expected(inquiry, fact)
+    replaced = tuple(str(old) for old in inquiry.facts if fact.supersedes(old))
+    inquiry.record([fact])
+    against, kind = None, Provenance.STATED
+    if expected is not None and fact.claim is Claim.STEP_TIME and fact.value:
+        against = bare(
+            subject_of(fact.plan or Plan(), inquiry.study.plan), "measured_vs_predicted",
+            fact.value / expected.value - 1, CHANGE, "measured over predicted", kind,
+        )  # fmt: skip
+    judged = inquiry.judgement if fact.plan == inquiry.study.plan else None
+    return _effect(
+        inquiry, before, recorded=(_row(inquiry, fact),), replaced=replaced, against_prediction=against,
+        predicted=expected, verdict=judged.statement if judged and fact.claim is Claim.STEP_TIME else None,
+    )  # fmt: skip
+
+
+def _effect(inquiry: Inquiry, before: tuple[Plan, ...], **found: object) -> RecordAnswer:
+    after = inquiry.order
+    out = [plan for plan in before if plan not in after]
+    return RecordAnswer.model_validate(
+        {
+            **found,
+            "order_changed": before != after,
+            "before": tuple(map(str, before)),
+            "order": tuple(map(str, after)),
+            "ruled_out": tuple(map(str, out)) if any(one.claim in EXCLUDING_CLAIMS for one in inquiry.facts) else (),
+        }
+    )
+
+
+def _expected(inquiry: Inquiry, fact: StatedFact) -> Figure | None:
+    """What was predicted of the plan before."""
+    if fact.plan is None or fact.claim is not Claim.STEP_TIME:
+        return None
+    try:
+        (found,) = inquiry.predictions([fact.plan])
+    except PlanError:
+        return None
+    return figure(subject_of(fact.plan, inquiry.study.plan), "predicted_step_time", found.step_time)
+
+
+def _row(inquiry: Inquiry, fact: StatedFact) -> FactRow:
+    return FactRow(number=inquiry.number(fact), fact=str(fact), said_by=fact.said_by, words=fact.words)
+
+
+def _in_units_of_record(claim: Claim, value: float, unit: str | None) -> float:
+    """Seconds, bytes, tokens a second, a count, or a fraction."""
+    if claim is Claim.RELATIVE and unit in ("% slower", "% faster"):
+        sign = 1 if unit == "% slower" else -1
+        if sign * value <= -100:
+            raise BadInputError("a step cannot be 100 % shorter", where=f"{value:g} {unit}")
+        return 1 + sign * value / 100
+    known = _SCALES.get(claim, {})
+    if unit is None and "count" in known:
+        unit = "count"
+    if unit is None or unit not in known:
+        takes = ", ".join(known) or "no number"
+        raise BadInputError(f"{unit or 'no unit'} does not measure that", where=claim.value, hint=f"it takes {takes}")
+    return value * known[unit]

@@ -1,0 +1,313 @@
+"""Queries on plans: what is expected of them, in what order, why, and what to paste."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asap.answers.figure import CHANGE, Figure, bare, subject_of
+from asap.answers.inquiry import Inquiry
+from asap.answers.plan_row import (
+    PlanPart,
+    PlanRow,
+    memory_parts,
+    notes_of,
+    plan_name,
+    plan_row,
+    time_parts,
+)
+from asap.answers.query import Answer, Lines, PlanName, Query
+from asap.core.errors import PlanError
+from asap.core.provenance import Provenance
+from asap.plans import Plan
+from asap.plans.launchers import TITLES, Stack
+from asap.plans.validity import violations
+from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
+from asap.proposals.proposal import ChangedSetting, Citation
+from asap.proposals.reasons.changed_settings import changed_settings
+from asap.proposals.reasons.cite import cite
+from asap.proposals.reasons.explain import reasons, trade_offs
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.ranked_candidates import evaluate
+
+Standing = Literal[
+    "runs now",
+    "proposed",
+    "not among the best",
+    "ruled out",
+    "breaks a rule",
+    "no words in the launcher",
+    "not fitting",
+]
+
+
+class PredictAnswer(Answer):
+    """What is expected of one plan."""
+
+    plan: PlanRow
+    change: tuple[ChangedSetting, ...] = Field(default=(), description="what it sets differently from what runs")
+    time: tuple[PlanPart, ...] = Field(default=(), description="where the step goes")
+    memory: tuple[PlanPart, ...] = Field(default=(), description="what takes HBM")
+    notes: tuple[str, ...] = ()
+    basis: str = Field(description="how it was predicted")
+
+
+class Predict(Query):
+    """Predict one plan in full: step time with its 90 % interval, throughput, MFU, HBM, and the parts of both."""
+
+    plan: PlanName
+
+    def answer(self, inquiry: Inquiry) -> PredictAnswer:
+        """Of the plan as it would run."""
+        plan = inquiry.plan(self.plan)
+        (found,) = inquiry.predictions([plan])
+        return PredictAnswer(
+            plan=plan_row(inquiry, found),
+            change=changes_of(inquiry, plan),
+            time=time_parts(inquiry, found),
+            memory=memory_parts(inquiry, found),
+            notes=notes_of([found]),
+            basis=found.method.replace("_", " "),
+        )
+
+
+class MemoryAnswer(Answer):
+    """HBM of the fullest device under a plan."""
+
+    plan: str
+    verdict: str
+    fits_odds: Figure | None
+    hbm: Figure | None
+    capacity: Figure | None
+    free: Figure | None
+    host: Figure | None = Field(default=None, description="kept in host memory by one device")
+    measured: Figure | None = Field(default=None, description="highest use that the profile of what runs shows")
+    parts: tuple[PlanPart, ...] = ()
+
+
+class Memory(Query):
+    """Say whether a plan fits into HBM, how likely, and what takes the memory."""
+
+    plan: PlanName = "now"
+
+    def answer(self, inquiry: Inquiry) -> MemoryAnswer:
+        """Predicted, or by the compiler where it was asked."""
+        plan = inquiry.plan(self.plan)
+        (found,) = inquiry.predictions([plan])
+        memory, of = found.memory, subject_of(plan, inquiry.study.plan)
+        profile = inquiry.study.profile
+        peak = profile.peak_hbm_bytes if profile and plan == inquiry.study.plan else None
+        source = profile.source if profile else ""
+        measured = bare(of, "measured_hbm", peak, "bytes", source)
+        row = plan_row(inquiry, found)
+        if memory is None:
+            return MemoryAnswer(
+                plan=str(plan), verdict="not known", fits_odds=None, hbm=None, capacity=None, free=None,
+                measured=measured,
+            )  # fmt: skip
+        kind, from_ = memory.total.provenance, memory.total.source
+        room = memory.capacity_bytes - memory.total.value
+        return MemoryAnswer(
+            plan=str(plan),
+            verdict=memory.verdict,
+            fits_odds=row.fits_odds,
+            hbm=row.hbm,
+            capacity=bare("run", "hbm_capacity", memory.capacity_bytes, "bytes", "the chip", Provenance.STATED),
+            free=bare(of, "hbm_free", room, "bytes", from_, kind),
+            host=bare(of, "host_memory", memory.host_bytes or None, "bytes", from_, kind),
+            measured=measured,
+            parts=memory_parts(inquiry, found),
+        )
+
+
+class CompareAnswer(Answer):
+    """Plans side by side."""
+
+    plans: tuple[PlanRow, ...]
+    not_predicted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Compare(Query):
+    """Predict several plans side by side, the fastest first."""
+
+    plans: Annotated[tuple[PlanName, ...], Field(min_length=2, max_length=8)]
+
+    def answer(self, inquiry: Inquiry) -> CompareAnswer:
+        """The fastest first; what cannot run is named beside."""
+        plans, refused = [], []
+        for name in self.plans:
+            try:
+                plans.append(inquiry.plan(name))
+            except PlanError as error:
+                refused.append(f"{name}: {error.message}")
+        found = inquiry.predictions(list(dict.fromkeys(plans)))
+        found.sort(key=lambda one: _time(one.relative_step_time or one.step_time))
+        return CompareAnswer(
+            plans=tuple(plan_row(inquiry, one) for one in found),
+            not_predicted=tuple(refused),
+            notes=notes_of(found),
+        )
+
+
+class CandidatesAnswer(Answer):
+    """What could run instead, in its order."""
+
+    proposals: tuple[str, ...] = Field(description="plans that are proposed, best first")
+    now: PlanRow | None
+    candidates: tuple[PlanRow, ...]
+    considered: int = Field(description="valid configurations that were evaluated")
+    ruled_out: tuple[str, ...] = Field(default=(), description="by facts that were stated")
+    notes: tuple[str, ...] = ()
+
+
+class Candidates(Query):
+    """List the best valid configurations with their predictions, best first by gain after doubt. `proposals` are those
+    that the engine proposes, each of another strategy."""
+
+    limit: Annotated[int, Field(ge=1, le=50)] = 6
+
+    def answer(self, inquiry: Inquiry) -> CandidatesAnswer:
+        """All that are proposed, and the first of the others."""
+        revised, order, now = inquiry.revised, inquiry.order, inquiry.study.plan
+        ranked = revised.ranked
+        shown = [
+            (rank, one.prediction)
+            for rank, one in enumerate(ranked.candidates, 1)
+            if rank <= self.limit or one.plan in order
+        ]
+        return CandidatesAnswer(
+            proposals=tuple(plan.beside(now) for plan in order),
+            now=plan_row(inquiry, ranked.incumbent) if ranked.incumbent else None,
+            candidates=tuple(plan_row(inquiry, one, plan_name(inquiry, one.plan)) for _, one in shown),
+            considered=ranked.considered,
+            ruled_out=tuple(f"{plan}: {fact}" for plan, fact in list(revised.excluded.items())[: self.limit]),
+            notes=notes_of([one for _, one in shown]),
+        )
+
+
+class ExplainAnswer(Answer):
+    """Where a plan stands, and why."""
+
+    standing: Standing
+    because: tuple[str, ...] = Field(default=(), description="what decides where it stands")
+    rank: int | None = Field(description="among all candidates")
+    plan: PlanRow | None
+    behind_first: Figure | None = Field(default=None, description="step time against the first proposal")
+    change: tuple[ChangedSetting, ...] = ()
+    reasons: tuple[str, ...] = ()
+    trade_offs: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Explain(Query):
+    """Explain a plan: why it is proposed, or why not; what it changes, what it costs, what it rests on, and what it
+    would lose against the first proposal."""
+
+    plan: PlanName = "1"
+
+    def answer(self, inquiry: Inquiry) -> ExplainAnswer:
+        """Of any plan, also one that cannot run."""
+        study = inquiry.study
+        try:
+            plan = inquiry.plan(self.plan)
+        except PlanError:
+            broken = violations(study.complete(Plan.parse(self.plan)), study.constraints)
+            if not broken:
+                raise
+            because = tuple(one.sentence for one in broken)
+            return ExplainAnswer(standing="breaks a rule", because=because, rank=None, plan=None)
+        found, first = inquiry.candidate(plan), next(iter(inquiry.proposals), None)
+        standing, because, candidate = _standing(inquiry, plan, found)
+        (prediction,) = inquiry.predictions([plan])
+        main = candidate.strategy if candidate else ""
+        of, is_now = subject_of(plan, study.plan), plan == study.plan
+        return ExplainAnswer(
+            standing=standing,
+            because=because,
+            rank=found[0] if found else None,
+            plan=plan_row(inquiry, prediction),
+            behind_first=_behind(of, prediction.step_time, first) if first and first.plan != plan else None,
+            change=changes_of(inquiry, plan),
+            reasons=() if is_now else reasons(study, plan, main),
+            trade_offs=() if is_now else trade_offs(study, plan, main),
+            citations=() if is_now else cite(study, plan),
+            notes=notes_of([prediction]),
+        )
+
+
+def _standing(
+    inquiry: Inquiry, plan: Plan, found: tuple[int, Candidate] | None
+) -> tuple[Standing, tuple[str, ...], Candidate | None]:
+    revised = inquiry.revised
+    if plan == inquiry.study.plan:
+        return "runs now", (), None
+    if plan in revised.excluded:
+        return "ruled out", (str(revised.excluded[plan]),), found[1] if found else None
+    if (reason := why_not_launched(inquiry.study, plan)) is not None:
+        return "no words in the launcher", (reason,), None
+    candidate = found[1] if found else evaluate(revised.ranked, plan)
+    if plan in inquiry.order:
+        return "proposed", (), candidate
+    memory = candidate.prediction.memory
+    if memory is not None and not memory.fits:
+        return "not fitting", (), candidate
+    return "not among the best", (), candidate
+
+
+class LineAnswer(Answer):
+    """What to paste to run a plan."""
+
+    line: Lines
+    exports: Lines
+    plan: str
+    stack: str
+    stays: tuple[str, ...] = Field(default=(), description="degrees that are as they are now")
+    change: tuple[ChangedSetting, ...] = ()
+
+
+class Line(Query):
+    """Give the line to paste into the run's own launcher for a plan, in its syntax, with the flags that it needs."""
+
+    plan: PlanName = "1"
+    stack: Stack | None = Field(default=None, description="another launcher than the run's own")
+
+    def answer(self, inquiry: Inquiry) -> LineAnswer:
+        """In the launcher's own words."""
+        study, plan = inquiry.study, inquiry.plan(self.plan)
+        if self.stack is not None:
+            line = line_elsewhere(study, plan, self.stack)
+            return LineAnswer(
+                line=tuple(line.splitlines()), exports=(), plan=str(plan), stack=TITLES[self.stack],
+                change=changes_of(inquiry, plan),
+            )  # fmt: skip
+        found = overrides_of(study, plan)
+        return LineAnswer(
+            line=tuple(found.text.splitlines()),
+            exports=found.exports,
+            plan=str(plan),
+            stack=TITLES[found.stack],
+            stays=mesh_that_stays(study, plan),
+            change=changes_of(inquiry, plan),
+        )
+
+
+def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:
+    """What a plan sets differently from what runs."""
+    study = inquiry.study
+    if study.plan is None or plan == study.plan:
+        return ()
+    return changed_settings(plan, study.plan, study.experiment.workload)
+
+
+def _behind(of: str, step: Figure | object, first: Candidate) -> Figure | None:
+    from asap.core.provenance import Quantity
+
+    best = first.prediction.step_time
+    if not isinstance(step, Quantity) or best is None:
+        return None
+    return bare(of, "vs_first", step.value / best.value - 1, CHANGE, "predicted against proposal 1", step.provenance)
+
+
+def _time(quantity: object) -> float:
+    return getattr(quantity, "value", float("inf"))

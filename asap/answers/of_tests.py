@@ -1,0 +1,319 @@
+"""Queries on tests: settings to try, what a test is worth, what to test next, what the compiler says."""
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asap.answers.figure import CHANGE, Figure, bare, figure, subject_of
+from asap.answers.inquiry import Inquiry
+from asap.answers.plan_row import PlanRow, plan_row
+from asap.answers.query import Answer, Lines, Part, PlanName, Query
+from asap.core.errors import InsufficientEvidenceError, UsageError
+from asap.core.provenance import Provenance
+from asap.core.units import GIB
+from asap.diagnosis.facts import STEP_TIME_VARIATION
+from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
+from asap.evidence.fact import StatedFact
+from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step
+from asap.proposals.launch import overrides_of
+from asap.proposals.selection.candidate import Candidate
+from asap.proposals.test_worth import worth_of_test
+from asap.proposals.trials import trials_of
+
+BUDGET = 3
+"""Plans that one session may have compiled by a query: each takes minutes."""
+SECONDS = 300.0
+MEMORY = 8 * GIB
+
+
+class SettingRow(Part):
+    """A setting that no search varies."""
+
+    setting: str
+    saves: Figure | None = Field(default=None, description="change of the step time, where it is modelled")
+    hbm: Figure | None = Field(default=None, description="HBM of a device that it saves, where it is modelled")
+    line: str
+    why: str
+    source: str
+
+
+class SettingsAnswer(Answer):
+    """Settings beside every plan that are worth a test."""
+
+    lines: Lines
+    settings: tuple[SettingRow, ...] = ()
+
+
+class Settings(Query):
+    """List the settings beside every plan that are worth a test in this run: what each is expected to bring, and the
+    line to paste."""
+
+    def answer(self, inquiry: Inquiry) -> SettingsAnswer:
+        """The most promising first."""
+        rows = tuple(
+            SettingRow(
+                setting=one.title,
+                saves=bare(
+                    one.name, "vs_now", None if one.gain is None else -one.gain, CHANGE, one.source, Provenance.MODELLED
+                ),
+                hbm=bare(
+                    one.name, "hbm_saved", one.saved_bytes or None, "bytes", one.source, Provenance.MODELLED
+                ),
+                line=one.line,
+                why=one.statement,
+                source=one.source,
+            )
+            for one in trials_of(inquiry.study)
+        )  # fmt: skip
+        return SettingsAnswer(lines=tuple(line for row in rows for line in row.line.splitlines()), settings=rows)
+
+
+class WorthAnswer(Answer):
+    """A test of one plan against what it may save."""
+
+    verdict: Literal["worth it", "not worth it"]
+    plan: str
+    saves: Figure | None = Field(description="expected over the steps to go, the plan kept only if it is faster")
+    cost: Figure | None = Field(description="of the test's steps")
+    pays_after: Figure | None = Field(description="steps to go from which on the test pays")
+    money: Figure | None = Field(default=None, description="what is saved, less the test")
+    currency: str | None = None
+    test_steps: int
+
+
+class Worth(Query):
+    """Say what a short test of a plan is worth: chip-hours that it takes, chip-hours and money that it is expected to
+    save over the steps still to be trained."""
+
+    plan: PlanName = "1"
+    steps_to_go: Annotated[int, Field(ge=1)] | None = Field(default=None, description="steps still to be trained")
+    price: Annotated[float, Field(gt=0)] | None = Field(default=None, description="of a chip-hour")
+    currency: Annotated[str, Field(max_length=8)] | None = None
+
+    def answer(self, inquiry: Inquiry) -> WorthAnswer:
+        """By the interval of the prediction."""
+        study, plan = inquiry.study, inquiry.plan(self.plan)
+        wishes = replace(study.wishes, steps_to_go=self.steps_to_go or study.wishes.steps_to_go)
+        if self.price is not None and study.chip is not None:
+            named = self.currency or wishes.currency
+            wishes = replace(wishes, prices={**wishes.prices, study.chip.name: self.price}, currency=named)
+        if wishes.steps_to_go is None:
+            raise UsageError("needs the steps to go", where=f"worth {self.plan}", hint="steps_to_go=100000")
+        (found,), now = inquiry.predictions([plan]), inquiry.incumbent
+        worth = worth_of_test(
+            replace(study, wishes=wishes), now.step_time if now else None, found.relative_step_time, found.step_time
+        )
+        if worth is None:
+            raise InsufficientEvidenceError(
+                "a step time of both plans and the hardware have to be known", where=inquiry.id, hint="--step-time"
+            )
+        of, source = subject_of(plan, study.plan), "interval of the prediction"
+
+        def hours(name: str, value: float) -> Figure | None:
+            return bare(of, name, value, "chip-hours", source, Provenance.MODELLED)
+
+        rate = worth.expected_saving / max(worth.steps_to_go - worth.steps, 1)
+        pays = worth.steps + worth.chip_hours / rate if rate > 0 else None
+        return WorthAnswer(
+            verdict="worth it" if worth.worth_it else "not worth it",
+            plan=str(plan),
+            saves=hours("expected_saving", worth.expected_saving),
+            cost=hours("test_cost", worth.chip_hours),
+            pays_after=bare(of, "pays_after", pays, "steps", source, Provenance.MODELLED),
+            money=bare(of, "money", worth.money, worth.currency or "USD", source, Provenance.MODELLED),
+            currency=worth.currency,
+            test_steps=worth.steps,
+        )
+
+
+class OutcomeRow(Part):
+    """What was found of a plan that was tried."""
+
+    plan: str
+    fact: str
+    measured: Figure | None = None
+
+
+class NextTestAnswer(Answer):
+    """What to test next."""
+
+    test: str | None = Field(description="the plan, or None where nothing else is worth it")
+    line: Lines
+    plan: PlanRow | None
+    best: PlanRow | None = Field(default=None, description="the fastest that was measured")
+    tried: tuple[OutcomeRow, ...] = ()
+    setting_first: str | None = Field(default=None, description="a setting that is expected to save more than any plan")
+
+
+class NextTest(Query):
+    """Say which plan to test next, after what was measured so far, with the line to paste."""
+
+    def answer(self, inquiry: Inquiry) -> NextTestAnswer:
+        """The first proposal that is expected to beat what was measured by more than steps vary."""
+        tried = _tried(inquiry)
+        plans = {fact.plan for fact in tried}
+        best = _best(inquiry, tried)
+        left = [one for one in inquiry.proposals if one.plan not in plans]
+        chosen = next((one for one in left if best is None or _gain_over(one, best) > STEP_TIME_VARIATION), None)
+        trial = next((one for one in trials_of(inquiry.study) if one.saves_time), None)
+        gain = 1 - chosen.prediction.relative_step_time.value if chosen and chosen.prediction.relative_step_time else 0
+        return NextTestAnswer(
+            test=str(chosen.plan) if chosen else None,
+            line=overrides_of(inquiry.study, chosen.plan).lines if chosen else (),
+            plan=plan_row(inquiry, chosen.prediction) if chosen else None,
+            best=plan_row(inquiry, best.prediction) if best else None,
+            tried=tuple(
+                OutcomeRow(
+                    plan=str(fact.plan),
+                    fact=fact.claim.value,
+                    measured=bare(subject_of(fact.plan, inquiry.study.plan), "measured_step_time", fact.value, "s",
+                                  fact.said_by, Provenance.STATED)
+                    if fact.claim is Claim.STEP_TIME and fact.plan else None,
+                )
+                for fact in tried
+            ),
+            setting_first=trial.title if trial and (trial.gain or 0) > gain else None,
+        )  # fmt: skip
+
+
+class VerifyAnswer(Answer):
+    """What the TPU compiler makes of the step under a plan."""
+
+    plan: str
+    verdict: str
+    step_time: Figure | None
+    collectives: tuple["CollectiveRow", ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class CollectiveRow(Part):
+    """The collectives of one kind over the same axes."""
+
+    kind: str
+    axes: str | None
+    count: int
+    moved: Figure | None
+
+
+class Verify(Query):
+    """Compile the training step under one plan with the real TPU compiler: does it fit, which collectives. Takes
+    minutes, and a session has three of them: ask for it where a prediction decides and is in doubt."""
+
+    plan: PlanName = "1"
+
+    def answer(self, inquiry: Inquiry) -> VerifyAnswer:
+        """The compiler's verdict."""
+        from asap.compiler.programs.options import CompileLimits, CompileOptions
+        from asap.compiler.verify import verify
+
+        plan, study = inquiry.plan(self.plan), inquiry.study
+        if inquiry.compiled >= BUDGET:
+            raise UsageError(f"{BUDGET} plans were compiled in this session, no more are allowed", where="verify")
+        inquiry.compiled += 1
+        (found,) = verify(study.experiment, [plan], CompileOptions(limits=CompileLimits(SECONDS, MEMORY)))
+        of = subject_of(plan, study.plan)
+        return VerifyAnswer(
+            plan=str(found.plan),
+            verdict=found.verdict,
+            step_time=figure(of, "compiled_step_time", found.calibrated_step_time or found.step_time),
+            collectives=tuple(
+                CollectiveRow(
+                    kind=row.kind,
+                    axes=str(row.axes) if row.axes else None,
+                    count=round(row.count),
+                    moved=bare(
+                        of, f"compiled.{row.kind}", row.size_bytes, "bytes", "the TPU compiler", Provenance.COMPILED
+                    ),
+                )
+                for row in found.collectives
+            ),
+            notes=(*found.differences, *found.notes),
+        )
+
+
+Metric = Literal["step_time", "mfu", "throughput"]
+
+
+class PlausibleAnswer(Answer):
+    """Whether a figure can be of a plan."""
+
+    verdict: Literal["as expected", "better than expected", "worse than expected", "not possible", "not known"]
+    said: Figure | None
+    expected: Figure | None
+    mfu: Figure | None = Field(description="that it amounts to")
+    published: Figure | None = Field(description="the highest MFU of any published run")
+    plan: str
+
+
+class Plausible(Query):
+    """Judge a figure that somebody names, without recording it: a step time (s), an MFU (fraction) or a throughput
+    (tokens per second of the job), beside what is expected of a plan and the best of any published run."""
+
+    metric: Metric
+    value: Annotated[float, Field(gt=0)]
+    plan: PlanName = "now"
+
+    def answer(self, inquiry: Inquiry) -> PlausibleAnswer:
+        """Beside the model alone."""
+        study, plan = inquiry.study, inquiry.plan(self.plan)
+        seconds = self._seconds(inquiry)
+        (found,) = inquiry.predictions([plan])
+        step = found.step_time
+        if plan == study.plan and inquiry.judgement is not None:
+            step = inquiry.judgement.expected
+        mfu = self.value if self.metric == "mfu" else mfu_of_step(study, seconds) if seconds else None
+        verdict = "not known"
+        if step is not None and seconds is not None:
+            low, high = step.low or step.value, step.high or step.value
+            verdict = "as expected" if low <= seconds <= high else "better than expected"
+            verdict = "worse than expected" if seconds > high else verdict
+        if mfu is not None and mfu > MOST_MFU:
+            verdict = "not possible"
+        of, kind = subject_of(plan, study.plan), Provenance.STATED
+        return PlausibleAnswer(
+            verdict=verdict,
+            said=bare(of, "said_step_time", seconds, "s", "asked about", kind),
+            expected=figure(of, "expected_step_time", step),
+            mfu=bare(of, "said_mfu", mfu, "fraction", "FLOPs of the model over the step", kind),
+            published=bare(
+                "run",
+                "highest_published_mfu",
+                HIGHEST_PUBLISHED_MFU,
+                "fraction",
+                "published runs",
+                Provenance.PRECEDENT,
+            ),
+            plan=str(plan),
+        )
+
+    def _seconds(self, inquiry: Inquiry) -> float | None:
+        if self.metric == "step_time":
+            return self.value
+        tokens = inquiry.study.experiment.workload.tokens
+        if self.metric == "throughput":
+            return tokens / self.value if tokens else None
+        whole = mfu_of_step(inquiry.study, 1.0)
+        return whole / self.value if whole else None
+
+
+def _tried(inquiry: Inquiry) -> list[StatedFact]:
+    claims, now = {Claim.STEP_TIME, Claim.RELATIVE, *EXCLUDING_CLAIMS}, inquiry.study.plan
+    return [fact for fact in inquiry.facts if fact.claim in claims and fact.plan is not None and fact.plan != now]
+
+
+def _best(inquiry: Inquiry, tried: list[StatedFact]) -> Candidate | None:
+    """The fastest plan that was measured, if it is faster than what runs now."""
+    plans = {fact.plan for fact in tried if fact.claim not in EXCLUDING_CLAIMS}
+    found = min((one for one in inquiry.candidates if one.plan in plans), key=_step, default=None)
+    relative = found.prediction.relative_step_time if found else None
+    return None if relative is not None and relative.value >= 1 else found
+
+
+def _gain_over(candidate: Candidate, best: Candidate) -> float:
+    return 1 - _step(candidate) / _step(best)
+
+
+def _step(candidate: Candidate) -> float:
+    quantity = candidate.prediction.relative_step_time or candidate.prediction.step_time
+    return quantity.value if quantity else float("inf")
