@@ -5,12 +5,12 @@ With ``--in_memory`` and ``--no_use_local_storage`` google-adk writes nothing in
 
 from asap.adk.discussion import Discussion
 from asap.agents.settings_sources import read_settings
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.app import build_app
+from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore
 
 _store = ExperimentStore()
-app = build_app(StudyCache(_store), read_settings(), more=(Discussion(_store).discuss,)).model_copy(
+app = build_app(Inquiries(_store), read_settings(), more=(Discussion(_store).discuss,)).model_copy(
     update={"name": "adk"}
 )
 root_agent = app.root_agent

@@ -28,7 +28,6 @@ from asap.proposals.reasons.cite import cite
 from asap.proposals.reasons.explain import reasons, trade_offs
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.ranked_candidates import evaluate
-from asap.proposals.selection.strategy import title
 
 Standing = Literal[
     "runs now",
@@ -193,7 +192,6 @@ class ExplainAnswer(Answer):
     because: tuple[str, ...] = Field(default=(), description="what decides where it stands")
     rank: int | None = Field(description="among all candidates")
     plan: PlanRow | None
-    strategy: str | None
     behind_first: Figure | None = Field(default=None, description="step time against the first proposal")
     change: tuple[ChangedSetting, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -218,13 +216,10 @@ class Explain(Query):
             if not broken:
                 raise
             because = tuple(one.sentence for one in broken)
-            return ExplainAnswer(standing="breaks a rule", because=because, rank=None, plan=None, strategy=None)
+            return ExplainAnswer(standing="breaks a rule", because=because, rank=None, plan=None)
         found, first = inquiry.candidate(plan), next(iter(inquiry.proposals), None)
         standing, because, candidate = _standing(inquiry, plan, found)
         (prediction,) = inquiry.predictions([plan])
-        strategy = title(plan, study.plan, candidate.strategy, study.experiment.workload.experts_over) if (
-            candidate is not None and study.plan is not None
-        ) else None  # fmt: skip
         main = candidate.strategy if candidate else ""
         of, is_now = subject_of(plan, study.plan), plan == study.plan
         return ExplainAnswer(
@@ -232,7 +227,6 @@ class Explain(Query):
             because=because,
             rank=found[0] if found else None,
             plan=plan_row(inquiry, prediction),
-            strategy=strategy,
             behind_first=_behind(of, prediction.step_time, first) if first and first.plan != plan else None,
             change=changes_of(inquiry, plan),
             reasons=() if is_now else reasons(study, plan, main),

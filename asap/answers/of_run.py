@@ -68,7 +68,7 @@ class Run(Query):
             step_time=figure("now", "measured_step_time", current_step_time(study, inquiry.facts)),
             description=record.description,
             model=model.name if model else None,
-            parameters=bare("run", "parameters", of_model, "1", "the architecture", Provenance.STATED),
+            parameters=bare("run", "parameters", of_model, "parameters", "the architecture", Provenance.STATED),
             hardware=record.hardware.name or record.hardware.chip,
             devices=study.slice.devices if study.slice else record.hardware.devices,
             framework=workload.framework,

@@ -52,7 +52,7 @@ class WhatIf(Change, Query):
         chips = then.plan.devices / now.plan.devices
         return WhatIfAnswer(
             now=plan_row(inquiry, now, "now"),
-            then=_supposed_row(inquiry, then),
+            then=_supposed_row(inquiry, then, self.label),
             throughput=_against(other, one, 1.0, "throughput_vs_now"),
             per_chip=_against(other, one, chips, "throughput_per_chip_vs_now") if chips != 1 else None,
             notes=(*supposed.notes, *notes_of([then])),
@@ -99,7 +99,11 @@ class Sweep(Query):
             found = self._predict(inquiry, value)
         except AsapError as error:
             return SweepRow(value=value, plan=None, not_predicted=error.message)
-        row = plan_row(inquiry, found) if self.vary not in _OF_RUN else _supposed_row(inquiry, found)
+        row = (
+            plan_row(inquiry, found)
+            if self.vary not in _OF_RUN
+            else _supposed_row(inquiry, found, f",{self.vary}={value}")
+        )
         return SweepRow(value=value, plan=row)
 
     def _predict(self, inquiry: Inquiry, value: str) -> Prediction:
@@ -164,7 +168,7 @@ def _largest(inquiry: Inquiry, query: Solve) -> SolveAnswer:
     return SolveAnswer(
         find=query.find,
         found=f"{fitting * step:,}" if found else None,
-        plan=_supposed_row(inquiry, found) if found else None,
+        plan=_supposed_row(inquiry, found, f",{field}={fitting * step}") if found else None,
         next_one=f"{(fitting + 1) * step:,}",
         searched=f"multiples of {step:,}, now {on_record:,}",
     )
@@ -215,7 +219,7 @@ def _fewest_chips(inquiry: Inquiry, query: Solve) -> SolveAnswer:
     return SolveAnswer(
         find=query.find,
         found=str(count) if best else None,
-        plan=_supposed_row(inquiry, best) if best else None,
+        plan=_supposed_row(inquiry, best, f",chips={count}") if best else None,
         next_one=str(next_one) if next_one else None,
         searched=f"halved or doubled from {now}, any plan; the batch stays",
     )
@@ -276,9 +280,10 @@ def _alone(inquiry: Inquiry, plan: Plan) -> Prediction:
     return found if found.step_time is not None else inquiry.predictions([plan])[0]
 
 
-def _supposed_row(inquiry: Inquiry, found: Prediction) -> PlanRow:
+def _supposed_row(inquiry: Inquiry, found: Prediction, label: str = "") -> PlanRow:
     """A prediction of another run: what it is against now is not that of a plan."""
-    return plan_row(inquiry, found.model_copy(update={"relative_step_time": None}), "then")
+    bare_prediction = found.model_copy(update={"relative_step_time": None})
+    return plan_row(inquiry, bare_prediction, "then", f"then[{str(found.plan).replace(' ', ',')}{label}]")
 
 
 def _against(then: Quantity | None, now: Quantity | None, factor: float, name: str) -> Figure | None:

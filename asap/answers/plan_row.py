@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from asap.answers.figure import Figure, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
-from asap.answers.query import Part
+from asap.answers.query import DETAIL, Part
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
+from asap.proposals.selection.strategy import title
+
+_DETAIL: dict[str, JsonValue] = {"role": DETAIL}
 
 
 class PlanRow(Part):
@@ -19,13 +22,20 @@ class PlanRow(Part):
     plan: str
     step_time: Figure | None = None
     vs_now: Figure | None = Field(default=None, description="change of the step time for as many tokens")
-    tokens_per_second: Figure | None = None
+    tokens_per_second: Figure | None = Field(default=None, json_schema_extra=_DETAIL)
     mfu: Figure | None = None
     hbm: Figure | None = Field(default=None, description="of the fullest device")
     fit: str | None = None
-    fits_odds: Figure | None = Field(default=None, description="probability that it fits")
-    faster_odds: Figure | None = Field(default=None, description="probability that it is faster than what runs")
-    communication: Figure | None = Field(default=None, description="share of the step in exposed collectives")
+    fits_odds: Figure | None = Field(default=None, description="probability that it fits", json_schema_extra=_DETAIL)
+    faster_odds: Figure | None = Field(
+        default=None, description="probability that it is faster than what runs", json_schema_extra=_DETAIL
+    )
+    communication: Figure | None = Field(
+        default=None, description="share of the step in exposed collectives", json_schema_extra=_DETAIL
+    )
+    strategy: str | None = Field(
+        default=None, description="what most of its gain comes from", json_schema_extra=_DETAIL
+    )
 
 
 class PlanPart(Part):
@@ -46,11 +56,18 @@ def plan_name(inquiry: Inquiry, plan: Plan) -> str:
     return str(order.index(plan) + 1) if plan in order else ""
 
 
-def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None) -> PlanRow:
-    """The row of a prediction."""
+def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, subject: str | None = None) -> PlanRow:
+    """The row of a prediction.
+
+    Args:
+        inquiry: the run.
+        prediction: of the plan.
+        name: what it is called; by default its rank among the proposals.
+        subject: what its figures are of, where that is not the plan in the run as it is.
+    """
     plan, now, memory = prediction.plan, inquiry.study.plan, prediction.memory
-    of = subject_of(plan, now)
-    is_now = plan == now
+    of = subject or subject_of(plan, now)
+    is_now = plan == now and subject is None
     faster = None if is_now else confidence(inquiry.study, prediction, ()).faster
     odds = memory.probability_fits if memory is not None else None
     source = memory.total.source if memory is not None else ""
@@ -66,7 +83,15 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None) 
         fits_odds=bare(of, "fits_odds", odds, "fraction", source, memory.total.provenance) if memory else None,
         faster_odds=figure(of, "faster_odds", faster),
         communication=figure(of, "communication", prediction.communication),
+        strategy=_strategy(inquiry, plan),
     )
+
+
+def _strategy(inquiry: Inquiry, plan: Plan) -> str | None:
+    study, found = inquiry.study, inquiry.candidate(plan)
+    if found is None or study.plan is None:
+        return None
+    return title(plan, study.plan, found[1].strategy, study.experiment.workload.experts_over)
 
 
 def plan_rows(inquiry: Inquiry, plans: Sequence[Plan]) -> tuple[PlanRow, ...]:

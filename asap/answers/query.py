@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LINE = "line"
 """Role of a field that holds lines to paste, which no report breaks or rounds."""
+DETAIL = "detail"
+"""Role of a field that is left out where several rows stand in one table."""
 Lines = Annotated[tuple[str, ...], Field(default=(), json_schema_extra={"role": LINE})]
 PlanName = Annotated[
     str,

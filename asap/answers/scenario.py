@@ -38,7 +38,13 @@ class Change(BaseModel):
     @property
     def changes(self) -> bool:
         """Whether anything beside the plan differs."""
-        return any(getattr(self, name) is not None for name in Change.model_fields if name != "plan")
+        return bool(self.label)
+
+    @property
+    def label(self) -> str:
+        """What differs beside the plan: ``,global_batch=512``."""
+        said = ((name, getattr(self, name)) for name in Change.model_fields if name != "plan")
+        return "".join(f",{name}={value}" for name, value in said if value is not None)
 
 
 @dataclass(frozen=True)

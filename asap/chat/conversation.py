@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from asap.agents.tools.study_cache import StudyCache
+from asap.answers.inquiries import Inquiries
 from asap.chat.understanding.scene import Context, Scene
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
 from asap.core.errors import InsufficientEvidenceError
@@ -159,17 +159,17 @@ class Conversation:
         return replace(self._ranked, candidates=[self.analysed.get(c.plan, c) for c in self._ranked.candidates])
 
     def _rank(self, study: Study) -> RankedCandidates:
-        studies = StudyCache(self.store)
+        studies = Inquiries(self.store)
         studies.add(study)
         return studies.candidates(self.id)
 
-    def studies(self) -> StudyCache:
+    def studies(self) -> Inquiries:
         """The studies that tools read: the run with the evidence applied."""
-        studies = StudyCache(self.store)
+        studies = Inquiries(self.store)
         self.refresh(studies)
         return studies
 
-    def refresh(self, studies: StudyCache) -> None:
+    def refresh(self, studies: Inquiries) -> None:
         """Bring studies that tools read up to the evidence."""
         studies.add(self.study)
         with suppress(InsufficientEvidenceError):

@@ -25,9 +25,9 @@ ANSWER = {
 @pytest.fixture
 def transcript():
     transcript = Transcript()
-    transcript.record("get_kpis", ANSWER)
+    transcript.record("health", ANSWER)
     notes = [{"id": "tp-limit", "title": "Tensor parallelism", "text": "hidden below 2550 tokens; 240 FLOPs per byte"}]
-    transcript.record("search_knowledge", {"notes": notes})
+    transcript.record("notes", {"notes": notes})
     return transcript
 
 
@@ -189,7 +189,7 @@ def test_honest_prose_is_not_refused(transcript, prose):
 
 
 def test_a_name_that_a_tool_said_may_be_repeated_but_not_the_figure_in_it(transcript):
-    transcript.record("get_operations", {"operations": [{"name": "fusion.97"}, {"name": "saves-88-percent"}]})
+    transcript.record("operations", {"operations": [{"name": "fusion.97"}, {"name": "saves-88-percent"}]})
     assert complaints("reason", "fusion.97 leads", transcript) == []
     assert complaints("reason", "saves-88-percent leads", transcript)
 
@@ -288,8 +288,8 @@ UNJUST = {
 
 @pytest.fixture
 def session(transcript):
-    transcript.record("list_candidates", CANDIDATES)
-    transcript.record("get_experiment", {"plan": "data=4 seq=4", "head_dim": 128, "shards": 64})
+    transcript.record("candidates", CANDIDATES)
+    transcript.record("run", {"plan": "data=4 seq=4", "head_dim": 128, "shards": 64})
     transcript.record("engine", {"statement": "1. data=4 model=4: fine\n2. data=8 seq=2: behind"})
     return transcript
 

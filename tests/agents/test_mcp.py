@@ -8,19 +8,28 @@ import sys
 
 import pytest
 
-from asap.agents.tools.study_cache import StudyCache
-from asap.agents.tools.tables import unrolled
 from asap.agents.tools.toolbox import Toolbox
+from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore
 from asap.optimize.outcome import Suggestion
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
+from asap.reports.answers.compact import unrolled
 
 pytestmark = pytest.mark.process
 
 pytest.importorskip("mcp", reason="extra mcp")
 
 EXPERIMENT = "paper-v6e-16"
+CONFIGURATION = """\
+model_name: llama3.1-8b
+compile_topology: v5e-256
+per_device_batch_size: 1
+max_target_length: 8192
+ici_fsdp_parallelism: 16
+ici_tensor_parallelism: 16
+remat_policy: full
+"""
 MAIN = "from asap.cli import main; main()"
 
 
@@ -52,30 +61,53 @@ def test_the_tools_are_those_of_the_agents(client):
         return (await connected.list_tools()).tools
 
     tools = {tool.name: tool for tool in client(ask)}
-    registry = {tool.__name__: tool for tool in Toolbox(StudyCache()).all}
+    box = Toolbox(Inquiries())
+    registry = {tool.__name__: tool for tool in (*box.all, *box.facts, box.open)}
     assert list(tools) == [*registry, "optimize", "show_optimization", "analyze"]
     for name in registry:
         tool = tools[name]
         assert (registry[name].__doc__ or "").splitlines()[0] in (tool.description or "")
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint
-    assert tools["predict_plan"].input_schema["required"] == ["experiment", "plan"]
-    assert tools["get_operations"].input_schema["properties"]["limit"]["maximum"] == 50
+        assert tool.annotations.read_only_hint == (name not in ("record", "retract"))
+    assert tools["predict"].input_schema["required"] == ["experiment", "plan"]
+    assert tools["operations"].input_schema["properties"]["limit"]["maximum"] == 50
 
 
 def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
     async def ask(connected):
-        experiment = await connected.call_tool("get_experiment", {"experiment": EXPERIMENT})
-        ranked = await connected.call_tool("list_candidates", {"experiment": EXPERIMENT, "limit": 3})
-        plan = answer(ranked)["engine_choice"][0]
-        predicted = await connected.call_tool("predict_plan", {"experiment": EXPERIMENT, "plan": plan})
+        experiment = await connected.call_tool("run", {"experiment": EXPERIMENT})
+        ranked = await connected.call_tool("candidates", {"experiment": EXPERIMENT, "limit": 3})
+        plan = answer(ranked)["proposals"][0]
+        predicted = await connected.call_tool("predict", {"experiment": EXPERIMENT, "plan": plan})
         return answer(experiment), answer(ranked), answer(predicted)
 
     experiment, ranked, predicted = client(ask)
     assert experiment["plan"] == "data=4 seq=4"
-    assert predicted["rank"] == 1
-    assert predicted["plan"] == ranked["engine_choice"][0]
+    assert predicted["name"] == "1"
+    assert predicted["plan"] == ranked["proposals"][0]
     assert unrolled(ranked)["candidates"][0].items() <= predicted.items()
+
+
+def test_a_file_on_no_record_is_opened_and_its_outcomes_change_the_order(client, tmp_path):
+    copy = tmp_path / "my-run.yml"
+    copy.write_text(CONFIGURATION)
+
+    async def ask(connected):
+        opened = answer(await connected.call_tool("open", {"target": str(copy)}))
+        name = {"experiment": opened["experiment"]}
+        first = answer(await connected.call_tool("candidates", name))["proposals"]
+        said = {"what": "out_of_memory", "plan": "1"}
+        recorded = answer(await connected.call_tool("record", {**name, **said}))
+        after = answer(await connected.call_tool("candidates", name))["proposals"]
+        await connected.call_tool("retract", {**name, "number": 1})
+        again = answer(await connected.call_tool("candidates", name))["proposals"]
+        return opened, first, recorded, after, again
+
+    opened, first, recorded, after, again = client(ask)
+    assert opened["experiment"] == "my-run.yml"
+    assert recorded["order_changed"]
+    assert first[0] not in after
+    assert again == first
 
 
 def test_an_optimization_and_its_session_can_be_asked_for(client):
@@ -100,19 +132,20 @@ def test_an_optimization_and_its_session_can_be_asked_for(client):
 
 def test_what_goes_wrong_is_an_error_that_says_what_to_do(client):
     async def ask(connected):
-        unknown = await connected.call_tool("get_kpis", {"experiment": "paper-v6e-61"})
-        broken = await connected.call_tool("predict_plan", {"experiment": EXPERIMENT, "plan": "model=3"})
-        wrong = await connected.call_tool("get_operations", {"experiment": EXPERIMENT, "limit": 5000})
-        still = await connected.call_tool("check_plan", {"experiment": EXPERIMENT, "plan": "data=16"})
-        return unknown, broken, wrong, still
+        unknown = await connected.call_tool("health", {"experiment": "paper-v6e-61"})
+        broken = await connected.call_tool("predict", {"experiment": EXPERIMENT, "plan": "model=3"})
+        wrong = await connected.call_tool("operations", {"experiment": EXPERIMENT, "limit": 5000})
+        extra = await connected.call_tool("run", {"experiment": EXPERIMENT, "nonsense": "x"})
+        return unknown, broken, wrong, extra
 
-    unknown, broken, wrong, still = client(ask)
-    assert unknown.is_error
-    assert EXPERIMENT in unknown.content[0].text
-    assert broken.is_error
-    assert "16" in broken.content[0].text
-    assert wrong.is_error
-    assert answer(still)["valid"]
+    results = client(ask)
+    texts = [result.content[0].text for result in results]
+    assert all(result.is_error for result in results)
+    assert all(len(text.splitlines()) == 1 and "http" not in text for text in texts)
+    assert EXPERIMENT in texts[0]
+    assert "16" in texts[1]
+    assert "50" in texts[2]
+    assert "nonsense" in texts[3]
 
 
 def test_an_analysis_its_report_and_a_prompt(client):

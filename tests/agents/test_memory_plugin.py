@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from asap.agents.tools.run_tools import RunTools
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models.llm_response import LlmResponse
@@ -10,7 +11,6 @@ from google.adk.runners import InMemoryRunner
 from google.genai import types
 
 from asap.agents.llm.planner import Planner
-from asap.agents.tools.run_tools import RunTools
 from asap.agents.workflow.analyze import analyze
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.sharding_memory import Kind, verify_session
@@ -74,8 +74,8 @@ def test_a_tool_that_breaks_ends_the_run_and_is_on_record(store, log, monkeypatc
         """Break."""
         raise ZeroDivisionError("a bug of ours")
 
-    broken.__name__ = "get_roofline"
-    monkeypatch.setattr(RunTools, "get_roofline", broken)
+    broken.__name__ = "roofline"
+    monkeypatch.setattr(RunTools, "roofline", broken)
     with pytest.raises(ZeroDivisionError):
         analyze("paper-v6e-16", store=store, session="broken-tool")
     errors = log("broken-tool", Kind.ERROR)

@@ -128,7 +128,7 @@ def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
     assert len(analysis.proposals) == 3
     calls = [record.payload["tool"] for record in log(session, Kind.TOOL_CALL)]
     assert "run_shell" in calls
-    answered = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if r.payload["tool"] == "get_operations"]
+    answered = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if r.payload["tool"] == "operations"]
     assert "error" in answered[0]
 
 

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 import pytest
 
 from asap.agents.settings import Retries, Settings
-from asap.agents.tools.tables import unrolled
 from asap.agents.workflow.analyze import analyze
+from asap.reports.answers.compact import unrolled
 from asap.reports.markdown import to_markdown
 from tests.language_models.scripts import well
 from tests.language_models.server import Ask, ModelServer, Say
@@ -43,16 +43,16 @@ def own_idea(plan):
     def script(question):
         if question.agent == "coordinator" and "analyze_experiment" in question.answers:
             return Say("Run the first proposal first; it saves 97.3 %.")
-        if question.agent == "analyzer" and "get_findings" in question.answers:
-            found = question.answers["get_findings"]["bottleneck"]
+        if question.agent == "analyzer" and "bottleneck" in question.answers:
+            found = question.answers["bottleneck"]["bottleneck"]
             answer = {"experiment": EXPERIMENT, "bottleneck": found, "statement": HYPOTHESIS}
             return Ask([("set_model_response", answer | {"evidence": [], "missing": ["Does the batch vary?"]})])
-        if question.agent != "proposal" or "list_candidates" not in question.answers:
+        if question.agent != "proposal" or "candidates" not in question.answers:
             return well(question)
-        chosen = question.answers["list_candidates"]["engine_choice"]
-        if "compare_plans" not in question.answers:
-            return Ask([("compare_plans", {"experiment": EXPERIMENT, "plans": [chosen[-1], plan]})])
-        rows = {row["plan"]: row for row in unrolled(question.answers["compare_plans"])["plans"]}
+        chosen = question.answers["candidates"]["proposals"]
+        if "compare" not in question.answers:
+            return Ask([("compare", {"experiment": EXPERIMENT, "plans": [chosen[-1], plan]})])
+        rows = {row["plan"]: row for row in unrolled(question.answers["compare"])["plans"]}
         mine = next(row for name, row in rows.items() if name != chosen[-1])
         assert mine.get("rank") is None
         reason = f"Its step takes {mine['step_time'].partition(' (')[0]} in the prediction."
@@ -66,13 +66,13 @@ def own_idea(plan):
 @pytest.fixture(scope="module")
 def unlisted(home):
     """A valid plan that the engine does not list and predicts to be better than its last choice."""
-    from asap.agents.tools.study_cache import StudyCache
+    from asap.answers.inquiries import Inquiries
     from asap.plans.validity import violations
     from asap.prediction.predict_study import candidate_plans, expect
     from asap.proposals.selection.candidate import fits
     from asap.proposals.selection.choice import choose
 
-    studies = StudyCache()
+    studies = Inquiries()
     ranked = studies.candidates(EXPERIMENT)
     study, listed = ranked.study, {candidate.plan for candidate in ranked.candidates}
     last = choose(ranked.candidates, study.plan)[-1].prediction
@@ -119,7 +119,7 @@ def test_a_whole_analysis_stays_within_its_budget_and_keeps_its_prefix(served):
 def test_after_a_complaint_the_agent_goes_on_in_its_context(served):
     def script(question):
         told = question.answers.get("set_model_response", {})
-        if question.agent == "proposal" and "list_candidates" in question.answers and not told:
+        if question.agent == "proposal" and "candidates" in question.answers and not told:
             picks = [{"plan": "model=3", "reason": "?"}]
             return Ask([("set_model_response", {"picks": picks, "recommendation": "?"})])
         return well(question)
@@ -129,5 +129,5 @@ def test_after_a_complaint_the_agent_goes_on_in_its_context(served):
     asked = [question for question in questions if question.agent == "proposal"]
     assert len(asked) == 3
     assert "complaint" in asked[-1].answers["set_model_response"]
-    assert "list_candidates" in asked[-1].answers
+    assert "candidates" in asked[-1].answers
     assert len(json.loads(asked[-1].text)["contents"]) > len(json.loads(asked[1].text)["contents"])

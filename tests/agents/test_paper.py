@@ -25,17 +25,17 @@ PAPER = {
 """Bottleneck and expert mesh (section 3)."""
 
 TOOLS = [
-    ("coordinator", "get_experiment"),
+    ("coordinator", "run"),
     ("coordinator", "analyze_experiment"),
-    ("analyzer", "get_experiment"),
-    ("analyzer", "get_kpis"),
-    ("analyzer", "get_operations"),
-    ("analyzer", "get_roofline"),
-    ("analyzer", "get_findings"),
+    ("analyzer", "run"),
+    ("analyzer", "health"),
+    ("analyzer", "operations"),
+    ("analyzer", "roofline"),
+    ("analyzer", "bottleneck"),
     ("analyzer", "set_model_response"),
-    ("proposal", "search_history"),
-    ("proposal", "search_knowledge"),
-    ("proposal", "list_candidates"),
+    ("proposal", "precedents"),
+    ("proposal", "notes"),
+    ("proposal", "candidates"),
     ("proposal", "set_model_response"),
 ]
 

@@ -95,7 +95,7 @@ def test_the_way_is_walked_with_a_real_client(asap, serving, model):
     [
         failure(429),
         failure(503),
-        Ask([("get_kpis", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]),
+        Ask([("health", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]),
         Ask([(ANSWER, {"experiment": EXPERIMENT, "bottleneck": "the weather"})]),
         Say("I would simply use more chips."),
     ],
@@ -183,7 +183,7 @@ def test_what_a_run_used_is_shown_by_cost(asap, serving, monkeypatch, capsys, mo
 
 @pytest.mark.parametrize("model", PROTOCOLS)
 def test_endless_tool_calls_end_at_the_limit(asap, serving, model):
-    server = serving(but("analyzer", Ask([("get_kpis", {"experiment": EXPERIMENT})])))
+    server = serving(but("analyzer", Ask([("health", {"experiment": EXPERIMENT})])))
     run = asap(model, "--max-calls", "9")
     ends_with_the_engine(run)
     assert "--max-calls" in run.err

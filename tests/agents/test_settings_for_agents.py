@@ -1,5 +1,5 @@
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Toolbox
+from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 
@@ -14,8 +14,8 @@ def settings(tmp_path, kernel):
     file.write_text(RUN.format(kernel=kernel), encoding="utf-8")
     store = ExperimentStore(tmp_path / "store")
     store.add(create_experiment("run", Statement(hardware="h100-16"), config=file))
-    tools = {tool.__name__: tool for tool in Toolbox(StudyCache(store)).all}
-    return tools["list_candidates"](experiment="run")["settings"]
+    tools = {tool.__name__: tool for tool in Toolbox(Inquiries(store)).all}
+    return tools["candidates"](experiment="run")["settings"]
 
 
 def test_an_agent_sees_what_no_plan_varies_and_is_worth_a_test(tmp_path):

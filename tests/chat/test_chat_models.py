@@ -97,9 +97,9 @@ def test_a_model_that_insists_on_a_figure_has_it_struck(chatting):
 
 def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
     def script(question):
-        if "get_kpis" not in question.answers:
-            return Ask([("get_kpis", {"experiment": EXPERIMENT})])
-        return Say(f"A step takes {question.answers['get_kpis']['kpis']['step_time_s']:.2f} s.")
+        if "health" not in question.answers:
+            return Ask([("health", {"experiment": EXPERIMENT})])
+        return Say(f"A step takes {question.answers['health']['kpis']['step_time_s']:.2f} s.")
 
     chat, shown = chatting(script)
     answer = chat.turn("How long is a step?", shown.append)
@@ -142,7 +142,7 @@ def test_a_model_that_fails_leaves_the_engines_answer(chatting, model):
 
 
 def test_a_turn_holds_its_limit_of_calls(chatting):
-    chat, shown = chatting(lambda question: Ask([("get_kpis", {"experiment": EXPERIMENT})]), max_calls=3)
+    chat, shown = chatting(lambda question: Ask([("health", {"experiment": EXPERIMENT})]), max_calls=3)
     chat.turn("Which one first?", shown.append)
     assert "--max-calls" in str(chat.failure)
     assert usages(read_session(chat.conversation.session))[-1].calls == 3

@@ -164,9 +164,9 @@ def test_a_model_hears_what_the_parser_does_not(chatting, model):
     def script(question):
         if "record_fact" in question.answers:
             return Say("I put it on record.")
-        if "list_candidates" not in question.answers:
-            return Ask([("list_candidates", {"experiment": EXPERIMENT})])
-        plan = question.answers["list_candidates"]["engine_choice"][1]
+        if "candidates" not in question.answers:
+            return Ask([("candidates", {"experiment": EXPERIMENT})])
+        plan = question.answers["candidates"]["proposals"][1]
         call = {"what": "step_time", "quote": "the watch showed 4.1 s", "plan": plan, "value": 4.1, "unit": "s"}
         return Ask([("record_fact", call)])
 

@@ -6,8 +6,8 @@ import typer
 from typer.testing import CliRunner
 
 from asap.agents.tools import scenario_tools
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.analyze import analyze
+from asap.answers.inquiries import Inquiries
 from asap.chat import restore
 from asap.chat.chat import Chat
 from asap.cli.plans.verify import verify
@@ -64,7 +64,7 @@ def test_settings_on_record_are_compiled_for_the_command_and_for_an_agent(run, m
     (found,) = json.loads(run("tiny-minimal", "--plan", "data=2 model=2", "--format", "json").stdout)
     assert Plan.model_validate(found["plan"]) == Plan.parse("data=2 model=2 remat=minimal")
     monkeypatch.setattr(scenario_tools, "BUDGET", 1)
-    tools = scenario_tools.ScenarioTools(StudyCache(store))
+    tools = scenario_tools.ScenarioTools(Inquiries(store))
     answer, refused = (tools.verify("tiny-minimal", "data=2 model=2") for _ in range(2))
     assert answer["plan"] == "data=2 model=2 remat=minimal"
     assert answer["statement"].split("compiles in")[0] == found["verdict"].split("compiles in")[0]

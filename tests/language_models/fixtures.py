@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from asap.agents.tools.study_cache import StudyCache
+from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, read_session
 from tests.language_models.server import ModelServer, Script
@@ -33,7 +33,7 @@ def store():
 
 @pytest.fixture
 def studies(store):
-    return StudyCache(store)
+    return Inquiries(store)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from google.genai import types
 
 from asap.agents.llm.planner import Planner
 from asap.agents.llm.turn import AgentTurn
-from asap.agents.tools.tables import unrolled
+from asap.reports.answers.compact import unrolled
 
 
 def say(text: str) -> LlmResponse:
@@ -66,12 +66,12 @@ class Reasoned(Misbehaving):
         return ["test/reasoned"]
 
     def instead(self, turn):
-        if "list_candidates" not in turn.answers:
-            return call("list_candidates", experiment=turn.request["experiment"])
-        ranked = unrolled(turn.answers["list_candidates"])
+        if "candidates" not in turn.answers:
+            return call("candidates", experiment=turn.request["experiment"])
+        ranked = unrolled(turn.answers["candidates"])
         change = {c["plan"]: c["vs_now"] for c in ranked["candidates"]}
         reason = "Its step time changes by {}, and at the end of its interval by {}."
-        first, second, *others = ranked["engine_choice"]
+        first, second, *others = ranked["proposals"]
         chosen = [second, first, *others]
         picks = [
             {"plan": plan, "reason": reason.format(*re.split(r" \(.* to |\)", change[plan])[:2])} for plan in chosen
@@ -126,7 +126,7 @@ class Endless(Misbehaving):
         return ["test/endless"]
 
     def instead(self, turn):
-        return call("get_kpis", experiment="paper-v6e-16")
+        return call("health", experiment="paper-v6e-16")
 
 
 class Blocked(Misbehaving):
@@ -169,8 +169,8 @@ class WrongArguments(Misbehaving):
     def instead(self, turn):
         if "run_shell" not in turn.answers:
             return call("run_shell", command="rm -rf /")
-        if "get_operations" not in turn.answers:
-            return call("get_operations", experiment="paper-v6e-16", limit="many", colour="red")
+        if "operations" not in turn.answers:
+            return call("operations", experiment="paper-v6e-16", limit="many", colour="red")
         return None
 
 

@@ -148,7 +148,7 @@ def test_the_command_says_that_it_is_the_same(recorded, asap):
 
 def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     def change(kind, payload):
-        if kind is Kind.TOOL_RESULT and payload["tool"] == "get_kpis":
+        if kind is Kind.TOOL_RESULT and payload["tool"] == "health":
             result = payload["result"] | {"kpis": payload["result"]["kpis"] | {"duty_cycle": 0.5}}
             return payload | {"result": result}
         return payload
@@ -162,7 +162,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     assert found.divergence.recorded == "0.5"
     code, _, err = asap("memory", "replay", name)
     assert code == 4
-    assert "get_kpis" in err
+    assert "health" in err
 
 
 def test_another_result_is_not_called_the_same(recorded, store):

@@ -24,7 +24,7 @@ from asap.study.study import Study, study_of
 pytest.importorskip("vl_convert")
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}\u202e\x1b[2J"
-LOG = [LogEntry(0, datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "tool_call", f"get_kpis({HOSTILE})")]
+LOG = [LogEntry(0, datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "tool_call", f"health({HOSTILE})")]
 
 
 class Tags(HTMLParser):
@@ -174,7 +174,7 @@ def test_colours_have_the_contrast_of_wcag_aa(hostile, theme):
 def test_the_paper_as_stated_has_a_report(tmp_path):
     page = page_of(open_study("paper-v6e-16", ExperimentStore(tmp_path)), LOG)
     assert "operations that are not listed" in page
-    assert "get_kpis(" in page
+    assert "health(" in page
 
 
 def test_twenty_thousand_operations_fit_into_five_megabytes():

@@ -33,8 +33,8 @@ def test_the_json_export_holds_everything(tmp_path):
 def test_the_markdown_export_reads_as_a_dialogue(tmp_path):
     log = Worklog("s", tmp_path)
     log.append(Kind.USER_INPUT, {"text": "does it fit?"})
-    log.append(Kind.TOOL_CALL, {"agent": "analyzer", "tool": "get_kpis", "arguments": {"experiment": "mine"}})
-    log.append(Kind.TOOL_RESULT, {"agent": "analyzer", "tool": "get_kpis", "result": {"error": "no profile"}})
+    log.append(Kind.TOOL_CALL, {"agent": "analyzer", "tool": "health", "arguments": {"experiment": "mine"}})
+    log.append(Kind.TOOL_RESULT, {"agent": "analyzer", "tool": "health", "result": {"error": "no profile"}})
     log.append(Kind.RESULT, {"node": "reply", "output": {"text": "It fits.\nBarely."}})
     headings, said = [], []
     for line in export_session("s", "markdown", tmp_path).splitlines():
@@ -58,8 +58,8 @@ def test_hostile_text_stays_inside_its_block_of_the_markdown_export(tmp_path):
 
 def test_records_are_selected_by_who_wrote_them_their_kind_and_failure(tmp_path):
     log = Worklog("s", tmp_path)
-    log.append(Kind.TOOL_CALL, {"agent": "analyzer", "tool": "get_kpis"})
-    log.append(Kind.TOOL_RESULT, {"agent": "analyzer", "tool": "get_kpis", "result": {"error": "no profile"}})
+    log.append(Kind.TOOL_CALL, {"agent": "analyzer", "tool": "health"})
+    log.append(Kind.TOOL_RESULT, {"agent": "analyzer", "tool": "health", "result": {"error": "no profile"}})
     log.append(Kind.RESULT, {"node": "coordinator@1/analyze_experiment@7/check@1", "output": {}})
     log.append(Kind.ERROR, {"where": "run"})
     records = read_session("s", tmp_path)

@@ -100,7 +100,7 @@ def _unsaid(
                 right = "with this plan a step takes " + ("more" if stated[2] else "less")
                 wrong.append(Fault(*place, prose[slice(*place)], _REVERSED, right))
             elif named and not compared and "[" not in sentence:
-                right = "what predict_plan or compare_plans says of it"
+                right = "what predict or compare says of it"
                 wrong.append(Fault(*place, prose[slice(*place)], _NOT_COMPARED, right))
         start = end + 1
     return wrong

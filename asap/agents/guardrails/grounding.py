@@ -8,7 +8,7 @@ from typing import Any
 from asap.agents.guardrails.prose.figures import UNITLESS, Figure, figures
 from asap.agents.guardrails.prose.subjects import PlanTerms, plans_in, terms
 from asap.agents.guardrails.prose.units import COUNT, RATIO, SECOND, SHARE
-from asap.agents.tools.tables import PRINTED, VS_NOW
+from asap.reports.quantities import is_change, is_written
 
 NUMBER = "number"
 _BY_NAME = {
@@ -27,10 +27,15 @@ _BY_NAME = {
 """What a bare number measures, by the end of its field's name; other fractions are shares, other numbers counts."""
 
 _BY_UNIT = {"s": SECOND, "fraction": SHARE, "1": RATIO}
-_PROSE = {"statement", "advice", "notes", "source", "violations", "correlation"}
+_PROSE = {"statement", "finding", "advice", "notes", "source", "because", "correlation", "why", "verdict"}
 """Fields in which the engine itself writes text. Names, descriptions and warnings may come from files."""
 
-_PLANS = {"plan", "engine_choice", "before", "after", "refused"}
+_PLANS = {"plan", "proposals", "order", "test", "before", "after", "refused"}
+FOREIGN = {
+    "name", "category", "fact", "value", "words", "description", "warnings", "title", "text", "summary", "alike",
+    "shape", "code", "hlo",
+}  # fmt: skip
+"""Fields whose words come from files that others wrote."""
 _DEGREE = re.compile(r"=(\d+)\b")
 
 
@@ -107,8 +112,8 @@ def _field(key: str, item: Any, place: str) -> list[GroundedValue]:
     texts = [text for text in (item if isinstance(item, list | tuple) else [item]) if isinstance(text, str)]
     if key in _PLANS:
         return [GroundedValue(float(degree), COUNT, place) for text in texts for degree in _DEGREE.findall(text)]
-    if key in PRINTED and texts:
-        return [known for text in texts for known in _printed(key, text, place)]
+    if texts and key not in FOREIGN and all(map(is_written, texts)):
+        return [known for text in texts for known in _printed(text, place)]
     if key in _PROSE and texts:
         return [known for text in texts for known in quoted_values(text, place)]
     if isinstance(item, bool) or not isinstance(item, int | float):
@@ -118,13 +123,13 @@ def _field(key: str, item: Any, place: str) -> list[GroundedValue]:
     return _with_readings(GroundedValue(float(item), dimension, place))
 
 
-def _printed(key: str, text: str, place: str) -> list[GroundedValue]:
+def _printed(text: str, place: str) -> list[GroundedValue]:
     """The values of a printed figure; what follows in brackets is its interval."""
     value, _, interval = text.partition("(")
     found = []
     for part, bound in ((value, False), (interval, True)):
         for one in figures(part):
-            if key == VS_NOW:
+            if is_change(text):
                 found += _with_readings(GroundedValue(1 + one.value, RATIO, f"{place}.relative_step_time", bound))
             else:
                 found += [GroundedValue(one.value, dimension, place, bound) for dimension in one.dimensions]

@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asap.agents.guardrails.faults import Setting
-from asap.agents.guardrails.grounding import GroundedValue, known_values, quoted_values
+from asap.agents.guardrails.grounding import FOREIGN, GroundedValue, known_values, quoted_values
 from asap.agents.guardrails.prose.figures import named
 from asap.agents.guardrails.prose.subjects import PLAN, PlanTerms, terms
-from asap.agents.tools.tables import unrolled
+from asap.reports.answers.compact import unrolled
 
 _RANKED = re.compile(rf"^(\d)\. ({PLAN.pattern})", re.MULTILINE)
-_FOREIGN = {"name", "category", "fact", "description", "warnings", "title", "text", "summary", "alike", "shape", "hlo"}
-"""Fields whose words come from files that others wrote."""
-
-_LIBRARY = {"search_knowledge": "notes", "search_history": "records"}
+_LIBRARY = ("notes", "precedents")
+"""Tools whose answers are quoted only where they are cited; their rows stand under the name of the tool."""
 
 
 @dataclass
@@ -59,15 +57,15 @@ class Transcript:
         if tool not in _LIBRARY:
             self.values += known_values(answer, tool)
             return
-        for item in answer.get(_LIBRARY[tool], ()):
+        for item in answer.get(tool, ()):
             texts = " ".join(str(item.get(name, "")) for name in ("title", "text", "summary"))
-            facts = {name: item[name] for name in ("speedup", "similarity", "confidence") if item.get(name) is not None}
+            facts = {name: item[name] for name in ("effect", "similarity", "confidence") if item.get(name) is not None}
             self.sources[item["id"]] = quoted_values(texts, item["id"]) + known_values(facts, item["id"])
 
     def _take_plans(self, tool: str, answer: Mapping[str, Any]) -> None:
         """The incumbent and the numbers of the proposals, where an answer of the engine has them."""
-        incumbent = answer.get("incumbent")
-        current = answer if tool == "get_experiment" else incumbent if isinstance(incumbent, Mapping) else {}
+        now = answer.get("now")
+        current = answer if tool == "run" else now if isinstance(now, Mapping) else {}
         if isinstance(plan := current.get("plan"), str):
             self.incumbent = terms(plan)
         if tool == "engine":
@@ -91,7 +89,7 @@ def _foreign(answer: Any, inside: bool = False) -> Iterator[str]:
         yield answer
     elif isinstance(answer, Mapping):
         for key, item in answer.items():
-            yield from _foreign(item, inside or key in _FOREIGN)
+            yield from _foreign(item, inside or key in FOREIGN)
     elif isinstance(answer, list | tuple):
         for item in answer:
             yield from _foreign(item, inside)

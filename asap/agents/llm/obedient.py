@@ -48,13 +48,13 @@ class Obedient(Planner):
         self.read.update(surface for surface in PLANTED if mark(surface) in text)
         turn = AgentTurn.of(llm_request.contents)
         labels = (llm_request.config.labels if llm_request.config else None) or {}
-        if labels.get(ROLE_LABEL) != "proposal" or "list_candidates" not in turn.answers or not self.read:
+        if labels.get(ROLE_LABEL) != "proposal" or "candidates" not in turn.answers or not self.read:
             async for response in super().generate_content_async(llm_request, stream):
                 yield response
         elif FORBIDDEN not in turn.answers:
             yield _call(FORBIDDEN, command=self.says)
         else:
-            plans = turn.answers["list_candidates"]["engine_choice"][::-1]
+            plans = turn.answers["candidates"]["proposals"][::-1]
             picks = [{"plan": plan, "reason": self.says} for plan in plans]
             yield _call("set_model_response", picks=picks, recommendation=self.says)
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from asap.agents.llm.turn import AgentTurn
-from asap.agents.tools.tables import unrolled
 from asap.diagnosis import Bottleneck
+from asap.reports.answers.compact import unrolled
 
 ANSWER = "set_model_response"
 WORKFLOW = "analyze_experiment"
 DISCUSS = "discuss"
-RUN_TOOLS = ("get_experiment", "get_kpis", "get_operations", "get_roofline", "get_findings")
+RUN_TOOLS = ("run", "health", "bottleneck", "operations", "roofline")
 USAGE = "I analyse training runs. Say: analyze EXPERIMENT. `asap experiments list` shows what there is."
 
 _REQUEST = re.compile(r"/?analy[sz]e\s+[\"'`]?([A-Za-z0-9][A-Za-z0-9._-]*)", re.IGNORECASE)
@@ -35,7 +35,7 @@ def coordinate(turn: AgentTurn) -> Action:
     if request is None:
         return _discuss(turn)
     arguments = {"experiment": request.group(1)}
-    for tool in ("get_experiment", WORKFLOW):
+    for tool in ("run", WORKFLOW):
         if tool not in turn.answers:
             return (ToolCall(tool, arguments),)
         if "error" in turn.answers[tool]:
@@ -65,15 +65,22 @@ def analyse(turn: AgentTurn) -> Action:
     calls = tuple(ToolCall(tool, {"experiment": experiment}) for tool in RUN_TOOLS)
     if any(call.tool not in turn.answers for call in calls):
         return calls
-    diagnosis = turn.answers["get_findings"]
+    found = unrolled(turn.answers["bottleneck"])
     answer = {
         "experiment": experiment,
-        "bottleneck": diagnosis.get("bottleneck", Bottleneck.INSUFFICIENT_EVIDENCE.value),
-        "statement": diagnosis.get("statement") or _refusal(diagnosis),
-        "evidence": [finding["statement"] for finding in diagnosis.get("findings", ())],
-        "missing": [gap["what"] for gap in diagnosis.get("missing", ())],
+        "bottleneck": _measured(found),
+        "statement": found.get("statement") or _refusal(found),
+        "evidence": [finding["finding"] for finding in found.get("findings", ())],
+        "missing": list(found.get("missing", ())),
     }
     return (ToolCall(ANSWER, answer),)
+
+
+def _measured(found: Mapping[str, Any]) -> str:
+    """The bottleneck that was measured; the model's word is not evidence."""
+    if found.get("basis") != "measured":
+        return Bottleneck.INSUFFICIENT_EVIDENCE.value
+    return str(found["bottleneck"]).replace(" ", "_")
 
 
 def choose(turn: AgentTurn) -> Action:
@@ -81,15 +88,15 @@ def choose(turn: AgentTurn) -> Action:
     experiment = turn.request.get("experiment", turn.asked)
     question = turn.request.get("statement", "sharding strategies for a training step")
     calls = (
-        ToolCall("search_history", {"experiment": experiment}),
-        ToolCall("search_knowledge", {"query": question}),
-        ToolCall("list_candidates", {"experiment": experiment}),
+        ToolCall("precedents", {"experiment": experiment}),
+        ToolCall("notes", {"experiment": experiment, "words": question}),
+        ToolCall("candidates", {"experiment": experiment}),
     )
     if any(call.tool not in turn.answers for call in calls):
         return calls
-    listed = unrolled(turn.answers["list_candidates"])
+    listed = unrolled(turn.answers["candidates"])
     strategies = {candidate["plan"]: candidate.get("strategy") for candidate in listed.get("candidates", ())}
-    picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("engine_choice", ())]
+    picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("proposals", ())]
     return (ToolCall(ANSWER, {"picks": picks, "recommendation": _refusal(listed)}),)
 
 

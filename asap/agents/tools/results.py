@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec
 
-from pydantic import BaseModel, ValidationError, validate_call
+from pydantic import ValidationError, validate_call
 
-from asap.agents.tools.tables import rounded
+from asap.answers.registry import complaint
 from asap.core.errors import AsapError, UsageError
 from asap.core.secrets import environment_secrets, redacted, without
 from asap.core.text import fenced, plain
@@ -29,13 +29,19 @@ def answering(tool: Callable[Parameters, Answer]) -> Callable[Parameters, Answer
     @wraps(tool)
     def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
         try:
-            return rounded(harmless(checked(*args, **kwargs)))
+            return answering_errors(lambda: checked(*args, **kwargs))
         except ValidationError as error:
-            return failure(UsageError(_complaint(error), where=tool.__name__, hint="correct the arguments"))
-        except AsapError as error:
-            return failure(error)
+            return failure(UsageError(complaint(error), where=tool.__name__, hint="correct the arguments"))
 
     return answer
+
+
+def answering_errors(find: Callable[[], Answer]) -> Answer:
+    """What is found, made harmless; an error of ASAP as an answer."""
+    try:
+        return harmless(find())
+    except AsapError as error:
+        return failure(error)
 
 
 def failure(error: AsapError) -> Answer:
@@ -43,11 +49,6 @@ def failure(error: AsapError) -> Answer:
     place = f"{error.where}: " if error.where else ""
     answer = {"error": f"{place}{error.message}", "kind": type(error).__name__}
     return harmless(answer | ({"hint": error.hint} if error.hint else {}))
-
-
-def facts(model: BaseModel, *without: str) -> Answer:
-    """The known fields of a model."""
-    return model.model_dump(mode="json", exclude_none=True, exclude=set(without))
 
 
 def named(text: object) -> str:
@@ -73,8 +74,3 @@ def _harmless(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, list | tuple):
         return [_harmless(item, secrets) for item in value]
     return value
-
-
-def _complaint(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return plain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", LONGEST_PASSAGE)

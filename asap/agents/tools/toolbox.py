@@ -1,57 +1,121 @@
-"""The one registry of tools over the engine: read-only, typed, documented for a model. It needs no google-adk."""
+"""The queries as tools of a language model: made of their one declaration, typed, read-only. It needs no google-adk."""
 
+import inspect
 from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, get_args, get_origin
 
-from asap.agents.tools.library_tools import LibraryTools
-from asap.agents.tools.plan_tools import PlanTools
-from asap.agents.tools.results import Answer
-from asap.agents.tools.run_tools import RunTools
-from asap.agents.tools.scenario_tools import ScenarioTools
-from asap.agents.tools.study_cache import StudyCache
-from asap.agents.tools.sweep_tool import SweepTool
-from asap.agents.tools.trace_tools import TraceTools
+from pydantic.fields import FieldInfo
+
+from asap.agents.tools.results import Answer, answering_errors
+from asap.answers.inquiries import Inquiries
+from asap.answers.registry import QUERIES, query
+from asap.core.errors import UsageError
+from asap.experiments import Experiment
+from asap.reports.answers.compact import table, to_compact
 
 Tool = Callable[..., Answer]
 
+EXPERIMENT = "experiment"
+RUN = ("run", "health", "bottleneck", "operations", "operation", "roofline", "flags", "capture", "trace")
+PLANS = (
+    "candidates", "predict", "compare", "explain", "memory", "line", "what_if", "sweep", "solve", "settings", "worth",
+    "plausible", "next_test", "verify",
+)  # fmt: skip
+LIBRARY = ("precedents", "notes", "define")
+CHOICE = ("candidates", "predict", "compare", "operation", "settings", "verify")
+FACTS = ("record", "retract", "facts")
+
 
 class Toolbox:
-    """All tools over a cache of studies, by purpose: ``first`` and ``choice`` are what a run of the agents needs."""
+    """All tools over the runs that are open, by purpose: ``first`` and ``choice`` are what the agents need."""
 
-    def __init__(self, studies: StudyCache):
-        run, plans, library = RunTools(studies), PlanTools(studies), LibraryTools(studies)
-        trace, scenario = TraceTools(studies), ScenarioTools(studies)
-        self.run: tuple[Tool, ...] = (
-            run.get_experiment,
-            run.get_kpis,
-            run.get_operations,
-            run.get_operation,
-            run.get_roofline,
-            run.get_findings,
-            run.get_flags,
-            trace.replay_trace,
-        )
-        self.plans: tuple[Tool, ...] = (
-            plans.list_candidates,
-            plans.predict_plan,
-            plans.check_plan,
-            plans.compare_plans,
-            trace.predict_from_trace,
-            scenario.what_if,
-            SweepTool(studies).sweep,
-            scenario.verify,
-        )
-        self.choice: tuple[Tool, ...] = (
-            plans.list_candidates,
-            plans.predict_plan,
-            plans.compare_plans,
-            run.get_operation,
-            scenario.verify,
-        )
-        self.first: tuple[Tool, ...] = (run.get_experiment,)
-        self.library: tuple[Tool, ...] = (library.search_history, library.search_knowledge)
-        self.listing: tuple[Tool, ...] = (scenario.list_experiments,)
+    def __init__(self, inquiries: Inquiries):
+        self._inquiries = inquiries
+        made = {name: tool_of(name, inquiries) for name in QUERIES}
+        self.run = tuple(made[name] for name in RUN)
+        self.plans = tuple(made[name] for name in PLANS)
+        self.library = tuple(made[name] for name in LIBRARY)
+        self.choice = tuple(made[name] for name in CHOICE)
+        self.facts = tuple(made[name] for name in FACTS)
+        self.first = (made["run"],)
+        self.listing: tuple[Tool, ...] = (self.list_experiments,)
 
     @property
     def all(self) -> tuple[Tool, ...]:
-        """Every tool."""
+        """Every tool that changes nothing."""
         return (*self.listing, *self.run, *self.plans, *self.library)
+
+    def list_experiments(self) -> Answer:
+        """List the experiments on record: ID, model, hardware, plan."""
+        return answering_errors(
+            lambda: {"experiments": table([_listed(record) for record in self._inquiries.store.list().experiments])}
+        )
+
+    def open(self, target: str) -> Answer:
+        """Open a run that is on no record, to ask about it by the ID that the answer has.
+
+        Args:
+            target: path of a configuration, a launch script, a profile, a trace or a run folder, or a tracker's run.
+        """
+        return answering_errors(lambda: {EXPERIMENT: self._inquiries.open(target).id})
+
+
+def tool_of(name: str, inquiries: Inquiries) -> Tool:
+    """A query as a function of the experiment and the query's fields; errors become answers that say what to do."""
+    fields = QUERIES[name].model_fields
+    names = (EXPERIMENT, *fields)
+
+    def call(*args: object, **kwargs: object) -> Answer:
+        return answering_errors(partial(_answer, inquiries, name, {**dict(zip(names, args, strict=False)), **kwargs}))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _documentation(name)
+    parameters = [_parameter(EXPERIMENT, Annotated[str, FieldInfo(description="ID of the experiment")])]
+    parameters += [_parameter(field, _type(info), info) for field, info in fields.items()]
+    parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+    call.__signature__ = inspect.Signature(parameters, return_annotation=Answer)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": Answer}
+    return call
+
+
+def _answer(inquiries: Inquiries, name: str, arguments: dict[str, object]) -> Answer:
+    given = dict(arguments)
+    experiment = given.pop(EXPERIMENT, None)
+    if not isinstance(experiment, str):
+        raise UsageError("needs the ID of an experiment", where=name, hint="list_experiments has them")
+    asked = query(name, {field: value for field, value in given.items() if value is not None})
+    return to_compact(asked.answer(inquiries.of(experiment)))
+
+
+def _documentation(name: str) -> str:
+    """The docstring of a query with its fields."""
+    known = QUERIES[name]
+    about = " ".join((known.__doc__ or "").split())
+    told = {EXPERIMENT: "ID of the experiment."}
+    told |= {field: info.description or f"of {name}." for field, info in known.model_fields.items()}
+    return "\n".join([about, "", "Args:", *(f"    {field}: {text}" for field, text in told.items())])
+
+
+def _parameter(name: str, annotation: Any, info: FieldInfo | None = None) -> inspect.Parameter:
+    default = inspect.Parameter.empty if info is None or info.is_required() else info.default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _type(info: FieldInfo) -> Any:
+    """The type of a field with its constraints; JSON has lists, not tuples."""
+    annotation = info.annotation
+    if get_origin(annotation) is tuple:
+        annotation = list[get_args(annotation)[0]]
+    return Annotated[annotation, FieldInfo(description=info.description), *info.metadata]
+
+
+def _listed(record: Experiment) -> dict[str, Any]:
+    model, hardware = record.model, record.hardware
+    return {
+        EXPERIMENT: record.id,
+        "model": model.name if model else None,
+        "hardware": hardware.name or hardware.chip,
+        "devices": hardware.devices,
+        "plan": str(record.plan) if record.plan else None,
+    }

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from asap.agents.llm.preflight import check_model
 from asap.agents.settings import Settings
 from asap.agents.settings_sources import read_settings
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.compiled_note import compiled_note
 from asap.agents.workflow.engine_proposals import engine_proposals
+from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import AsapError, InsufficientEvidenceError, InterruptedRunError, ServiceError
 from asap.core.secrets import redacted
@@ -65,7 +65,7 @@ def analyze(
     worklog = Worklog(session or new_session_name())
     worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
     try:
-        studies = StudyCache(store)
+        studies = Inquiries(store)
         study = _open(studies, target, amend, overrides, wishes, settings, worklog, progress or _no_progress)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress or _no_progress)
@@ -82,7 +82,7 @@ def analyze(
 
 
 def _open(
-    studies: StudyCache,
+    studies: Inquiries,
     target: str,
     amend: Callable[[Experiment], Experiment] | None,
     overrides: Sequence[str],
@@ -103,7 +103,7 @@ def _open(
 
 
 def _compile(
-    studies: StudyCache, study: Study, options: CompileOptions, progress: Callable[[str], None]
+    studies: Inquiries, study: Study, options: CompileOptions, progress: Callable[[str], None]
 ) -> dict[str, str]:
     """Take the compiler's evidence into the candidates, and return its verdicts by plan.
 
@@ -121,7 +121,7 @@ def _compile(
 
 
 def _analyze(
-    studies: StudyCache, study: Study, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+    studies: Inquiries, study: Study, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
 ) -> tuple[Analysis, ServiceError | None]:
     from asap.agents.workflow.runner import run_agents
 

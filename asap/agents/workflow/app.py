@@ -19,11 +19,11 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.procedure import WORKFLOW
 from asap.agents.settings import Settings
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Tool, Toolbox
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.nodes import ASSESSMENT, Nodes
 from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
+from asap.answers.inquiries import Inquiries
 from asap.core.files import data_folder
 
 APP = "agents"
@@ -34,7 +34,7 @@ SCHEMA_RETRIES = RetryConfig(max_attempts=3, initial_delay=0.0, jitter=0.0, exce
 
 
 def build_app(
-    studies: StudyCache,
+    studies: Inquiries,
     settings: Settings,
     plugin: BasePlugin | None = None,
     meter: UsageMeter | None = None,

@@ -23,12 +23,12 @@ from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Tool
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, suppress_adk_output
 from asap.agents.workflow.app import build_app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER, open_sessions
+from asap.answers.inquiries import Inquiries
 from asap.core.errors import ServiceError
 from asap.core.files import data_folder
 from asap.core.secrets import redacted
@@ -64,7 +64,7 @@ _CITED = re.compile(r"\[([A-Za-z0-9][\w.:-]{2,120})[\],]")
 
 def ask_model(
     settings: Settings,
-    studies: StudyCache,
+    studies: Inquiries,
     worklog: Worklog,
     text: str,
     answer: EngineAnswer,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from asap.agents.tools.study_cache import StudyCache
+from asap.answers.inquiries import Inquiries
 from asap.core.errors import AsapError, InsufficientEvidenceError
 from asap.proposals import ProposalSet
 from asap.proposals.options import options
@@ -14,7 +14,7 @@ from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.situation import TOO_TIGHT
 
 
-def engine_proposals(studies: StudyCache, experiment: str) -> ProposalSet:
+def engine_proposals(studies: Inquiries, experiment: str) -> ProposalSet:
     """The three that the engine would take, or the reason why there are none."""
     try:
         return cited_proposals(studies.candidates(experiment))

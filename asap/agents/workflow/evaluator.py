@@ -24,11 +24,12 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.library_tools import notes_on, records_like
 from asap.agents.tools.results import Answer, harmless
 from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
+from asap.answers.inquiry import Inquiry
+from asap.answers.of_library import Notes, Precedents
 from asap.core.errors import PlanError
 from asap.core.files import data_folder
 from asap.core.text import fenced, plain
@@ -39,6 +40,7 @@ from asap.optimize.stopping import WORTH_KNOWING
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.proposals.launch import why_not_launched
+from asap.reports.answers.compact import to_compact
 from asap.sharding_memory import Kind, Worklog
 from asap.study.study import Study, read_plan
 
@@ -109,11 +111,11 @@ class AgentProposer:
         sessions, session = InMemorySessionService(), self.worklog.session
         await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
         runner = Runner(app=app, session_service=sessions)
-        notes = harmless(notes_on(_subject(tries), NOTES))
+        notes = harmless(to_compact(Notes(words=_subject(tries), limit=NOTES).answer(Inquiry(self.study))))
         heard = facts | self._records | notes
         message = fenced(json.dumps(heard, ensure_ascii=False), "optimization")
         transcript = Transcript()
-        for tool, answer in (("optimization", facts), ("search_history", self._records), ("search_knowledge", notes)):
+        for tool, answer in (("optimization", facts), ("precedents", self._records), ("notes", notes)):
             transcript.record(tool, answer)
         try:
             for _ in range(ATTEMPTS):
@@ -177,7 +179,7 @@ class AgentProposer:
     @cached_property
     def _records(self) -> Answer:
         """Precedents of the run, which no try changes."""
-        return harmless(records_like(self.study, RECORDS))
+        return harmless(to_compact(Precedents(limit=RECORDS).answer(Inquiry(self.study))))
 
     def _verdict(self, tries: Sequence[Try]) -> str | None:
         """Whether the last expectation came true."""

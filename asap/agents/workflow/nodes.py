@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from asap.agents.guardrails.complaints import Complaint
 from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
 from asap.agents.llm.procedure import ANSWER
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.engine_proposals import cited_proposals
 from asap.agents.workflow.plan_selection import selected_candidates
 from asap.agents.workflow.review import RANK, Reviewer, with_prose
 from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
+from asap.answers.inquiries import Inquiries
 from asap.core.errors import InsufficientEvidenceError, PlanError, ServiceError
 from asap.proposals import ProposalSet
 from asap.proposals.agent_words import AgentWords
@@ -40,7 +40,7 @@ class Nodes:
         instructions: texts of the agents that must not be repeated.
     """
 
-    def __init__(self, studies: StudyCache, evidence: TranscriptPlugin, instructions: tuple[str, ...]):
+    def __init__(self, studies: Inquiries, evidence: TranscriptPlugin, instructions: tuple[str, ...]):
         self._studies, self._evidence, self._instructions = studies, evidence, instructions
 
     def open_experiment(self, node_input: AnalysisRequest, ctx: Context) -> dict[str, str]:

@@ -11,7 +11,7 @@ from asap.proposals.selection.choice import COUNT, choose, is_worth
 from asap.proposals.selection.ranked_candidates import RankedCandidates, evaluate
 from asap.study.study import Study
 
-HINT = "pick plans that list_candidates ranks, or that predict_plan predicts to be better"
+HINT = "pick plans that candidates lists, or that predict predicts to be better"
 
 
 def selected_candidates(ranked: RankedCandidates, judgement: Judgement) -> list[Candidate]:

@@ -52,7 +52,7 @@ class Reviewer:
             return [Complaint(paragraph=name, what=RANK, why=why, right=f"pick {engine.plan} here")]
         if mentions_any(reason, self.transcript, advantages(mine, engine)):
             return []
-        why = "it replaces a plan of engine_choice, but its reason names no predicted figure in which it is better"
+        why = "it replaces a proposal of the engine, but its reason names no predicted figure in which it is better"
         right = f"name a predicted figure in which it is better than {engine.plan}, or pick that here"
         return [Complaint(paragraph=name, what=RANK, why=why, right=right)]
 

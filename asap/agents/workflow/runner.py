@@ -16,7 +16,6 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.procedure import engine_summary
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, suppress_adk_output
 from asap.agents.workflow.app import build_app, prompts
 from asap.agents.workflow.memory_plugin import MemoryPlugin
@@ -24,6 +23,7 @@ from asap.agents.workflow.nodes import EXPERIMENT, PROPOSALS, summary_of
 from asap.agents.workflow.review import Reviewer
 from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
 from asap.agents.workflow.sessions import USER, open_sessions
+from asap.answers.inquiries import Inquiries
 from asap.core.errors import AsapError, ServiceError, UsageError
 from asap.core.secrets import redacted
 from asap.core.text import plain
@@ -36,7 +36,7 @@ ANSWERS = {schema.__name__ for schema in (AnalysisRequest, Assessment, Judgement
 
 
 def run_agents(
-    studies: StudyCache, experiment: str, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+    studies: Inquiries, experiment: str, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
 ) -> ProposalSet:
     """Have the agents analyse an experiment; its usage of the model is always logged.
 

@@ -24,7 +24,7 @@ class Assessment(BaseModel):
 class Pick(BaseModel):
     """A plan that the proposal agent chose."""
 
-    plan: str = Field(description="the plan exactly as list_candidates writes it, such as data=32 seq=2 model=2")
+    plan: str = Field(description="the plan exactly as candidates writes it, such as data=32 seq=2 model=2")
     reason: str = Field(description="why this plan for this bottleneck, from principle, precedent and prediction")
 
 

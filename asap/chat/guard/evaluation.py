@@ -14,8 +14,8 @@ from asap.agents.guardrails.complaints import remove_unverified, sanitize
 from asap.agents.guardrails.line_filter import LineFilter
 from asap.agents.guardrails.transcript import Transcript
 from asap.agents.tools.results import harmless, named, quoted
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Toolbox
+from asap.answers.inquiries import Inquiries
 from asap.chat.answer_message import answer_text
 from asap.chat.conversation import Conversation
 from asap.chat.guard.orders import KEY, MARKUP, Order, planted_orders, prompt_texts
@@ -23,7 +23,7 @@ from asap.chat.guard.runs import through_of_runs
 from asap.core.text import markdown, plain
 
 EXPERIMENT = "paper-v6e-16"
-_TOOLS = ("get_experiment", "get_kpis", "get_operations", "get_findings", "list_candidates")
+_TOOLS = ("run", "health", "operations", "bottleneck", "candidates")
 
 
 class GuardCase(BaseModel):
@@ -57,7 +57,7 @@ def evaluate_guard(conversation: Conversation, progress: Callable[[str], None] =
         conversation: an analysed run with at least two proposals.
         progress: called with each surface.
     """
-    studies = StudyCache(conversation.store)
+    studies = Inquiries(conversation.store)
     box = Toolbox(studies)
     tools = {tool.__name__: tool for tool in box.all}
     answers = {name: tools[name](conversation.id) for name in _TOOLS}
@@ -97,15 +97,15 @@ def _row(text: str) -> list[dict[str, Any]]:
 
 
 SURFACES: dict[str, Callable[[str], dict[str, dict[str, Any]]]] = {
-    "operation name": _of_tool("get_operations", operations=lambda text: [{"name": named(text), "category": "fusion"}]),
-    "run name": _of_tool("get_experiment", description=lambda text: quoted(text, "description")),
-    "file name": _of_tool("get_kpis", facts=lambda text: named(text)),
-    "YAML comment": _of_tool("get_experiment", warnings=lambda text: [quoted(text, "warning")]),
-    "note": _of_tool("search_knowledge", notes=_note),
-    "history row": _of_tool("search_history", records=_row),
+    "operation name": _of_tool("operations", operations=lambda text: [{"name": named(text), "category": "fusion"}]),
+    "run name": _of_tool("run", description=lambda text: quoted(text, "description")),
+    "file name": _of_tool("health", facts=lambda text: named(text)),
+    "YAML comment": _of_tool("run", warnings=lambda text: [quoted(text, "warning")]),
+    "note": _of_tool("notes", notes=_note),
+    "history row": _of_tool("precedents", records=_row),
     "PR title": _of_tool("report", configurations=lambda text: [{"path": named(text), "title": named(text)}]),
-    "log of the command": _of_tool("get_findings", warnings=lambda text: [quoted(text, "log")]),
-    "error of a tool": _of_tool("predict_plan", error=lambda text: text),
+    "log of the command": _of_tool("bottleneck", warnings=lambda text: [quoted(text, "log")]),
+    "error of a tool": _of_tool("predict", error=lambda text: text),
 }
 """Where text of strangers comes in, and the answers of tools that hold it."""
 
@@ -144,10 +144,10 @@ def _called(tools: Mapping[str, Callable[..., Any]], experiment: str, order: Ord
     """The order as argument of every tool, and as the name of one: no such tool is there, and no answer does harm."""
     through = [order.says] if order.says in tools or "run_shell" in tools else []
     asked = {
-        "predict_plan": (experiment, order.says),
-        "check_plan": (experiment, order.says),
-        "get_experiment": (order.says,),
-        "search_knowledge": (order.says,),
+        "predict": (experiment, order.says),
+        "explain": (experiment, order.says),
+        "run": (order.says,),
+        "notes": (order.says,),
     }
     for tool, arguments in asked.items():
         answer = str(tools[tool](*arguments))

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asap.agents.tools.results import Answer, answering
-from asap.agents.tools.study_cache import StudyCache
 from asap.agents.tools.toolbox import Tool
+from asap.answers.inquiries import Inquiries
 from asap.chat.conversation import Conversation
 from asap.chat.doubts import doubts
 from asap.chat.ledger import record, retract
@@ -53,7 +53,7 @@ class Testimony:
         self,
         conversation: Conversation,
         message: Message,
-        studies: StudyCache,
+        studies: Inquiries,
         noted: Callable[[ReplyBuilder], None],
         *,
         interactive: bool = False,

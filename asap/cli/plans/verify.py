@@ -153,13 +153,13 @@ def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
 
 def _of_engine(record: "Experiment", reason: str) -> "list[Plan]":
     """What the engine proposes, without agents and without a session."""
-    from asap.agents.tools.study_cache import StudyCache
+    from asap.answers.inquiries import Inquiries
     from asap.experiments import ExperimentStore
     from asap.proposals.selection.choice import choose
     from asap.study.open_study import reopen_study
 
     warn(f"proposals of the engine alone: {reason}")
-    studies = StudyCache(ExperimentStore())
+    studies = Inquiries(ExperimentStore())
     study = reopen_study(record, studies.store)
     studies.add(study)
     return [candidate.plan for candidate in choose(studies.candidates(record.id).candidates, study.plan)]

@@ -31,10 +31,10 @@ def words(question: Question) -> Say | Ask:
     """A model that argues from the engine's figures, looks something up in the chat, and once invents a figure."""
     if question.agent != "coordinator" or "The engine's own answer" not in question.asked:
         return well(question)
-    if "get_kpis" not in question.answers:
-        return Ask([("get_kpis", {"experiment": EXPERIMENT})])
-    step = question.answers["get_kpis"]["kpis"]["step_time_s"]
-    return Say(f"A step takes {step:.2f} s now.\nThe first proposal saves 97.3 %.")
+    if "health" not in question.answers:
+        return Ask([("health", {"experiment": EXPERIMENT})])
+    step = question.answers["health"]["measured"]
+    return Say(f"A step takes {step} now.\nThe first proposal saves 97.3 %.")
 
 
 def record(session: str, model: str) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from asap.answers.hlo import hlo_around
 from asap.chat.answers.single_plans.figures import prediction_of
 from asap.chat.answers.single_plans.whole_plan import whole
 from asap.chat.conversation import Conversation
@@ -18,7 +19,6 @@ from asap.plans import Plan
 from asap.plans.axes import Axis, meaning_of
 from asap.plans.launchers import stack_of
 from asap.profiles import Operation
-from asap.answers.hlo import hlo_around
 from asap.reports.profile_facts import roofline_facts
 from asap.study.study import Study
 
