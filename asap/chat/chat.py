@@ -75,7 +75,9 @@ class Chat(ChatSession):
     def _run(self, command: Command, understood: str | None) -> Reply:
         """A command, on record like the call of any tool, with what it put on record."""
         if command.name in SESSION:
-            return self._with_ranking(run_session_command(self, command))
+            done = self._with_ranking(run_session_command(self, command))
+            self._record(done)
+            return done
         call = {"agent": "chat", "tool": command.name}
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": dict(command.arguments)})
         reply = verify_or_ask(self, command)
