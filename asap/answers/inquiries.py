@@ -79,5 +79,6 @@ def graph_of(study: Study) -> "Graph":
     from asap.traces.recording import read_graph
 
     if study.recording is None:
-        raise InsufficientEvidenceError("nothing was recorded of this run", where=study.experiment.id)
+        hint = "`capture` says what to record"
+        raise InsufficientEvidenceError("nothing was recorded of this run", where=study.experiment.id, hint=hint)
     return read_graph(study.recording)

@@ -12,7 +12,7 @@ from asap.answers.of_run import Fact, profile_of
 from asap.answers.query import Answer, Part, Query
 from asap.core.errors import AsapError, NotFoundError
 from asap.core.provenance import Provenance
-from asap.profiles import Operation, Profile
+from asap.profiles import Profile
 from asap.traces.analysis.report import ReplayReport, WhatIfReport
 
 Limit = Annotated[int, Field(ge=1, le=50)]
@@ -50,7 +50,7 @@ class Operations(Query):
     def answer(self, inquiry: Inquiry) -> OperationsAnswer:
         """The longest first."""
         profile = profile_of(inquiry.study)
-        rows = tuple(operation_row(one, profile) for one in profile.operations[: self.limit])
+        rows = tuple(operation_row(profile, place) for place in range(min(self.limit, len(profile.operations))))
         return OperationsAnswer(
             operations=rows, total=len(profile.operations), extent=profile.extent, source=profile.source
         )
@@ -84,19 +84,19 @@ class OperationQuery(Query):
         """The first of that name."""
         profile = profile_of(inquiry.study)
         word = self.name.lower()
-        found = [one for one in profile.operations if word in one.name.lower()]
+        found = [place for place, one in enumerate(profile.operations) if word in one.name.lower()]
         if word.isdigit() and 0 < int(word) <= len(profile.operations):
-            found = [profile.operations[int(word) - 1]]
+            found = [int(word) - 1]
         if not found:
             raise NotFoundError("no such operation", where=self.name, hint="`operations` lists them")
-        first, (source, kind) = found[0], _origin(profile)
+        first, (source, kind) = profile.operations[found[0]], _origin(profile)
         hlo, lacking = _program(inquiry, first.name)
 
         def of(name: str, value: float | None, unit: str) -> Figure | None:
-            return bare(first.name, name, value, unit, source, kind)
+            return bare(_subject(found[0]), name, value, unit, source, kind)
 
         return OperationAnswer(
-            operation=operation_row(first, profile),
+            operation=operation_row(profile, found[0]),
             shape=first.shape,
             code=first.source,
             occurrences=first.occurrences,
@@ -105,7 +105,7 @@ class OperationQuery(Query):
             flop_rate=of("flop_rate", first.flop_rate, "FLOP/s"),
             bandwidth=of("bandwidth", first.memory_bandwidth, "bytes/s"),
             hlo=hlo,
-            alike=tuple(one.name for one in found[1:6]),
+            alike=tuple(profile.operations[place].name for place in found[1:6]),
             not_known=lacking,
         )
 
@@ -231,12 +231,12 @@ def _of_trace(name: str, value: float, unit: str, kind: Provenance = Provenance.
     return bare("trace", name, value, unit, "the recorded run", kind)
 
 
-def operation_row(operation: Operation, profile: Profile) -> OperationRow:
-    """One operation as a row."""
-    source, kind = _origin(profile)
+def operation_row(profile: Profile, place: int) -> OperationRow:
+    """The operation at a place, from 0, as a row."""
+    operation, (source, kind) = profile.operations[place], _origin(profile)
 
     def of(name: str, value: float | None, unit: str = "fraction") -> Figure | None:
-        return bare(operation.name, name, value, unit, source, kind)
+        return bare(_subject(place), name, value, unit, source, kind)
 
     return OperationRow(
         name=operation.name,
@@ -248,6 +248,10 @@ def operation_row(operation: Operation, profile: Profile) -> OperationRow:
         category=operation.category,
         collective=operation.collective,
     )
+
+
+def _subject(place: int) -> str:
+    return f"operation_{place + 1}"
 
 
 def _origin(profile: Profile) -> tuple[str, Provenance]:

@@ -160,7 +160,8 @@ class BottleneckAnswer(Answer):
 
     bottleneck: str
     basis: Literal["measured", "modelled", "not known"]
-    statement: str
+    statement: str = Field(description="what was measured says")
+    modelled: str | None = Field(default=None, description="what the model says, where nothing was measured")
     shares: tuple[Fact, ...] = Field(default=(), description="share of the step by what it waits for")
     findings: tuple[FindingRow, ...] = ()
     evidence: tuple[Fact, ...] = ()
@@ -178,7 +179,7 @@ class Bottleneck(Query):
         found, shares = study.diagnosis, study.shares
         modelled = modelled_step(study, inquiry.incumbent)
         rows: tuple[Fact, ...] = ()
-        name, statement, basis = found.bottleneck.value, found.statement, "measured"
+        name, basis = found.bottleneck.value, "measured"
         if shares is not None and shares.coverage:
             source, kind = _source(study)
             rows = tuple(
@@ -186,7 +187,7 @@ class Bottleneck(Query):
                 for resource, share in sorted(shares.time.items(), key=lambda pair: -pair[1]) if share
             )  # fmt: skip
         elif modelled is not None:
-            name, statement, basis = modelled.bottleneck, modelled.statement, "modelled"
+            name, basis = modelled.bottleneck, "modelled"
             rows = tuple(
                 Fact(
                     fact=one.name,
@@ -199,7 +200,8 @@ class Bottleneck(Query):
         return BottleneckAnswer(
             bottleneck=name.replace("_", " "),
             basis=basis,
-            statement=statement,
+            statement=found.statement,
+            modelled=modelled.statement if modelled and basis == "modelled" else None,
             shares=rows,
             findings=tuple(
                 FindingRow(

@@ -10,6 +10,7 @@ from asap.answers.query import PlanName
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.experiments.create import Statement
 from asap.experiments.hardware import refer_to_hardware
+from asap.hardware import default_topology
 from asap.plans import Plan
 from asap.plans.mesh_over import over_devices
 from asap.plans.plan import Mesh
@@ -78,21 +79,41 @@ def suppose(inquiry: Inquiry, change: Change) -> Supposed:
     if not change.changes:
         return Supposed(study, plan, ())
     stretched = _on_hardware(study, plan, change)
-    hardware = change.hardware or (f"{_chip(study)}-{change.chips}" if change.chips else None)
+    hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
     if count is not None and study.keeps_micro_batch:
         stretched = _same_micro_batch(study, plan, stretched, count)
     said = Statement(
-        plan=str(stretched), hardware=hardware, slices=change.slices, global_batch=count,
+        plan=str(stretched), hardware=hardware, topology=topology, slices=slices, global_batch=count,
         sequence_length=change.sequence_length,
     )  # fmt: skip
     changed = changed_study(study, said, change.precision, change.optimizer)
     return Supposed(changed, stretched, tuple(one for one in changed.warnings if one not in study.warnings))
 
 
-def _on_hardware(study: Study, plan: Plan, change: Change) -> Plan:
-    if change.hardware and change.chips:
+def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int | None]:
+    """Name, topology and slices: so many of the chips of now are slices like those of now where no single one has them.
+
+    Raises:
+        UsageError: hardware and chips at once.
+        InsufficientEvidenceError: the hardware of now is not on record.
+    """
+    if change.chips is None:
+        return change.hardware, None, change.slices
+    if change.hardware:
         raise UsageError("say the size with the hardware", where="chips", hint=f"{change.hardware}-{change.chips}")
+    now = study.slice
+    if now is None:
+        raise InsufficientEvidenceError("the hardware is not on record", where=study.experiment.id, hint="--hardware")
+    chips = change.chips * now.chips // now.devices
+    alone = now.chip.torus is None or default_topology(now.chip, chips) is not None
+    if alone or chips % now.chips_per_slice:
+        return f"{now.chip.name}-{change.chips}", None, change.slices
+    name, shape = study.experiment.hardware.name or now.chip.name, now.topology
+    return name, "x".join(map(str, shape)) if shape else None, chips // now.chips_per_slice
+
+
+def _on_hardware(study: Study, plan: Plan, change: Change) -> Plan:
     if change.slices is not None and not (change.hardware or change.chips):
         one = plan.model_copy(update={"dcn": Mesh()})
         return one.model_copy(update={"dcn": Mesh(replica=change.slices)}) if change.slices > 1 else one
@@ -101,7 +122,7 @@ def _on_hardware(study: Study, plan: Plan, change: Change) -> Plan:
         devices = refer_to_hardware(change.hardware, slices=change.slices)[0].devices
     if devices is None or devices == plan.devices:
         return plan
-    return over_devices(plan, devices, change.slices or 1)
+    return over_devices(plan, devices, _hardware(study, change)[2] or 1)
 
 
 def _same_micro_batch(study: Study, plan: Plan, stretched: Plan, batch: int) -> Plan:
@@ -111,9 +132,3 @@ def _same_micro_batch(study: Study, plan: Plan, stretched: Plan, batch: int) -> 
         return stretched
     number, rest = divmod(count * batch * plan.batch_shards, before * stretched.batch_shards)
     return stretched if rest or not number else stretched.model_copy(update={"microbatches": number})
-
-
-def _chip(study: Study) -> str:
-    if study.slice is None:
-        raise InsufficientEvidenceError("the hardware is not on record", where=study.experiment.id, hint="--hardware")
-    return study.slice.chip.name

@@ -126,11 +126,21 @@ class ConfigurationReport(_Part):
     before: Side | None = None
     after: Side | None = None
     changes: Annotated[tuple[SettingChange, ...], Field(max_length=40)] = ()
+    not_read: Text | None = Field(
+        default=None, description="what changed and is not read, where nothing that is read did"
+    )
     relative_cost: Quantity | None = Field(default=None, description="chip-seconds per token, after over before")
     precedent: Precedent | None = None
     suggestions: Annotated[tuple[Suggestion, ...], Field(max_length=3)] = ()
     recommendation: Text | None = None
     notes: Few = ()
+
+    @property
+    def not_checked(self) -> str | None:
+        """Why nothing is known of what the change does; ``None`` where it was checked."""
+        if self.after is None:
+            return "it is deleted"
+        return self.after.problem or self.after.unpredicted or (self.before and self.before.problem) or self.not_read
 
 
 class PolicyFinding(_Part):

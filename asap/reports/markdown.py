@@ -9,41 +9,41 @@ from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.flags import flag_sentences
 from asap.reports.markdown_text import fence, listing, table
-from asap.reports.proposal_table import changed, order_sentence, proposal_table
+from asap.reports.proposal_table import changed, order_sentence
+from asap.reports.summary import summary_of
 
 _PLAIN_URL = re.compile(r"https://[\w./-]+", re.ASCII)
 
 
 def to_markdown(analysis: Analysis) -> str:
     """A report in GitHub's Markdown."""
-    sections = [
-        f"# {markdown(analysis.experiment.id)}: {markdown(phrases.bottleneck_name(analysis))}",
-        table(("", ""), descriptions.experiment_facts(analysis.experiment)),
-    ]
-    sections += _situation(analysis)
+    said = summary_of(analysis)
+    sections = [f"# {markdown(said.title)}", "## Recommendation", *([markdown(said.finding)] if said.finding else [])]
+    sections += [markdown(said.verdict), *fence(said.lines)]
+    if analysis.recommendation.prose:
+        sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
+    if said.rows:
+        axes = f" Axes: {markdown(said.axes)}." if said.axes else ""
+        sections += [table(said.columns, said.rows), f"{markdown(order_sentence(analysis))}{axes}"]
+    sections += ["## Why", listing((*said.why, *([f"Missing: {said.missing}"] if said.missing else [])))]
+    sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), _known(analysis))]
     if analysis.kpis is not None:
-        sections += ["## KPIs", table(("KPI", "value"), profile_facts.kpi_facts(analysis.kpis))]
+        known = [pair for pair in profile_facts.kpi_facts(analysis.kpis) if pair[1] != phrases.UNKNOWN]
+        sections += ["## KPIs", table(("KPI", "value"), known)]
     if analysis.top_operations:
         rows = [profile_facts.operation_cells(operation) for operation in analysis.top_operations]
         sections += ["## Top operations", table(("time", "bound", "of roofline", "operation"), rows)]
     sections += ["## Diagnosis", listing(_diagnosis(analysis))]
     if analysis.proposals:
-        legend = phrases.axis_legend(phrases.shown_plans(analysis))
-        axes = f" Axes: {markdown(legend)}." if legend else ""
-        columns, rows = proposal_table(analysis)
-        sections += ["## Proposals", table(columns, rows), f"{markdown(order_sentence(analysis))}{axes}"]
-        sections += map(markdown, phrases.incumbent_compiled(analysis))
+        sections += ["## Proposals", *map(markdown, phrases.incumbent_compiled(analysis))]
         sections += [_proposal(proposal) for proposal in analysis.proposals]
     if analysis.flags and (sentences := flag_sentences(analysis.flags)):
         sections += ["## Flags", listing(sentences), *fence(analysis.flags.exports)]
     if analysis.trials:
         sections += ["## Worth a test", "\n".join(map(_trial, analysis.trials))]
         sections += fence(trial.line for trial in analysis.trials)
-    sections += ["## Recommendation", markdown(analysis.recommendation.statement)]
-    if analysis.recommendation.prose:
-        sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
-    if said := phrases.agents_words(analysis):
-        sections += [f"## {phrases.MODELS_WORDS.capitalize()}", listing(f"{author}: {text}" for author, text in said)]
+    if words := phrases.agents_words(analysis):
+        sections += [f"## {phrases.MODELS_WORDS.capitalize()}", listing(f"{author}: {text}" for author, text in words)]
     if analysis.options:
         sections += ["## Beyond that", listing(option.statement for option in analysis.options)]
     if analysis.warnings:
@@ -52,18 +52,18 @@ def to_markdown(analysis: Analysis) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _situation(analysis: Analysis) -> list[str]:
-    facts = [phrases.modelled_facts(analysis), analysis.modelled.statement if analysis.modelled else ""]
-    said = [analysis.situation_statement or "", *facts]
-    return ["## Situation", listing(filter(None, said))] if any(said) else []
+def _known(analysis: Analysis) -> list[tuple[str, str]]:
+    """What was analysed and what decides the advice, as far as it is known."""
+    found = descriptions.experiment_facts(analysis.experiment)
+    found += [("situation", analysis.situation_statement or ""), ("modelled", phrases.modelled_facts(analysis))]
+    found.append(("", analysis.modelled.statement if analysis.modelled else ""))
+    return [(label, value) for label, value in found if value and phrases.UNKNOWN not in value]
 
 
 def _diagnosis(analysis: Analysis) -> list[str]:
     diagnosis = analysis.diagnosis
     lines = [f.statement + (f" Next: {f.advice}." if f.advice else "") for f in diagnosis.findings]
     lines += diagnosis.correlation
-    if diagnosis.missing:
-        lines.append(f"Missing: {profile_facts.missing(diagnosis.missing)}")
     return lines
 
 

@@ -11,7 +11,7 @@ from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 Row = tuple[str, ...]
-_COLUMNS = ("", "step time", "against {} (90 %)", "HBM", "P(fits)", "P(faster)", "counts")
+_COLUMNS = ("", "step time", "against {} (90 %)", "HBM", "fits", "faster", "changes")
 
 
 def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
@@ -26,23 +26,24 @@ def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
 def order_sentence(analysis: Analysis) -> str:
     """What decides between the proposals."""
     if analysis.incumbent is None:
-        return "Ordered by step time over P(fits)." if _is_tight(analysis) else "Ordered by step time."
+        return "Ordered by step time over the odds that it fits." if _is_tight(analysis) else "Ordered by step time."
     added = _precedents(analysis)
     if phrases.is_assumed(analysis):
-        odds = ", weighed with P(fits)" if _is_tight(analysis) else ""
+        odds = ", weighed with the odds that it fits" if _is_tight(analysis) else ""
         gain = f", less what precedents add ({added})" if added else ""
         return f"First is what is expected to take least{odds}{gain}."
     if analysis.situation in TOO_TIGHT:
-        odds = ", over P(fits)" if _is_tight(analysis) else ""
+        odds = ", over the odds that it fits" if _is_tight(analysis) else ""
         gain = f", less the gain that precedents add ({added})" if added else ""
         now = f"what runs now {TOO_TIGHT[analysis.situation]}"
         return f"First is what takes least at the upper end of its interval{odds}{gain}; {now}."
-    odds = "weighted by its odds, 2 P(faster) - 1" + (", and by P(fits)" if _is_tight(analysis) else "")
+    fits = ", and that it fits" if _is_tight(analysis) else ""
+    order = f"Ordered by gain, weighed with the odds that it is faster{fits}"
     if not added:
-        return f"What counts is the gain {odds}."
+        return f"{order}."
     return (
-        f"What counts is the gain, with what precedents add to it ({added}), {odds}. P(faster), like the prediction,"
-        " is without them: too few sources tell what they are worth."
+        f"{order}, after what precedents add ({added}). The prediction and its odds are without them: too few sources"
+        " tell what they are worth."
     )
 
 
@@ -66,7 +67,9 @@ def _now(analysis: Analysis) -> Row:
     step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
     if measured and modelled and analysis.judgement is not None and analysis.judgement.is_finding:
         step += f", {format_seconds(modelled)} modelled"
-    return (phrases.baseline(analysis), step, "", _hbm(incumbent) if incumbent else "", "", "", "")
+    capacity = incumbent.memory.capacity_bytes if incumbent and incumbent.memory else None
+    hbm = f"{_hbm(incumbent)} of {format_bytes(capacity)}" if incumbent and capacity else ""
+    return (phrases.baseline(analysis), step, "", hbm, "", "", "")
 
 
 def _is_tight(analysis: Analysis) -> bool:
@@ -84,10 +87,9 @@ def _row(proposal: Proposal, analysis: Analysis) -> Row:
     fits = format_percent(memory.probability_fits, 0) if memory and memory.probability_fits else ""
     fits = fits if _is_tight(analysis) else ""
     if analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis):
-        return (str(proposal.rank), time, change, _hbm(prediction), fits, "", "")
+        return (str(proposal.rank), time, change, _hbm(prediction), fits, "", changed(proposal))
     chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""
-    counts = f"{-math.expm1(-proposal.score) * 100:+.1f} %" if analysis.incumbent is not None else ""
-    return (str(proposal.rank), time, change, _hbm(prediction), fits, chance, counts)
+    return (str(proposal.rank), time, change, _hbm(prediction), fits, chance, changed(proposal))
 
 
 def _hbm(prediction: Prediction) -> str:

@@ -1,5 +1,6 @@
-"""The one-screen report for a terminal."""
+"""The report for a terminal: one screen, and the rest on request."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -11,83 +12,129 @@ from asap.proposals import Proposal
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.flags import flag_sentences
-from asap.reports.proposal_table import changed, order_sentence, proposal_table
+from asap.reports.proposal_table import changed, order_sentence
+from asap.reports.summary import Summary, summary_of
 from asap.reports.terminal_bars import StepBars
 
 LABEL = "bold cyan"
-WIDEST = 120
-SOURCES = 1
-MOST_SENTENCES = 3
-MOST_WARNINGS = 2
-MOST_FLAGS = 3
-REST = "with --format markdown"
+WIDEST, NARROWEST = 120, 40
+SCREEN = 25
+"""Lines of the short report at 100 columns, if what is to be pasted has no more than ``PASTED``."""
+PASTED = 6
+_MARGIN = 9
+REST = "--full has the rest"
 
 
-def print_analysis(analysis: Analysis, console: Console) -> None:
-    """Print a report. Colour and width are the console's affair."""
-    parts: list[RenderableType] = [_head(analysis), *_situation(analysis), StepBars(analysis)]
-    if analysis.experiment.profile:
-        parts.append(_operations(analysis))
-    parts.append(_diagnosis(analysis))
-    if analysis.proposals:
-        parts += [
-            _heading("Proposals"),
-            _overview(analysis),
-            Text(plain(order_sentence(analysis)), style="dim"),
-            *_axes(analysis),
-            *map(_bullet, phrases.incumbent_compiled(analysis)),
-        ]
-        parts += _proposals(analysis.proposals)
-    parts += _flags(analysis)
-    parts += _trials(analysis)
-    parts.append(_line("Recommendation", analysis.recommendation.statement))
-    if analysis.recommendation.prose:
-        parts.append(_line("The agent", analysis.recommendation.prose))
-    parts += [_line(author, f"{text} ({phrases.MODELS_WORDS})") for author, text in phrases.agents_words(analysis)]
-    parts += [_line("Beyond that", analysis.options[0].statement)] if analysis.options else []
-    parts += [_line("", option.statement) for option in analysis.options[1:]]
-    parts += _warnings(analysis)
-    footer = f"session {analysis.session}, {phrases.answered_by(analysis)}"
+def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) -> None:
+    """Print a report. Colour and width are the console's affair.
+
+    Args:
+        analysis: what is reported.
+        console: where it is printed.
+        full: the rest as well: what a step is made of, operations, each proposal, flags, settings, sources, warnings.
+    """
+    width = max(min(console.width, WIDEST), NARROWEST)
+    summary = summary_of(analysis)
+    parts: list[RenderableType] = [*_screen(summary, width, full=full)]
+    if full:
+        parts += _rest(analysis)
+    footer = f"session {analysis.session}, {phrases.answered_by(analysis)}{'' if full else f'; {REST}'}"
     parts.append(Text(plain(footer), style="dim"))
-    console.print(Group(*parts), width=min(console.width, WIDEST), crop=False)
+    console.print(Group(*parts), width=width, crop=False)
 
 
-def _head(analysis: Analysis) -> Group:
-    lines: list[RenderableType] = [Text(plain(analysis.experiment.id), style="bold")]
-    facts = descriptions.experiment_facts(analysis.experiment)
-    lines += [_line(label, value) for label, value in facts]
-    if analysis.kpis is not None:
-        kpis = ", ".join(f"{label} {value}" for label, value in profile_facts.kpi_facts(analysis.kpis))
-        lines.append(_line("KPIs", kpis))
-    return Group(*lines)
+def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableType]:
+    yield Text(plain(summary.title), style="bold")
+    if summary.finding:
+        yield from _wrapped(summary.finding, width, style="bold red")
+    yield from _wrapped(summary.verdict, width, style="bold green")
+    yield from map(_paste, summary.lines)
+    if summary.rows:
+        yield Text("")
+        yield _overview(summary)
+    if summary.axes and summary.rows:
+        yield Text(plain(f"axes: {summary.axes}"), style="dim")
+    yield Text("")
+    for label, text, most in (
+        *(("Why" if n == 0 else "", one, 2) for n, one in enumerate(summary.why)),
+        ("Test", summary.settings, 2),
+        ("Flags", summary.flags, 1),
+        ("Missing", summary.missing, 1),
+    ):
+        if text:
+            yield from _labelled(label, text, width, None if full else most)
+    shown = summary.warnings if full else summary.warnings[:1]
+    for warning in shown:
+        yield from _labelled("Warning", warning, width, None if full else 2, style="yellow")
+    if hidden := len(summary.warnings) - len(shown):
+        yield from _labelled("", f"{hidden} more warning{'s' if hidden > 1 else ''}", width, 1, style="yellow")
 
 
-def _situation(analysis: Analysis) -> list[RenderableType]:
-    """What decides the advice, and what the model says of a run that was not measured."""
-    said = [("Situation", analysis.situation_statement), ("", phrases.modelled_facts(analysis))]
-    said.append(("", analysis.modelled.statement if analysis.modelled else None))
-    return [*_finding_first(analysis), *(_line(label, text) for label, text in said if text)]
+def _labelled(label: str, text: str, width: int, most: int | None, style: str = "") -> Iterator[Text]:
+    lines = textwrap.wrap(
+        plain(text), width - _MARGIN, max_lines=most, placeholder=" …", break_on_hyphens=False
+    ) or [""]  # fmt: skip
+    for n, line in enumerate(lines):
+        yield Text(f"{label if n == 0 else '':<{_MARGIN}}", style=LABEL).append(line, style=style or "not bold default")
 
 
-def _finding_first(analysis: Analysis) -> list[RenderableType]:
-    """That the measured step is not what the model expects, with what may explain it; nothing where it is."""
+def _wrapped(text: str, width: int, style: str) -> Iterator[Text]:
+    yield from (Text(line, style=style) for line in textwrap.wrap(plain(text), width, break_on_hyphens=False))
+
+
+def _overview(summary: Summary) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in summary.columns:
+        table.add_column(column, overflow="fold", no_wrap=column not in ("changes",))
+    for row in summary.rows:
+        table.add_row(*map(plain, row))
+    return table
+
+
+def _rest(analysis: Analysis) -> Iterator[RenderableType]:
+    yield Text("")
+    yield from (_line(label, value) for label, value in _facts(analysis))
+    yield from _causes(analysis)
+    yield StepBars(analysis)
+    if analysis.top_operations:
+        yield _operations(analysis)
+    yield _diagnosis(analysis)
+    if analysis.proposals:
+        yield _heading("Proposals")
+        yield Text(plain(order_sentence(analysis)), style="dim")
+        yield from map(_bullet, phrases.incumbent_compiled(analysis))
+        yield from _proposals(analysis.proposals)
+    yield from _flags(analysis)
+    yield from _trials(analysis)
+    if analysis.recommendation.prose:
+        yield _line("The agent", analysis.recommendation.prose)
+    yield from (_line(author, f"{text} ({phrases.MODELS_WORDS})") for author, text in phrases.agents_words(analysis))
+    yield from (_line("Beyond that" if n == 0 else "", one.statement) for n, one in enumerate(analysis.options))
+
+
+def _facts(analysis: Analysis) -> list[tuple[str, str]]:
+    """What was analysed, as far as it is known, and the figures of what runs."""
+    found = descriptions.experiment_facts(analysis.experiment)
+    kpis = profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else []
+    known = ", ".join(f"{label} {value}" for label, value in kpis if value != phrases.UNKNOWN)
+    found += [("KPIs", known), ("modelled", phrases.modelled_facts(analysis))]
+    found.append(("situation", analysis.situation_statement or ""))
+    return [(label, value) for label, value in found if value and phrases.UNKNOWN not in value]
+
+
+def _causes(analysis: Analysis) -> Iterator[RenderableType]:
+    """What may explain a measured step that is not as expected."""
     judged = analysis.judgement
-    if judged is None or not judged.is_finding:
-        return []
-    causes = (f"{cause.statement}. {cause.expects} Check: {cause.check}." for cause in judged.causes)
-    return [_line("Finding", judged.statement), *(_bullet(f"{text[0].upper()}{text[1:]}") for text in causes)]
-
-
-def _axes(analysis: Analysis) -> list[Text]:
-    """What the axes mean; nothing on one device."""
-    legend = phrases.axis_legend(phrases.shown_plans(analysis))
-    return [Text(f"axes: {legend}", style="dim")] if legend else []
+    if judged is not None and judged.is_finding and judged.causes:
+        yield _heading("What may explain it")
+        texts = (f"{cause.statement}. {cause.expects} Check: {cause.check}." for cause in judged.causes)
+        yield from (_bullet(f"{text[0].upper()}{text[1:]}") for text in texts)
 
 
 def _operations(analysis: Analysis) -> RenderableType:
-    if not analysis.top_operations:
-        return _line("operations", "none in the profile" if analysis.experiment.profile else "no profile")
-    table = _table("time", "bound", "of roofline", "operation")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim")
+    for column in ("time", "bound", "of roofline", "operation"):
+        table.add_column(column, overflow="fold")
     for operation in analysis.top_operations:
         share, bound, efficiency, name = profile_facts.operation_cells(operation)
         table.add_row(share, bound, efficiency, Text(plain(name, 72)))
@@ -95,93 +142,52 @@ def _operations(analysis: Analysis) -> RenderableType:
 
 
 def _diagnosis(analysis: Analysis) -> Group:
+    head = _heading("Diagnosis").append(f"  {phrases.bottleneck_name(analysis)}", style="bold")
     diagnosis = analysis.diagnosis
-    head = _heading("Diagnosis")
-    head.append(f"  {phrases.bottleneck_name(analysis)}", style="bold red")
-    lines: list[RenderableType] = [head]
     sentences = [_finding(finding.statement, finding.advice) for finding in diagnosis.findings]
-    sentences += diagnosis.correlation
-    lines += [_bullet(sentence) for sentence in sentences[:MOST_SENTENCES]]
-    if hidden := len(sentences) - MOST_SENTENCES:
-        lines += [_bullet(f"{hidden} more {REST}")] if hidden > 0 else []
-    if diagnosis.missing:
-        lines.append(_bullet(f"Missing: {profile_facts.missing(diagnosis.missing, ' '.join(sentences))}"))
-    return Group(*lines)
+    return Group(head, *map(_bullet, (*sentences, *diagnosis.correlation)))
 
 
 def _finding(statement: str, advice: str | None) -> str:
     return f"{statement[0].upper()}{statement[1:]}" + (f" Next: {advice}." if advice else "")
 
 
-def _overview(analysis: Analysis) -> Table:
-    columns, rows = proposal_table(analysis)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
 def _proposals(proposals: Sequence[Proposal]) -> Iterator[RenderableType]:
-    """Each with reason, cost, sources and the line to paste, which is never broken; nothing is said twice."""
+    """Each with reasons, costs, sources and the line to paste, which is never broken; nothing is said twice."""
     said: set[str] = set()
     for proposal in proposals:
-        yield _named(proposal)
-        sources = [f"{citation.source} [{citation.id}]" for citation in proposal.citations[:SOURCES]]
-        lines = [("+", reason) for reason in proposal.reasoning[:1]]
-        lines += [("-", cost) for cost in proposal.trade_offs[:1]]
+        named = Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")
+        yield named.append(f" ({plain(changed(proposal))})", style="not bold") if proposal.settings else named
+        lines = [("+", reason) for reason in proposal.reasoning] + [("-", cost) for cost in proposal.trade_offs]
         lines += [("$", proposal.test_worth.statement)] if proposal.test_worth else []
         lines += [("=", f"Compiled: {verdict}")] if (verdict := proposal.prediction.compiled) else []
-        lines += [("§", source) for source in sources]
+        lines += [("§", f"{citation.source} [{citation.id}]") for citation in proposal.citations]
         lines += [("»", words) for words in phrases.agent_prose(proposal)]
         yield from (_bullet(text, mark) for mark, text in lines if text not in said)
         said.update(text for _, text in lines)
-        for line in proposal.overrides.lines:
-            yield _paste(line)
+        yield from map(_paste, proposal.overrides.lines)
 
 
-def _flags(analysis: Analysis) -> list[RenderableType]:
-    """Flags that are missing or do harm, with the line to paste; nothing if there are none."""
+def _flags(analysis: Analysis) -> Iterator[RenderableType]:
+    """Flags that are missing or do harm, with the lines to paste."""
     sentences = flag_sentences(analysis.flags) if analysis.flags else []
-    if analysis.flags is None or not sentences:
-        return []
-    shown = [_heading("Flags"), *map(_bullet, sentences[:MOST_FLAGS])]
-    if hidden := len(sentences[MOST_FLAGS:]):
-        shown.append(_bullet(f"{hidden} more {REST}"))
-    return [*shown, *map(_paste, analysis.flags.exports)]
+    if analysis.flags is not None and sentences:
+        yield _heading("Flags")
+        yield from map(_bullet, sentences)
+        yield from map(_paste, analysis.flags.exports)
 
 
-def _trials(analysis: Analysis) -> list[RenderableType]:
-    """What only a test tells, with the line to paste; nothing if there is none."""
-    if not analysis.trials:
-        return []
-    lines = (part for trial in analysis.trials for part in (_bullet(trial.statement), _paste(trial.line)))
-    return [_heading("Worth a test"), *lines]
+def _trials(analysis: Analysis) -> Iterator[RenderableType]:
+    """What only a test tells, with the lines to paste."""
+    if analysis.trials:
+        yield _heading("Worth a test")
+    for trial in analysis.trials:
+        yield _bullet(trial.statement)
+        yield _paste(trial.line)
 
 
 def _paste(line: str) -> Text:
     return Text(f"     {plain_lines(line)}", style="green", no_wrap=True, overflow="ignore")
-
-
-def _named(proposal: Proposal) -> Text:
-    line = Text(f"{proposal.rank}  {plain(proposal.title)}", style="bold")
-    return line.append(f" ({plain(changed(proposal))})", style="not bold") if proposal.settings else line
-
-
-def _warnings(analysis: Analysis) -> list[RenderableType]:
-    shown = [Text(f"! {plain(warning)}", style="yellow") for warning in analysis.warnings[:MOST_WARNINGS]]
-    hidden = len(analysis.warnings) - len(shown)
-    if hidden:
-        shown.append(Text(f"! {hidden} more {REST}", style="yellow"))
-    return [*shown]
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def _heading(text: str) -> Text:

@@ -124,7 +124,7 @@ def test_precedents_and_notes_reach_the_model_and_may_be_cited(played):
     def script(question: Question) -> Say:
         heard = json.loads(question.asked[question.asked.index("{") : question.asked.rindex("}") + 1])
         columns, note = heard["notes"]["columns"], heard["notes"]["rows"][0]
-        assert heard["records"]["rows"]
+        assert heard["precedents"]["rows"]
         return choice(GOOD, f"As the note says [{note[columns.index('id')]}].")
 
     session, _, _ = played(script, budget=2)

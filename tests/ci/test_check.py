@@ -33,7 +33,8 @@ def test_both_sides_are_predicted_with_intervals(repo):
             assert quantity.low < quantity.value < quantity.high
         assert side.prediction.fits
     assert one.relative_cost.low < one.relative_cost.value < one.relative_cost.high
-    assert [change.what for change in one.changes] == ["plan"]
+    settings = ["ici_fsdp_parallelism", "ici_tensor_parallelism"]
+    assert [change.what for change in one.changes] == ["plan", *settings]
 
 
 def test_chip_hours_are_those_of_the_predicted_throughput(repo):

@@ -46,7 +46,7 @@ def assert_harmless(body: str) -> None:
 
 def test_a_comment_says_what_fails_first():
     body = to_comment(report(configuration("configs/b.yml"), configuration("configs/a.yml")))
-    assert body.splitlines()[2] == "## ASAP: 2 configurations changed, 1 fails"
+    assert body.splitlines()[2] == "## ASAP: 2 configurations changed, chip time per token +20.0 %, 1 fails"
     assert "**Fails**: is slow" in body
     assert body.index("### configs/b.yml") < body.index("configs/a.yml (modified")
 
@@ -60,7 +60,7 @@ def test_what_passes_is_folded_beside_what_fails():
 
 def test_a_report_without_configurations_says_so():
     said = to_comment(report())
-    assert "no training configuration changed" in said
+    assert "no changed file is read as a training configuration" in said
     assert "named by `--config` or the policy" in said
 
 

@@ -28,7 +28,7 @@ def test_a_renamed_configuration_is_compared_with_its_old_self(repo):
     repo.commit(**{"configs/new.yml": CONFIG.replace("batch_size: 2", "batch_size: 4")})
     one = only(repo.check("HEAD~1", "HEAD"))
     assert (one.status, one.path, one.previous_path) == ("renamed", "configs/new.yml", "configs/old.yml")
-    assert [change.what for change in one.changes] == ["batch"]
+    assert [change.what for change in one.changes] == ["batch", "per_device_batch_size"]
 
 
 def test_a_configuration_that_only_moved_says_nothing(repo):
@@ -241,4 +241,4 @@ def test_the_file_of_a_model_comes_from_its_own_commit(repo):
     report = repo.change(**{model: shapes.format(12), path: run.format(4)})
     one = next(found for found in report.configurations if found.path == path)
     assert one.status == "modified"
-    assert [change.what for change in one.changes] == ["batch", "model layers"]
+    assert [change.what for change in one.changes] == ["batch", "model layers", "per_device_batch_size"]

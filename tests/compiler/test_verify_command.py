@@ -5,8 +5,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from asap.agents.tools import scenario_tools
+from asap.agents.tools.toolbox import tool_of
 from asap.agents.workflow.analyze import analyze
+from asap.answers import of_tests
 from asap.answers.inquiries import Inquiries
 from asap.chat import restore
 from asap.chat.chat import Chat
@@ -63,11 +64,11 @@ def test_settings_on_record_are_compiled_for_the_command_and_for_an_agent(run, m
     store.add(known, replace=True)
     (found,) = json.loads(run("tiny-minimal", "--plan", "data=2 model=2", "--format", "json").stdout)
     assert Plan.model_validate(found["plan"]) == Plan.parse("data=2 model=2 remat=minimal")
-    monkeypatch.setattr(scenario_tools, "BUDGET", 1)
-    tools = scenario_tools.ScenarioTools(Inquiries(store))
-    answer, refused = (tools.verify("tiny-minimal", "data=2 model=2") for _ in range(2))
+    monkeypatch.setattr(of_tests, "BUDGET", 1)
+    verify = tool_of("verify", Inquiries(store))
+    answer, refused = (verify("tiny-minimal", "data=2 model=2") for _ in range(2))
     assert answer["plan"] == "data=2 model=2 remat=minimal"
-    assert answer["statement"].split("compiles in")[0] == found["verdict"].split("compiles in")[0]
+    assert answer["verdict"].split("compiles in")[0] == found["verdict"].split("compiles in")[0]
     assert "no more are allowed" in refused["error"]
 
 

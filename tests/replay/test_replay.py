@@ -78,7 +78,7 @@ def test_a_session_whose_plans_were_compiled_is_replayed_with_the_compiler(home,
     analysis = analyze(name, store=store, session=f"{name}-today", compile_options=choice).analysis
     assert analysis.incumbent.memory.total.source.endswith(program)
     printed = Console(file=StringIO(), width=120)
-    print_analysis(analysis, printed)
+    print_analysis(analysis, printed, full=True)
     assert f"The plan that ran, compiled: {program}: compiles in" in printed.file.getvalue()
     if choice is REFERENCE_STEP:  # a product takes as long under every plan, so a plan that was compiled gains nothing
         assert analysis.proposals[0].prediction.memory.total.source.endswith(program)

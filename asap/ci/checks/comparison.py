@@ -17,6 +17,7 @@ from asap.core.text import plain
 from asap.plans.validity import violations
 
 _MOST_NOTES = 12
+_MOST_LINES = 8
 _NOTHING_FITS = "No valid plan is predicted to fit with this batch: lower it, accumulate gradients, or recompute more."
 
 
@@ -83,11 +84,22 @@ def _differences(
 ) -> dict[str, object]:
     if old is None or new is None or old.study is None or new.study is None:
         return {}
+    changes = differences(old.study, new.study)
     return {
-        "changes": differences(old.study, new.study),
+        "changes": changes,
+        "not_read": _not_read(old, new) if not changes else None,
         "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked),
         "precedent": strongest_precedent(old.study, new.study),
     }
+
+
+def _not_read(old: ResolvedConfiguration, new: ResolvedConfiguration) -> str | None:
+    """Which lines changed without changing a setting that is read; ``None`` where none did."""
+    if old.text == new.text:
+        return None
+    lines = changed_lines(old.text, new.text)
+    shown = ", ".join(map(str, lines[:_MOST_LINES])) + (", …" if len(lines) > _MOST_LINES else "")
+    return f"what changed sets nothing that is read (line{'s' if len(lines) > 1 else ''} {shown})"
 
 
 def _suggestions(new: ResolvedConfiguration | None) -> dict[str, object]:

@@ -7,9 +7,8 @@ from asap.models import Architecture
 from asap.reports.descriptions import UNKNOWN, describe_hardware, describe_model
 from asap.study.study import Study
 
-_MOST_SETTINGS = 12
-_DERIVED_PREFIXES = ("ici_", "dcn_", "base_", "per_device_batch_size", "gradient_accumulation", "num_pipeline")
-_REPORTED_ELSEWHERE = frozenset({"max_target_length", "remat_policy", "model_name", "compile_topology", "run_name"})
+_MOST_CHANGES = 39
+_NO_SETTING = frozenset({"run_name"})
 
 
 def differences(before: Study, after: Study) -> tuple[SettingChange, ...]:
@@ -20,7 +19,11 @@ def differences(before: Study, after: Study) -> tuple[SettingChange, ...]:
     ]
     changes = [SettingChange(what=name, before=old, after=new) for name, old, new in pairs if old != new]
     changes += _model(before.experiment.model, after.experiment.model)
-    return (*changes, *_settings(before.experiment, after.experiment))
+    changes += _settings(before.experiment, after.experiment)
+    if (more := len(changes) - _MOST_CHANGES) > 0:
+        left_out = SettingChange(what=f"{more} more settings differ", before="", after="")
+        return (*changes[:_MOST_CHANGES], left_out)
+    return tuple(changes)
 
 
 def plan_text(experiment: Experiment) -> str:
@@ -31,7 +34,9 @@ def plan_text(experiment: Experiment) -> str:
 def batch_text(experiment: Experiment) -> str:
     """``256 sequences of 8192 tokens, bf16``."""
     workload = experiment.workload
-    batch = f"{workload.global_batch} sequences" if workload.global_batch else "an unknown number of sequences"
+    if not workload.global_batch:
+        return UNKNOWN
+    batch = f"{workload.global_batch} sequences"
     length = f" of {workload.sequence_length} tokens" if workload.sequence_length else ""
     return plain(batch + length + (f", {workload.precision}" if workload.precision else ""), 200)
 
@@ -51,21 +56,14 @@ def _model(before: Architecture | None, after: Architecture | None) -> list[Sett
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
     return [
         SettingChange(what=f"model {key}".replace("_", " "), before=_value(old.get(key)), after=_value(new.get(key)))
-        for key in keys[:_MOST_SETTINGS]
+        for key in keys
     ]
 
 
 def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     old, new = before.hyperparameters, after.hyperparameters
-    keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and not _is_reported_elsewhere(key)]
-    return [
-        SettingChange(what=plain(k, 80), before=_value(old.get(k)), after=_value(new.get(k)))
-        for k in keys[:_MOST_SETTINGS]
-    ]
-
-
-def _is_reported_elsewhere(key: str) -> bool:
-    return key in _REPORTED_ELSEWHERE or key.startswith(_DERIVED_PREFIXES)
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and key not in _NO_SETTING]
+    return [SettingChange(what=plain(k, 80), before=_value(old.get(k)), after=_value(new.get(k))) for k in keys]
 
 
 def _value(value: object) -> str:

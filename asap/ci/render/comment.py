@@ -19,8 +19,8 @@ _HOW_TO_READ = (
 )
 _GAP = "\n\n"
 _LOOKED_AT = (
-    "Found by themselves are MaxText's YAML and launch scripts, and ASAP's experiment files. Configurations of other"
-    " stacks are named by `--config` or the policy."
+    "Not checked: no changed file is a configuration or launch script that is read. A file that should be is named by"
+    " `--config` or the policy."
 )
 
 
@@ -50,12 +50,13 @@ def to_comment(report: CiReport, limit: int = LONGEST, remark: str | None = None
 def headline(report: CiReport) -> str:
     """The result in a sentence."""
     if not report.configurations:
-        return "no training configuration changed"
+        return "no changed file is read as a training configuration"
     count = len(report.configurations)
     changed = f"{count} configuration{'s' if count > 1 else ''} changed"
     failing = len({finding.path for finding in report.findings if finding.level == "error"})
     warned = len({finding.path for finding in report.findings if finding.level == "warning"})
-    results = [f"{failing} fail{'s' if failing == 1 else ''}"] if failing else []
+    results = [effect] if (effect := _effect(report)) else []
+    results += [f"{failing} fail{'s' if failing == 1 else ''}"] if failing else []
     results += [f"{warned} with a warning"] if warned else []
     return ", ".join([changed, *results])
 
@@ -111,12 +112,28 @@ def _overview(report: CiReport, order: list[ConfigurationReport], budget: _ByteB
             one.status,
             percent_change(one.relative_cost) if one.before and one.after else "",
             hbm_use(one.after.prediction if one.after else None),
-            words.get(_severity(report, one), "passes"),
+            words.get(_severity(report, one)) or _without_finding(one),
         )
         for one in order
     ]
     lines = table(("configuration", "change", "chip time per token", "HBM per device", "verdict"), rows).splitlines()
     return "\n".join(budget.spend_on(limit, lines))
+
+
+def _without_finding(one: ConfigurationReport) -> str:
+    """The verdict where no rule says anything: only what was checked passes."""
+    return f"not checked: {one.not_checked}" if one.not_checked else "passes"
+
+
+def _effect(report: CiReport) -> str:
+    """The predicted effect: of the one configuration, or from the best to the worst."""
+    known = [one.relative_cost for one in report.configurations if one.relative_cost is not None and one.changes]
+    if not known:
+        return ""
+    if len(known) == 1:
+        return f"chip time per token {percent_change(known[0])}"
+    least, most = (f"{(pick(one.value for one in known) - 1) * 100:+z.1f} %" for pick in (min, max))
+    return f"chip time per token {least if least == most else f'{least} to {most}'}"
 
 
 def _footer(report: CiReport) -> str:

@@ -53,7 +53,9 @@ def _facts(one: ConfigurationReport, precedent_shown: bool) -> list[str]:
     if one.precedent is not None and not precedent_shown:
         title = f"{prose(one.precedent.title)} ({prose(one.precedent.id)})"
         facts.append(f"Precedent: {title}. {prose(one.precedent.supports)}")
-    if same := unchanged(one):
+    if one.not_checked and one.after and not one.after.problem:
+        facts.append(f"Not checked: {prose(one.not_checked)}.")
+    elif same := unchanged(one):
         facts.append(f"Unchanged: {prose(same)}.")
     if one.experiment:
         side = one.after or one.before
@@ -62,8 +64,6 @@ def _facts(one: ConfigurationReport, precedent_shown: bool) -> list[str]:
         facts.append(f"Linked experiment {prose(one.experiment)}: {how}.")
     if one.before and one.before.problem:
         facts.append(f"Could not be read before the change: {prose(one.before.problem)}")
-    if one.after and one.after.unpredicted:
-        facts.append(f"Not predicted: {prose(one.after.unpredicted)}")
     return facts
 
 
@@ -73,7 +73,7 @@ def _proposals(one: ConfigurationReport) -> str:
     rows = [
         (str(number), s.plan, _step(s), _hbm(s), _probability(s.faster)) for number, s in enumerate(one.suggestions, 1)
     ]
-    overview = table(("", "proposal", "step time", "HBM per device", "P(faster)"), rows)
+    overview = table(("", "proposal", "step time", "HBM per device", "faster"), rows)
     details = "\n\n".join(_suggestion(number, s) for number, s in enumerate(one.suggestions, 1))
     return "\n\n".join([prose(one.recommendation or ""), overview, collapsed("The change for each proposal", details)])
 

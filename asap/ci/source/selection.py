@@ -10,6 +10,8 @@ from asap.ci.report import Status
 from asap.ci.source.git import Repository
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision
+from asap.core.errors import AsapError
+from asap.experiments import Experiment, read_configuration
 from asap.experiments.experiment import SCHEMA
 from asap.experiments.launch import SCRIPTS, read_launch
 from asap.experiments.maxtext.defaults import known_keys
@@ -18,6 +20,7 @@ _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)
 _FOLDERS = {"models": "model_name", "custom_mesh_and_rule": "custom_mesh_and_rule"}
 """Folders of files that MaxText finds by name, and the key that says the name."""
 _NAMING = re.compile(rf"^({'|'.join(_FOLDERS.values())})\s*:\s*['\"]?([\w.-]+)", re.MULTILINE | re.ASCII)
+_DOCUMENTS = (".yaml", ".yml", ".toml", ".json")
 _ENOUGH_KEYS = 3
 _DEEPEST = 8
 MOST_LINES = 3000
@@ -93,8 +96,21 @@ def _only_moved(base: Revision, head: Revision, one: ChangedConfiguration) -> bo
 
 
 def _is_configuration(base: Revision, head: Revision, one: ChangedConfiguration) -> bool:
-    sides = ((base, one.before), (head, one.after))
-    return any(looks_like_configuration(path, revision.text(path)) for revision, path in sides if path)
+    sides = [(revision, path) for revision, path in ((base, one.before), (head, one.after)) if path]
+    known = any(looks_like_configuration(path, revision.text(path)) for revision, path in sides)
+    return known or any(_is_read(revision, path) for revision, path in sides)
+
+
+def _is_read(revision: Revision, path: str) -> bool:
+    """Whether a file is read as a configuration or a launch script of some stack."""
+    if not path.endswith((*SCRIPTS, *_DOCUMENTS)) or revision.text(path) is None:
+        return False
+    try:
+        target, _ = revision.check_out_with_bases(path)
+        found = read_configuration(target, (), Experiment(id="candidate"))
+    except AsapError:
+        return False
+    return found.workload.framework is not None and bool(found.model or found.plan or found.workload.global_batch)
 
 
 def looks_like_configuration(path: str, text: str | None) -> bool:

@@ -67,6 +67,7 @@ def analyze(
     chat: Annotated[bool, typer.Option("--chat", help="Then discuss the result, as `asap chat` does.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report to this file as well, with charts.")] = None,
     format: Annotated[Format, typer.Option(help="Output format.")] = Format.TERMINAL,
+    full: Annotated[bool, typer.Option("--full", help="The whole report, not one screen of it.")] = False,
 ) -> None:
     """Name the bottleneck of a run, and propose three plans."""
     from asap.agents.settings_sources import read_settings
@@ -97,7 +98,7 @@ def analyze(
             progress=show,
             compile_options=options if verify or python or not options.is_reference else None,
         )
-    render(outcome.analysis, format)
+    render(outcome.analysis, format, full=full)
     if html is not None and outcome.worklog_failure is None:
         warn(write_report(outcome.analysis.session, html))
     if outcome.worklog_failure is not None:
@@ -116,7 +117,7 @@ def analyze(
         raise typer.Exit(5)
 
 
-def render(analysis: "Analysis", format: Format) -> None:
+def render(analysis: "Analysis", format: Format, *, full: bool = False) -> None:
     """Print an analysis."""
     if format is Format.JSON:
         print(analysis.to_json())
@@ -127,7 +128,7 @@ def render(analysis: "Analysis", format: Format) -> None:
     else:
         from asap.reports.terminal import print_analysis
 
-        print_analysis(analysis, console())
+        print_analysis(analysis, console(), full=full)
 
 
 def _has_no_answer(analysis: "Analysis") -> bool:

@@ -15,6 +15,7 @@ from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.reports import descriptions, phrases, profile_facts
 from asap.reports.analysis import Analysis
+from asap.reports.flags import flag_sentences
 from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
 from asap.reports.html.charts.plans import plans_chart
@@ -23,6 +24,8 @@ from asap.reports.html.drawn_plans import drawn_plans
 from asap.reports.html.mesh import CELL, mesh_panels
 from asap.reports.html.operations import FIRST_ROWS, operation_table
 from asap.reports.html.time_bars import time_bars
+from asap.reports.proposal_table import order_sentence
+from asap.reports.summary import summary_of
 from asap.study.study import Study
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -57,9 +60,14 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
         .get_template("page.html.j2")
         .render(
             analysis=analysis,
+            summary=summary_of(analysis),
+            order=order_sentence(analysis),
+            flag_sentences=flag_sentences(analysis.flags) if analysis.flags else [],
             study=study,
             log=log,
-            facts=descriptions.experiment_facts(analysis.experiment),
+            facts=[
+                pair for pair in descriptions.experiment_facts(analysis.experiment) if phrases.UNKNOWN not in pair[1]
+            ],
             kpis=_kpis(analysis, study),
             composition=composition_chart(*time_bars(analysis, study)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
@@ -72,7 +80,6 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
             extent=study.profile.extent if study.profile else "step",
             precedents=_precedents(study),
             phrases=phrases,
-            missing=profile_facts.missing(analysis.diagnosis.missing) if analysis.diagnosis.missing else "",
             style=Markup(style),
             script=Markup(script),
             policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "

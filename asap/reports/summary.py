@@ -1,0 +1,139 @@
+"""What every form of a report says first: what to do, what to paste, now and the proposals, why, what is missing."""
+
+from dataclasses import dataclass
+
+from asap.core.units import format_bytes, format_percent
+from asap.diagnosis import Bottleneck
+from asap.flags import FlagReview
+from asap.profiles import Gap
+from asap.proposals import Proposal
+from asap.proposals.trials import OfferedTrial
+from asap.reports import phrases
+from asap.reports.analysis import Analysis
+from asap.reports.proposal_table import Row, proposal_table
+
+_MOST_TITLES = 3
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One screen of a report. Plain text, not escaped.
+
+    Args:
+        title: what was analysed, in a line.
+        finding: that the measured step is not what the model expects, if so; it goes before the advice.
+        verdict: what to do first.
+        first: whose lines these are: a proposal, a setting, or missing flags.
+        lines: to paste.
+        columns: of now and the proposals.
+        rows: now, then the proposals.
+        axes: what the axes mean.
+        why: what holds the run back, the situation, and the reason and cost of the first proposal.
+        settings: what is worth a test beside every plan.
+        flags: what is missing and what does harm.
+        missing: what was not recorded, and what would record it.
+        warnings: what a reader should doubt.
+    """
+
+    title: str
+    finding: str | None
+    verdict: str
+    first: str
+    lines: tuple[str, ...]
+    columns: Row
+    rows: tuple[Row, ...]
+    axes: str
+    why: tuple[str, ...]
+    settings: str
+    flags: str
+    missing: str
+    warnings: tuple[str, ...]
+
+
+def summary_of(analysis: Analysis) -> Summary:
+    """The summary of an analysis."""
+    columns, rows = proposal_table(analysis)
+    judged = analysis.judgement
+    first, lines = _paste(analysis)
+    return Summary(
+        title=_title(analysis),
+        finding=judged.statement if judged is not None and judged.is_finding else None,
+        verdict=analysis.recommendation.statement,
+        first=first,
+        lines=lines,
+        columns=columns,
+        rows=tuple(rows),
+        axes=phrases.axis_legend(phrases.shown_plans(analysis)),
+        why=_why(analysis),
+        settings="; ".join(_setting(trial) for trial in analysis.trials),
+        flags=_flags(analysis.flags) if analysis.flags else "",
+        missing=_missing(analysis.diagnosis.missing),
+        warnings=analysis.warnings,
+    )
+
+
+def first_proposal(analysis: Analysis) -> Proposal | None:
+    """The proposal that the advice speaks of, else the first."""
+    rank = analysis.recommendation.first or 1
+    return next((one for one in analysis.proposals if one.rank == rank), None)
+
+
+def _title(analysis: Analysis) -> str:
+    """``run: llama3.1-8b on v5e-256, 256 sequences of 8,192 tokens``, of what is known."""
+    experiment, workload = analysis.experiment, analysis.experiment.workload
+    hardware = experiment.hardware.name or experiment.hardware.chip
+    parts = [experiment.model.name] if experiment.model and experiment.model.name else []
+    parts += [f"on {hardware}"] if hardware else []
+    batch = [f"{workload.global_batch:,} sequences"] if workload.global_batch else []
+    batch += [f"of {workload.sequence_length:,} tokens"] if workload.sequence_length else []
+    about = ", ".join(filter(None, (" ".join(parts), " ".join(batch))))
+    return f"{experiment.id}: {about}" if about else experiment.id
+
+
+def _paste(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
+    advice = analysis.recommendation
+    trial = next((one for one in analysis.trials if one.name == advice.setting), None)
+    if trial is not None:
+        return trial.title, tuple(trial.line.splitlines())
+    proposal = first_proposal(analysis)
+    if proposal is not None:
+        return f"proposal {proposal.rank}", proposal.overrides.lines
+    return "flags", analysis.flags.exports if analysis.flags else ()
+
+
+def _why(analysis: Analysis) -> tuple[str, ...]:
+    """What holds it back; then reason and cost of the first proposal."""
+    unmeasured = analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE
+    said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
+    if analysis.situation_statement and analysis.situation in ("does_not_fit", "may_not_fit", "well_set"):
+        said.insert(0, analysis.situation_statement)
+    proposal = first_proposal(analysis)
+    if proposal is not None:
+        said += [f"Gain: {one}" for one in proposal.reasoning[:1]] + [f"Cost: {one}" for one in proposal.trade_offs[:1]]
+    return tuple(said)
+
+
+def _missing(gaps: tuple[Gap, ...]) -> str:
+    """What to capture, and what that would tell."""
+    captures = "; ".join(dict.fromkeys(gap.capture for gap in gaps if gap.capture))
+    facts = "; ".join(gap.what.rstrip(".") for gap in gaps)
+    return f"capture {captures}, for {facts}" if captures else facts
+
+
+def _setting(trial: OfferedTrial) -> str:
+    effects = [f"step {format_percent(trial.gain)} shorter"] if trial.gain is not None and trial.saves_time else []
+    effects += [f"{format_bytes(trial.saved_bytes)} less HBM"] if trial.saved_bytes else []
+    return f"{trial.title} ({', '.join(effects)}, modelled)" if effects else trial.title
+
+
+def _flags(review: FlagReview) -> str:
+    harmful = [f"{one.kind}: {one.title}" for one in review.unwise]
+    missing = [one.title for one in review.missing]
+    lead = "missing" if review.on_record else "not on record whether set"
+    lacks = [f"{lead}: {_listed(missing)}"] if missing else []
+    return "; ".join([_listed(harmful)] * bool(harmful) + lacks)
+
+
+def _listed(titles: list[str]) -> str:
+    rest = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
+    return ", ".join(titles[:_MOST_TITLES]) + rest

@@ -1,0 +1,172 @@
+"""Queries over one run: typed answers, figures with an ID, and facts that move everything and can be taken back."""
+
+import json
+
+import pytest
+
+from asap.answers.inquiries import Inquiries
+from asap.answers.registry import QUERIES, ask, query, signature
+from asap.core.errors import AsapError, NotFoundError, UsageError
+from asap.core.provenance import Quantity
+from asap.experiments import ExperimentStore
+from asap.reports.answers.blocks import figures_of
+from asap.reports.answers.compact import to_compact
+from asap.reports.answers.html import answer_to_html
+from asap.reports.answers.markdown import answer_to_markdown
+from asap.reports.answers.text import to_text
+from asap.reports.quantities import is_written, written
+
+ARGUMENTS = {
+    "operation": {"name": "1"},
+    "predict": {"plan": "1"},
+    "compare": {"plans": ["now", "1", "2"]},
+    "what_if": {"global_batch": 512},
+    "sweep": {"vary": "remat", "values": ["full", "none"]},
+    "solve": {"find": "batch"},
+    "worth": {"steps_to_go": 100_000, "price": 2.1},
+    "plausible": {"metric": "mfu", "value": 0.4},
+    "notes": {"words": "tensor parallelism"},
+    "define": {"term": "MFU"},
+    "record": {"what": "step_time", "plan": "1", "value": 4.1, "unit": "s"},
+    "retract": {"number": 1},
+}
+COMPILES = {"verify"}
+RUN = "llama-8b-tensor-16"
+
+
+@pytest.fixture(scope="module", params=ExperimentStore().ids())
+def answers(request, tmp_path_factory):
+    """The answer of each query on a bundled run, or the error that says what it lacks."""
+    inquiry = Inquiries(ExperimentStore(tmp_path_factory.mktemp("store"))).of(request.param)
+    found = {}
+    for name in QUERIES:
+        if name in COMPILES:
+            continue
+        try:
+            found[name] = ask(inquiry, name, **ARGUMENTS.get(name, {}))
+        except AsapError as error:
+            found[name] = error
+    return found
+
+
+@pytest.fixture
+def run(store):
+    return Inquiries(store).of(RUN)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return ExperimentStore(tmp_path)
+
+
+def test_every_query_answers_or_says_what_it_lacks(answers):
+    for name, found in answers.items():
+        if isinstance(found, AsapError):
+            assert found.hint, name
+        else:
+            json.loads(found.model_dump_json())
+    assert not isinstance(answers["candidates"], AsapError)
+
+
+def test_every_figure_has_a_source_and_an_id_of_its_own(answers):
+    for name, found in answers.items():
+        if isinstance(found, AsapError):
+            continue
+        values = {}
+        for figure in figures_of(found):
+            assert figure.source, (name, figure.id)
+            assert values.setdefault(figure.id, figure.value) == figure.value, (name, figure.id)
+
+
+def test_every_figure_stands_in_every_form(answers):
+    for name, found in answers.items():
+        if isinstance(found, AsapError):
+            continue
+        forms = to_text(found), answer_to_markdown(found), answer_to_html(found), json.dumps(to_compact(found))
+        shown = {written(figure).partition(" (")[0] for figure in figures_of(found)}
+        for value in shown:
+            assert value.split()[0] in forms[3], (name, value)
+        for form in forms[:3]:
+            assert all(line.strip() for line in form.splitlines()[:1])
+
+
+def test_a_written_figure_is_known_as_one(answers):
+    for found in answers.values():
+        if not isinstance(found, AsapError):
+            for figure in figures_of(found):
+                assert is_written(written(figure)), written(figure)
+
+
+def test_lines_to_paste_are_never_broken(run):
+    line = ask(run, "line", plan="1").line
+    assert all(f"    {one}\n" in to_text(ask(run, "line", plan="1"), width=40) for one in line)
+
+
+def test_a_fact_moves_every_answer_and_is_taken_back_everywhere(run):
+    before = {
+        name: ask(run, name, **ARGUMENTS.get(name, {})) for name in ("candidates", "predict", "compare", "next_test")
+    }
+    recorded = ask(run, "record", what="out_of_memory", plan="1")
+    assert recorded.order_changed
+    first = before["candidates"].proposals[0]
+    assert first not in ask(run, "candidates").proposals
+    assert ask(run, "explain", plan=first).standing == "ruled out"
+    ask(run, "retract", number=recorded.recorded[0].number)
+    assert not ask(run, "facts").facts
+    after = {name: ask(run, name, **ARGUMENTS.get(name, {})) for name in before}
+    assert after == before
+
+
+def test_a_measured_step_stands_beside_what_was_predicted(run):
+    predicted = ask(run, "predict", plan="1").plan.step_time
+    recorded = ask(run, "record", what="step_time", plan="1", value=predicted.value * 1.1 * 1000, unit="ms")
+    assert recorded.against_prediction.value == pytest.approx(0.1)
+    assert ask(run, "next_test").tried[0].measured.value == pytest.approx(predicted.value * 1.1)
+
+
+def test_what_runs_is_named_by_rank_now_or_axes(run):
+    assert run.plan("now") == run.study.plan
+    assert run.plan("1") == run.plan("proposal 1") == run.order[0]
+    assert run.plan(str(run.order[0])) == run.order[0]
+    with pytest.raises(NotFoundError, match="no such proposal"):
+        run.plan("9")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("predict", {}),
+        ("predict", {"plan": 3.5}),
+        ("operations", {"limit": 5000}),
+        ("run", {"nonsense": 1}),
+        ("record", {"what": "hope"}),
+        ("what_if", {"global_batch": "many"}),
+    ],
+)
+def test_a_wrong_argument_is_one_plain_line(name, arguments):
+    with pytest.raises(UsageError) as caught:
+        query(name, arguments)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "http" not in str(caught.value)
+    assert "pydantic" not in str(caught.value)
+    assert signature(name) in str(caught.value)
+
+
+def test_more_chips_keep_the_batch_and_stretch_the_plan(run):
+    answer = ask(run, "what_if", chips=512)
+    assert answer.throughput.value > 0
+    assert answer.per_chip.value < 0
+    assert "dcn.replica=2" in answer.then.plan
+
+
+def test_the_largest_batch_fits_and_the_next_does_not(run):
+    found = ask(run, "solve", find="batch")
+    largest, beyond = (int(text.replace(",", "")) for text in (found.found, found.next_one))
+    assert ask(run, "what_if", global_batch=largest).then.fit == "fits"
+    assert ask(run, "what_if", global_batch=beyond).then.fit != "fits"
+
+
+def test_a_quantity_is_rounded_once(run):
+    quantity = Quantity(value=2.4351, unit="s", provenance="modelled", source="a test", low=2.2, high=2.711)
+    assert written(quantity) == "2.44 s (2.20 s to 2.71 s)"
+    assert written(quantity, brief=True) == "2.44 s (2.20 to 2.71)"
