@@ -49,9 +49,11 @@ def test_the_threshold_is_calibrated_on_phrasings_that_nothing_was_tuned_on(inqu
     assert once / (once + wrong) >= RIGHT_WHERE_SURE
 
 
-@pytest.mark.parametrize("half", ["tuned", "held"])
-def test_most_questions_find_their_query(inquiry, half):
+@pytest.mark.parametrize(("half", "once_at_first", "among_at_first"), [("tuned", 28, 30), ("held", 20, 29)])
+def test_questions_find_their_query_as_often_as_when_they_were_first_asked(
+    inquiry, half, once_at_first, among_at_first
+):
     rows = [row for row in read("questions.tsv") if row["half"] == half]
     once, among, _ = counts(rows, inquiry)
-    assert once >= 0.7 * len(rows)
-    assert among >= 0.85 * len(rows)
+    assert once >= once_at_first
+    assert among >= among_at_first
