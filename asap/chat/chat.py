@@ -1,7 +1,6 @@
 """A chat: takes a line, logs every turn, and can be interrupted anywhere."""
 
 from asap.agents.settings import BUILTIN
-from asap.chat.answering import answer
 from asap.chat.facts import FactTools
 from asap.chat.language import SESSION, Command, nearest, parse
 from asap.chat.reply import Reply
@@ -18,6 +17,10 @@ from asap.sharding_memory import INTERRUPTED, Kind
 ENGINE = "engine"
 MORE = "A language model would understand more: asap chat EXPERIMENT --model NAME. ? lists the commands."
 NOTHING = "nothing understood"
+ENDS = ("quit", "exit", "q")
+"""Lines that end a chat with a model, too."""
+LONGEST_WORDS = 600
+"""Characters of free words that are read."""
 
 
 class Chat(ChatSession):
@@ -43,7 +46,7 @@ class Chat(ChatSession):
         return found
 
     def _answer(self, text: str, show: Show) -> Reply | None:
-        if self.model != BUILTIN and not text.startswith("/"):
+        if self.model != BUILTIN and not text.startswith("/") and text.lower() not in ENDS:
             return self._ask_model(text, show)
         reply = self._of_engine(text)
         if reply is not None:
@@ -90,7 +93,7 @@ class Chat(ChatSession):
     def _free(self, text: str) -> Reply:
         """Free words: the query that they ask, or three to choose from. They put nothing on record."""
         try:
-            found = route(text, self.conversation.inquiry)
+            found = route(text[:LONGEST_WORDS], self.conversation.inquiry)
         except PlanError as error:
             return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}"))
         more = "" if self.conversation.hinted else f"\n{MORE}"
@@ -165,6 +168,3 @@ def _unknown(text: str) -> UsageError:
     return UsageError(
         "no such command", where=f"/{plain(word, 20)}", hint=f"did you mean {near}?" if near else "? lists them"
     )
-
-
-__all__ = ["NOTHING", "Chat", "answer"]

@@ -135,7 +135,7 @@ def _is(child: Any, rule: str) -> bool:
 
 
 def _tokens(tree: "Tree[Token]") -> dict[str, str]:
-    return {child.type: str(child) for child in tree.children if not hasattr(child, "data")}
+    return {kind: str(child) for child in tree.children if isinstance(kind := getattr(child, "type", None), str)}
 
 
 def _given(plan: list[str]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from asap.chat.figures import seconds
 from asap.chat.language import Command
 from asap.chat.slots import UNITS, Slots, read_slots
 from asap.chat.sweeps import default_values
-from asap.core.errors import PlanError
 
 SURE = 0.35
 """Score from which the first query is answered at once: on phrasings that nothing was tuned on it is then right in 88
@@ -20,8 +19,6 @@ OFFERED = 3
 _FITS = 0.25
 """What it adds to the score of a query that the words name all arguments of."""
 _SUPPOSED = ("global_batch", "sequence_length", "chips", "slices")
-_NEEDLESS = 0.2
-"""Least score of a query that is offered."""
 USUAL = ("bottleneck", "candidates", "memory")
 """Offered where words are like none of the examples."""
 
@@ -237,4 +234,3 @@ _FILLERS: dict[str, Filler] = {
     "greeting": lambda slots, text, inquiry: Command("help"),
     "outside": lambda slots, text, inquiry: None,
 }
-__all__ = ["OFFERED", "SURE", "USUAL", "PlanError", "Route", "fill", "route"]

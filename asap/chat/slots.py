@@ -46,8 +46,10 @@ _TOKEN = re.compile(
 _HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+", re.I)
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
 """Words at which a number has found its noun, or has none behind it."""
-_AHEAD, _BACK = 3, 4
-"""Words between a number and the noun that it counts, at most."""
+_AHEAD, _BACK, _LIST = 3, 4, 12
+"""Words between a number and the noun that it counts, at most; and in a list of numbers."""
+_LONG = 4096
+"""``16k sequences`` are of that length: no step has so many."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +144,15 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
         ahead = next(
             (one for one in tokens[at + 1 : at + 1 + _AHEAD] if one.word in _ENDS or one.value is not None), None
         )
-        noun = _NOUNS.get(ahead.word) if ahead is not None else None
+        noun: Noun | None = _NOUNS.get(ahead.word) if ahead is not None else None
         if noun is None and token.word not in _COUNTS:
             before = tokens[max(at - _BACK, 0) : at]
             if any(one.value is not None for one in before):
-                before = tokens[max(at - 12, 0) : at]
+                before = tokens[max(at - _LIST, 0) : at]
             noun = next((_NOUNS[one.word] for one in reversed(before) if one.word in _NOUNS), None)
             ranked = at and tokens[at - 1].word in _RANKED
             noun = None if ranked else noun
-        if noun == "global_batch" and value >= 4096 and ahead is not None and ahead.word == "sequences":
+        if noun == "global_batch" and value >= _LONG and ahead is not None and ahead.word == "sequences":
             noun = "sequence_length"
         if noun is not None and noun != "remat":
             yield noun, value, token

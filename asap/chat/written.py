@@ -35,7 +35,7 @@ def _what_if(known: dict[str, Any]) -> list[str]:
 
 
 def _sweep(known: dict[str, Any]) -> list[str]:
-    vary = _SHORT.get(known["vary"], known["vary"])
+    vary: str = _SHORT.get(known["vary"]) or known["vary"]
     return [vary, *known.get("values", ())]
 
 
