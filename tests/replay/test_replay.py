@@ -157,7 +157,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     found = replay(name, store)
     assert found.same_result
     assert found.divergence is not None
-    assert found.divergence.step == "tool_result get_kpis"
+    assert found.divergence.step == "tool_result health"
     assert found.divergence.place == "payload.result.kpis.duty_cycle"
     assert found.divergence.recorded == "0.5"
     code, _, err = asap("memory", "replay", name)
