@@ -17,6 +17,13 @@ from asap.sharding_memory import INTERRUPTED, Kind
 ENGINE = "engine"
 MORE = "A language model would understand more: asap chat EXPERIMENT --model NAME. ? lists the commands."
 NOTHING = "nothing understood"
+GREETING = "Ask what you like about the run; ? lists the commands."
+REMARKS = {
+    "record": "Nothing was put on record: facts are typed as commands, such as ran 1 = 4.1s.",
+    "retract": "Nothing was taken off the record: forget NUMBER does that.",
+    "opinion": "Only facts change the order of the proposals: it stays as it is.",
+}
+"""What is said of words that seem to state, take back or claim something."""
 ENDS = ("quit", "exit", "q")
 """Lines that end a chat with a model, too."""
 LONGEST_WORDS = 600
@@ -98,18 +105,19 @@ class Chat(ChatSession):
             return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}"))
         more = "" if self.conversation.hinted else f"\n{MORE}"
         self.conversation.hinted = True
+        if found.about == "greeting" and found.command is not None:
+            return self._with_ranking(Reply(topic="greeting", text=f"{GREETING}{more}"))
+        remark = f"\n{REMARKS[found.about]}" if found.about in REMARKS else ""
         if found.command is not None:
             reply = self._run(found.command, written(found.command))
-            return reply.model_copy(update={"text": f"{reply.text}{more}"})
+            return reply.model_copy(update={"text": f"{reply.text}{remark}{more}"})
         self.lost = True
         offered = found.offered or tuple(Command(name) for name in USUAL)
         misspelt = nearest(text.split(" ", 1)[0], USAGE) if len(text.split()) <= _FEW else None
         said = f"no such command; did you mean {misspelt}?" if misspelt else "I do not understand that for sure."
         self.conversation.offered = offered
         lines = [f"{said} Say a number:", *(f"  {n}. {written(one)}" for n, one in enumerate(offered, 1))]
-        if found.about == "record":
-            lines.append("Nothing was put on record: facts are typed as commands.")
-        reply = Reply(topic=NOTHING, text="\n".join(lines) + more, offered=tuple(map(written, offered)))
+        reply = Reply(topic=NOTHING, text="\n".join(lines) + remark + more, offered=tuple(map(written, offered)))
         return self._with_ranking(reply)
 
     def _ask_model(self, text: str, show: Show) -> Reply:
