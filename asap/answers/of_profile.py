@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import Field
 
 from asap.answers.figure import CHANGE, Figure, bare
-from asap.answers.hlo import hlo_around
 from asap.answers.inquiries import graph_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.of_run import Fact, profile_of
@@ -13,6 +12,7 @@ from asap.answers.query import Answer, Part, Query
 from asap.core.errors import AsapError, NotFoundError
 from asap.core.provenance import Provenance
 from asap.profiles import Profile
+from asap.study.hlo import hlo_around
 from asap.traces.analysis.report import ReplayReport, WhatIfReport
 
 Limit = Annotated[int, Field(ge=1, le=50)]

@@ -4,7 +4,7 @@ Only facts move a ranking: a plan that was run, or a figure of the run that was 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asap.core.provenance import Quantity
 from asap.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
@@ -16,10 +16,12 @@ from asap.experiments.create import Statement, amend
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
 from asap.prediction.prediction import Prediction
+from asap.study.outcomes import MemoryOutcome
 from asap.study.study import Study
 
 _RAN = {Claim.STEP_TIME, Claim.RELATIVE, Claim.FITS, Claim.FASTER, Claim.SLOWER}
 """What is said of plans that ran."""
+_OF_MEMORY = {*_RAN, Claim.OUT_OF_MEMORY, Claim.HBM_BYTES, Claim.HBM_SHARE}
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,24 @@ class Revision:
     excluded: dict[Plan, StatedFact]
     measured: dict[Plan, float]
     """Step time over that of what runs now."""
+
+
+def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
+    """The study with what the facts say of the memory of plans; a fact without a plan is of what runs now."""
+    found: dict[Plan, MemoryOutcome] = {}
+    for item in evidence:
+        plan = item.plan or study.plan
+        if plan is None or item.claim not in _OF_MEMORY:
+            continue
+        before = found.get(plan, MemoryOutcome(plan))
+        if item.claim in (Claim.HBM_BYTES, Claim.HBM_SHARE):
+            capacity = study.slice.chip.device_capacity if study.slice else None
+            peak = item.value if item.claim is Claim.HBM_BYTES else (capacity or 0) * (item.value or 0)
+            found[plan] = replace(before, peak_bytes=peak or None, source=item.words)
+        else:
+            fitted = item.claim is not Claim.OUT_OF_MEMORY
+            found[plan] = replace(before, fitted=fitted, source=item.words)
+    return replace(study, outcomes=tuple(found.values())) if found else study
 
 
 def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> Experiment:

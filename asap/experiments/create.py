@@ -10,7 +10,7 @@ from asap.core.remote import is_remote
 from asap.core.text import plain
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.hardware import refer_to_hardware, resolve_reference
 from asap.experiments.measured_step import TokensUnknownError, read_measured_step
 from asap.experiments.settings.unsaid import still_open
 from asap.experiments.stated_batch import completed_plan, plan_under_batch
@@ -141,7 +141,9 @@ def _state_network(experiment: Experiment, text: str) -> Experiment:
     found = find_chip(experiment.hardware.chip or experiment.hardware.name or "")
     if found is None:
         raise ConfigError("a network needs the chip that it joins", where=plain(text, 60), hint="add --hardware")
-    rate = read_network(text, found.chip)
+    reference = experiment.hardware
+    chip = resolve_reference(reference).slice.chip if reference.devices else found.chip
+    rate = read_network(text, chip)
     return _with(experiment, hardware=experiment.hardware.model_copy(update={"network": rate}))
 
 

@@ -23,6 +23,7 @@ class HardwareReference(BaseModel):
     topology: tuple[Count, ...] | None = Field(default=None, description="chips along each torus axis, a slice")
     slices: Count = 1
     devices: Count | None = Field(default=None, description="JAX devices of the whole job")
+    node: Count | None = Field(default=None, description="GPUs of a node; None: as many as the maker's own machine has")
     network: PositiveFloat | None = Field(
         default=None, description="bytes/s of one device between nodes or slices; None: as the chip's maker has it"
     )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from asap.experiments.experiment import HardwareReference
-from asap.hardware import parse_topology, resolve_hardware
+from asap.hardware import ResolvedHardware, load_chip, parse_topology, resolve_hardware, with_network, with_node
+from asap.hardware.nodes import chips_per_node
 
 
 def refer_to_hardware(
@@ -29,7 +30,24 @@ def refer_to_hardware(
     found = resolved.slice
     if found.slices != 1:
         said = {"slices": found.slices}
+    node = chips_per_node(found.chip)
+    if node is not None and node < (chips_per_node(load_chip(found.chip.name)) or 0):
+        said["node"] = node
     reference = HardwareReference(
         name=name, chip=found.chip.name, topology=found.topology, devices=found.devices, **said
     )
     return reference, resolved.notes
+
+
+def resolve_reference(reference: HardwareReference) -> ResolvedHardware:
+    """The slice that a reference describes, with its nodes and its network.
+
+    Raises:
+        NotFoundError: the chip is unknown.
+        ConfigError: the parts contradict each other, or do not say how many chips there are.
+    """
+    name = reference.name or reference.chip
+    resolved = resolve_hardware(name, reference.topology, reference.slices, reference.devices)
+    found = resolved.slice if reference.node is None else with_node(resolved.slice, reference.node)
+    found = found if reference.network is None else with_network(found, reference.network)
+    return ResolvedHardware(found, resolved.notes)

@@ -49,8 +49,29 @@ def gpus_of_a_process(command: Command) -> int | None:
 
 
 def with_processes(command: Command, experiment: Experiment) -> Experiment:
-    """``experiment`` with the processes that a command starts, where no hardware is said."""
-    return with_devices(processes_of(command), experiment)
+    """``experiment`` with the processes that a command starts, where no hardware is said, and with its nodes."""
+    return with_nodes_of(command, with_devices(processes_of(command), experiment))
+
+
+def with_nodes_of(command: Command, experiment: Experiment) -> Experiment:
+    """``experiment`` with the GPUs of a node, where a command says how many of several nodes it uses."""
+    said = {option.name: option.words[0] for option in options(command.text) if option.words}
+    found = environment_of(command)
+    each = said.get("nproc_per_node") or said.get("num_gpus") or found.get("NPROC_PER_NODE")
+    nodes = said.get("nnodes") or said.get("num_nodes") or found.get("NNODES")
+    if each is None and "SLURM_GPUS_PER_NODE" in found:
+        each, nodes = found["SLURM_GPUS_PER_NODE"], found.get("SLURM_NNODES")
+    return with_nodes(digits(each or ""), digits(nodes or ""), experiment)
+
+
+def with_nodes(each: int | None, nodes: int | None, experiment: Experiment) -> Experiment:
+    """``experiment`` with so many GPUs in each of several nodes, where nothing else is said of nodes."""
+    hardware = experiment.hardware
+    several = each and nodes and nodes > 1 and hardware.devices in (None, each * nodes)
+    if not several or hardware.node is not None:
+        return experiment
+    source = experiment.provenance | {"hardware.node": f"{counted(nodes or 0, 'node')} of the launcher"}
+    return experiment.model_copy(update={"hardware": hardware.model_copy(update={"node": each}), "provenance": source})
 
 
 def with_devices(devices: int | None, experiment: Experiment) -> Experiment:

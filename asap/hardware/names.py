@@ -16,10 +16,13 @@ from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
 from asap.hardware.instances import Instance, find_instance, near_instances
+from asap.hardware.nodes import with_node
 from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
 from asap.hardware.slices import Slice
 
 _TIMES = re.compile(r"\s*(\d{1,6})\s*[x×*]\s*(?=\D)", re.ASCII)
+_NODES = re.compile(r"\s*(\d{1,6})\s*[x×*]\s*(\d{1,3})\s*[x×*]\s*(?=\D)", re.ASCII)
+"""``4x2xA800``: four nodes of two GPUs."""
 _SIZE = re.compile(r"(?:[\s:_-]+|\s+[x×]\s+|[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE)
 _BOX = re.compile(r"\b(dgx|hgx)\b", re.IGNORECASE)
 _SHOWN = 60
@@ -37,7 +40,7 @@ class ResolvedHardware:
 class HardwareName:
     """A name in parts: ``16x v5e-256`` is 16 times v5e of size 256; ``boxes`` where it names a machine, not a chip.
 
-    ``instance`` is the machine of a cloud that it names.
+    ``instance`` is the machine of a cloud that it names, and ``node`` the GPUs of a node, where it says them.
     """
 
     text: str
@@ -48,6 +51,7 @@ class HardwareName:
     notes: tuple[str, ...] = ()
     boxes: bool = False
     instance: str | None = None
+    node: int | None = None
 
     @classmethod
     def parse(cls, name: str) -> "HardwareName":
@@ -58,6 +62,8 @@ class HardwareName:
             ConfigError: the size is zero.
         """
         text, times, rest, size = plain(name, _SHOWN), None, name, None
+        if nodes := _NODES.match(name):
+            return cls._of_nodes(text, int(nodes[1]), int(nodes[2]), name[nodes.end() :])
         if prefix := _TIMES.match(rest):
             times, rest = int(prefix[1]), rest[prefix.end() :]
         if find_chip(rest) is None and find_instance(rest) is None and (suffix := _SIZE.search(rest)):
@@ -75,6 +81,14 @@ class HardwareName:
             return cls(text, found.chip, times, None, parse_topology(size), found.notes)
         boxes = size is None and _BOX.search(rest) is not None
         return cls(text, found.chip, times, int(size) if size else None, None, found.notes, boxes)
+
+    @classmethod
+    def _of_nodes(cls, text: str, nodes: int, each: int, chip: str) -> "HardwareName":
+        """``4x2xA800`` are four nodes of two GPUs each."""
+        found = identify_chip(chip)
+        if found.chip.torus is not None or nodes < 1 or each < 1:
+            raise ConfigError("has to be nodes x GPUs of a node x GPU", where=text, hint="write it like 4x2xA800")
+        return cls(text, found.chip, size=nodes * each, notes=found.notes, node=each)
 
     @classmethod
     def _of_instance(cls, text: str, instance: Instance, times: int | None, size: str | None) -> "HardwareName":
@@ -118,7 +132,13 @@ def resolve_hardware(
     if devices is not None and found.slice.devices != devices:
         reason = f"has {found.slice.devices} JAX devices, not {devices}"
         raise ConfigError(reason, where=parts.text, hint="correct the name, the topology, the slices or the devices")
-    return ResolvedHardware(found.slice, parts.notes + found.notes)
+    return ResolvedHardware(_in_nodes(found.slice, parts.node), parts.notes + found.notes)
+
+
+def _in_nodes(hardware: Slice, node: int | None) -> Slice:
+    """GPUs in nodes as they are said; slices share no fast links."""
+    found = with_node(hardware, node) if node else hardware
+    return with_node(found, found.chips_per_slice) if found.slices > 1 else found
 
 
 def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, devices: int | None) -> ResolvedHardware:

@@ -5,6 +5,7 @@ import re
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.hardware.chip import Chip
+from asap.hardware.nodes import chips_per_node
 from asap.hardware.slices import Slice
 
 GBIT = 1e9 / 8
@@ -14,13 +15,7 @@ _RATE = re.compile(
     r"\s*(?:(?:/|per|a)\s*(?P<of>node|gpu|chip|device))?",
     re.ASCII,
 )
-_LARGEST_NODE = 16
 _HINT = "write 8x400Gb (ports of a node), 3200Gb/node or 400Gb/gpu"
-
-
-def chips_per_node(chip: Chip) -> int | None:
-    """Chips of a server; ``None`` where chips reach each other beyond it, or it is not on record."""
-    return chip.scaleup.domain if chip.scaleup and chip.scaleup.domain <= _LARGEST_NODE else None
 
 
 def read_network(text: str, chip: Chip) -> float:

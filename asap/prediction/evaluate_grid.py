@@ -10,6 +10,7 @@ from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import Array, ConfigurationGrid, Index
+from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.host_memory import host_memory
 from asap.prediction.step_model.inputs import Number, StepInputs
@@ -18,6 +19,7 @@ from asap.prediction.step_model.stacking import Part
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.calibration import Fit
+from asap.prediction.uncertainty.memory_belief import MemoryBelief
 from asap.prediction.uncertainty.plan_widths import Widths
 
 CHUNK = 256
@@ -67,6 +69,7 @@ def evaluate_grid(
     constraints: Constraints,
     fit: Fit,
     measured: float | None = None,
+    belief: MemoryBelief | None = None,
 ) -> GridEvaluation:
     """Evaluate every configuration.
 
@@ -78,6 +81,7 @@ def evaluate_grid(
         constraints: what limits a plan.
         fit: constants and residuals.
         measured: step time of the incumbent, seconds.
+        belief: of HBM, after what came of other plans.
     """
     constants = fit.resolve_one(Groups.of(hardware, workload))
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
@@ -106,15 +110,16 @@ def evaluate_grid(
         widths = fit.anchored_widths.of(architecture.is_moe)
     capacity = hardware.chip.device_capacity
     shown = float(hbm[present]) if measured else 0.0
-    odds = np.where(hbm <= shown, 1.0, overhead.probability_fits(hbm, capacity))
+    odds = overhead.probability_fits(hbm, capacity) if belief is None else belief.probability_fits(hbm)
+    within, ran = hbm <= capacity if belief is None else odds >= FIT_CONFIDENCE, hbm <= shown
     return GridEvaluation(
         grid=grid,
         gain=np.broadcast_to(gain, grid.shape),
         change=np.broadcast_to(change, grid.shape),
         widths=widths,
         hbm=np.broadcast_to(hbm, grid.shape),
-        fits=np.broadcast_to((hbm <= max(capacity, shown)) & fits_host, grid.shape),
-        fit_odds=np.broadcast_to(odds, grid.shape),
+        fits=np.broadcast_to((within | ran) & fits_host, grid.shape),
+        fit_odds=np.broadcast_to(np.where(ran, 1.0, odds), grid.shape),
         valid=grid.valid(constraints),
     )
 

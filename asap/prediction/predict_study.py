@@ -98,40 +98,48 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction import Measured, predict
+    from asap.prediction.memory_outcomes import with_outcomes
     from asap.prediction.uncertainty.own_runs import load_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
     baseline = Measured(study.plan, measured) if study.plan is not None and measured else None
+    start = baseline if anchoring_step(study) else None
     model, workload = study.experiment.model, study.experiment.workload
-    own = load_own_runs()
-    start = None if baseline is None or _is_unexplained(study, hardware, baseline.step_time) else baseline
-    found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=own)
+    found = predict(plans, model, workload, hardware, baseline=start, incumbent=study.plan, own=load_own_runs())
+    revised = with_outcomes(study, found)
     if baseline is None:
-        return found
+        return revised
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
-    return [_fits_if_smaller(ran, prediction) for prediction in found]
+    return [_fits_if_smaller(ran, before, after) for before, after in zip(found, revised, strict=True)]
 
 
-def _is_unexplained(study: Study, hardware: Slice, seconds: float) -> bool:
-    """Whether a step of which only the time was measured cannot be what the model expects: no part of it is then known,
-    and predictions that start from it would only spread what is wrong over all of them."""
+def anchoring_step(study: Study) -> float | None:
+    """The measured step (s) that predictions from the architecture start from.
+
+    None where only its time was measured and it cannot be what the model expects: no part of it is then known, and
+    predictions that start from it would only spread what is wrong over all of them.
+    """
     from asap.prediction import predict
 
-    if study.profile is None or study.profile.operations or study.plan is None:
-        return False
-    (modelled,) = predict(study.plan, study.experiment.model, study.experiment.workload, hardware)
-    return modelled.step_time is not None and is_outside(seconds, modelled.step_time)
+    seconds = study.profile.kpis.step_time_s if study.profile else None
+    if study.profile is None or study.profile.operations or study.plan is None or study.slice is None or not seconds:
+        return seconds
+    (modelled,) = predict(study.plan, study.experiment.model, study.experiment.workload, study.slice)
+    unexplained = modelled.step_time is not None and is_outside(seconds, modelled.step_time)
+    return None if unexplained else seconds
 
 
-def _fits_if_smaller(ran: Prediction, other: Prediction) -> Prediction:
-    """A plan that needs no more HBM than one that ran fits, whatever the model says of both."""
-    known, memory = ran.memory, other.memory
-    if known is None or memory is None or memory.fits or not memory.fits_host or memory.total.value > known.total.value:
+def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -> Prediction:
+    """A plan that needs no more HBM than one that ran, as they are modelled, fits, whatever the model says of both."""
+    known, before, memory = ran.memory, modelled.memory, other.memory
+    if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
+        return other
+    if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
         return other
     return other.model_copy(
         update={
             "memory": memory.model_copy(update={"fits": True, "probability_fits": None}),
-            "notes": (*other.notes, FITS_AS_IT_RAN),
+            "notes": other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN),
         }
     )
 

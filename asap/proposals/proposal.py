@@ -146,4 +146,5 @@ class Recommendation(BaseModel):
     keep_incumbent: bool
     statement: str
     setting: str | None = Field(default=None, description="a setting beside every plan to try before any of them")
+    lines: tuple[str, ...] = Field(default=(), description="what to paste for a change that is no proposal")
     prose: str | None = Field(default=None, description="what the agent wrote; every figure was checked")

@@ -9,6 +9,7 @@ from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.reasons.modelled_step import ModelledStep
 from asap.proposals.situation import Situation
+from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial
 
 
@@ -23,6 +24,9 @@ class ProposalSet(BaseModel):
     considered: int = Field(default=0, description="valid configurations that were evaluated")
     warnings: tuple[str, ...] = ()
     situation: Situation | None = None
+    smallest_fit: SmallestFit | None = Field(
+        default=None, description="the smallest change with which what runs fits, where that is open"
+    )
     judgement: Judgement | None = Field(default=None, description="of the measured step; None: nothing to judge")
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")

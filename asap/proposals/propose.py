@@ -14,12 +14,13 @@ from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.reasons.explain import confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
-from asap.proposals.recommend import after_judgement, recommend, with_trial
+from asap.proposals.recommend import after_judgement, recommend, with_smallest_fit, with_trial
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
-from asap.proposals.situation import situation_of
+from asap.proposals.situation import TOO_TIGHT, situation_of
+from asap.proposals.smallest_fit import smallest_fit
 from asap.proposals.test_worth import worth_of_test
 from asap.proposals.trials import most_promising, trials_of
 from asap.study.study import Study
@@ -39,11 +40,15 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     trial = most_promising(trials)
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
     judgement = judge(study)
+    tight = situation.name in (*TOO_TIGHT, "near_limit")
+    least = smallest_fit(study) if tight and ranked.incumbent is not None else None
     advice = recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study))
+    advice = with_smallest_fit(with_trial(advice, trial, best, situation), least, proposals, situation)
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=after_judgement(with_trial(advice, trial, best, situation), judgement),
+        recommendation=after_judgement(advice, judgement),
+        smallest_fit=least,
         judgement=judgement,
         considered=ranked.considered,
         warnings=_warnings(ranked),

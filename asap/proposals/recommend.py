@@ -10,8 +10,10 @@ from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain
 from asap.proposals.selection.choice import LEAST_WORTH
 from asap.proposals.situation import TOO_TIGHT, Situation
+from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial, effect
 
+_FIRST_PROPOSAL = "proposal 1"
 _SETTING_FIRST = "Start with a setting, not with a plan:"
 _OFFLOAD_LESS = (
     "No other mesh shortens the copies with host memory that the step waits for: offload less, or compute again what is"
@@ -24,7 +26,7 @@ def recommend(
     considered: int,
     situation: Situation | None = None,
     bottleneck: Bottleneck | None = None,
-    first: str = "proposal 1",
+    first: str = _FIRST_PROPOSAL,
     start: str | None = None,
 ) -> Recommendation:
     """Run the first proposal first, unless its gain could not even be measured.
@@ -107,6 +109,29 @@ def with_trial(
     return advice.model_copy(update={"statement": statement, "setting": trial.name})
 
 
+def with_smallest_fit(
+    advice: Recommendation, least: SmallestFit | None, proposals: tuple[Proposal, ...], situation: Situation
+) -> Recommendation:
+    """Advice that names the smallest change with which the run fits, where it may not, and no proposal is that change.
+
+    Args:
+        advice: without it.
+        least: the smallest change.
+        proposals: best first.
+        situation: of the run.
+    """
+    if least is None or advice.setting is not None:
+        return advice
+    if situation.name not in TOO_TIGHT:
+        statement = f"{advice.statement} Should it run out of memory, the smallest change is {least.statement}."
+        return advice.model_copy(update={"statement": statement, "lines": least.lines})
+    if proposals and proposals[0].plan == least.plan and not least.settings:
+        return advice
+    fastest = f" The fastest that fits: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])})." if proposals else ""
+    statement = f"Start with the smallest change that fits: {least.statement}.{fastest}"
+    return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
+
+
 def after_judgement(advice: Recommendation, judgement: Judgement | None) -> Recommendation:
     """Advice that finds out first why the measured step is not what the model expects; the same where it is."""
     if judgement is None or not judgement.is_finding:
@@ -152,8 +177,9 @@ def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first:
 def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str) -> Recommendation:
     if not proposals:
         statement = (
-            f"{verdict}, and none of {considered:,} other configurations of this model and batch on "
-            "these chips is predicted to fit into HBM. It needs other numerics, a smaller batch or more chips."
+            f"{verdict}, and none of {considered:,} other configurations of this model and batch on these chips is"
+            " predicted to fit into HBM, whatever settings beside them change as well. It needs other numerics, a"
+            " smaller batch or more chips."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     best = proposals[0]

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
+from asap.proposals.selection.candidate import LIKELY
 from asap.proposals.trials import OfferedTrial
 from asap.study.start import is_start
 from asap.study.study import Study
@@ -17,6 +18,7 @@ SituationName = Literal[
     "spare_memory",
     "improvable",
     "well_set",
+    "near_limit",
     "no_profile",
     "no_architecture",
     "no_plan",
@@ -27,6 +29,7 @@ TOO_TIGHT: dict[SituationName, FitVerdict] = {"does_not_fit": "does not fit", "m
 SPARE = 0.25
 """Share of HBM from which on it is said to be to spare."""
 _LARGEST = 2
+_WELL_SET = "Well set: "
 
 
 class Situation(BaseModel):
@@ -55,10 +58,25 @@ def situation_of(
         considered: configurations that were evaluated.
         trial: the most promising setting beside every plan.
     """
-    found = _of_what_runs(study, incumbent, best, considered, trial)
+    found = _with_odds(_of_what_runs(study, incumbent, best, considered, trial), incumbent)
     if incumbent is None or not is_start(study.experiment):
         return found
     return found.model_copy(update={"statement": f"{_START} {found.statement}"})
+
+
+def _with_odds(found: Situation, incumbent: Prediction | None) -> Situation:
+    """The situation with how likely what runs is to fit, where that is open; what may die is not well set."""
+    memory = incumbent.memory if incumbent is not None else None
+    odds = memory.probability_fits if memory is not None else None
+    if memory is None or not memory.fits or odds is None or odds >= LIKELY:
+        return found
+    held = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
+    risk = f"It is {format_percent(odds, 0)} likely to fit, with {held} (modelled)."
+    name: SituationName = "near_limit" if found.name == "well_set" else found.name
+    statement = found.statement.removeprefix(_WELL_SET)
+    return found.model_copy(
+        update={"name": name, "statement": f"Near the limit of HBM: {risk} {statement[0].upper()}{statement[1:]}"}
+    )
 
 
 def _of_what_runs(
@@ -123,8 +141,8 @@ def _well_set(considered: int, gain: float) -> str:
     least = f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
     if gain > 0:
         found = f"the best bet among {considered:,} other configurations gains {format_percent(gain)}"
-        return f"Well set: {found}, less than the {least}."
-    return f"Well set: none of {considered:,} other configurations is expected to gain more than the {least}."
+        return f"{_WELL_SET}{found}, less than the {least}."
+    return f"{_WELL_SET}none of {considered:,} other configurations is expected to gain more than the {least}."
 
 
 def _improvable_beside(considered: int, trial: OfferedTrial) -> str:

@@ -50,13 +50,18 @@ class OfferedTrial(BaseModel):
     @property
     def line(self) -> str:
         """What to paste."""
-        if self.stack == "maxtext":
-            return paste_line(self.settings)
-        if self.stack == "megatron":
-            return command_line({key: value == "true" or value for key, value in self.settings.items()})
-        if self.stack in _IN_FILES:
-            return "\n".join(_in_file(key, value, self.stack) for key, value in self.settings.items())
-        return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in self.settings.items())
+        return written(self.stack, self.settings)
+
+
+def written(stack: Stack, settings: Mapping[str, str]) -> str:
+    """Settings as a line to paste."""
+    if stack == "maxtext":
+        return paste_line(dict(settings))
+    if stack == "megatron":
+        return command_line({key: value == "true" or value for key, value in settings.items()})
+    if stack in _IN_FILES:
+        return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
+    return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in settings.items())
 
 
 def trials_of(study: Study) -> tuple[OfferedTrial, ...]:

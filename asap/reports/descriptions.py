@@ -33,6 +33,8 @@ def describe_hardware(hardware: HardwareReference, devices: int | None) -> str:
         names.append(f"{hardware.slices} slices")
     if devices:
         names.append(f"{devices} device{'s' if devices > 1 else ''}")
+    if hardware.node and devices and devices > hardware.node:
+        names.append(f"{devices // hardware.node} nodes of {hardware.node}")
     if hardware.network:
         names.append(f"{format_rate(hardware.network, 'B/s')} a device between nodes")
     return ", ".join(names) or UNKNOWN

@@ -69,12 +69,20 @@ def _now(analysis: Analysis) -> Row:
         step += f", {format_seconds(modelled)} modelled"
     capacity = incumbent.memory.capacity_bytes if incumbent and incumbent.memory else None
     hbm = f"{_hbm(incumbent)} of {format_bytes(capacity)}" if incumbent and capacity else ""
-    return (phrases.baseline(analysis), step, "", hbm, "", "", "")
+    odds = _odds(incumbent, analysis) if incumbent else ""
+    return (phrases.baseline(analysis), step, "", hbm, odds, "", "")
 
 
 def _is_tight(analysis: Analysis) -> bool:
     """Whether it is open for some proposal whether it fits."""
-    return any(fit_odds(proposal.prediction) < SURE_TO_FIT for proposal in analysis.proposals)
+    shown = [proposal.prediction for proposal in analysis.proposals]
+    return any(fit_odds(one) < SURE_TO_FIT for one in (*shown, analysis.incumbent) if one is not None)
+
+
+def _odds(prediction: Prediction, analysis: Analysis) -> str:
+    memory = prediction.memory
+    known = memory is not None and memory.probability_fits
+    return format_percent(known, 0) if known and _is_tight(analysis) else ""
 
 
 def _row(proposal: Proposal, analysis: Analysis) -> Row:
@@ -83,9 +91,7 @@ def _row(proposal: Proposal, analysis: Analysis) -> Row:
     change = phrases.percent_change(prediction.relative_step_time) if prediction.relative_step_time else ""
     change += " a token" if change and prediction.plan.global_batch else ""
     time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
-    memory = prediction.memory
-    fits = format_percent(memory.probability_fits, 0) if memory and memory.probability_fits else ""
-    fits = fits if _is_tight(analysis) else ""
+    fits = _odds(prediction, analysis)
     if analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis):
         return (str(proposal.rank), time, change, _hbm(prediction), fits, "", changed(proposal))
     chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""

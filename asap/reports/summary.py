@@ -92,6 +92,8 @@ def _title(analysis: Analysis) -> str:
 
 def _paste(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     advice = analysis.recommendation
+    if advice.lines:
+        return "the advice", tuple(line for text in advice.lines for line in text.splitlines())
     trial = next((one for one in analysis.trials if one.name == advice.setting), None)
     if trial is not None:
         return trial.title, tuple(trial.line.splitlines())
@@ -105,7 +107,7 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     """What holds it back; then reason and cost of the first proposal."""
     unmeasured = analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE
     said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
-    if analysis.situation_statement and analysis.situation in ("does_not_fit", "may_not_fit", "well_set"):
+    if analysis.situation_statement and analysis.situation in ("does_not_fit", "may_not_fit", "near_limit", "well_set"):
         said.insert(0, analysis.situation_statement)
     proposal = first_proposal(analysis)
     if proposal is not None:

@@ -10,13 +10,15 @@ from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, HardwareReference
-from asap.hardware import Chip, Slice, find_chip, resolve_hardware, with_network
+from asap.experiments.hardware import resolve_reference
+from asap.hardware import Chip, Slice, find_chip
 from asap.plans import Plan
 from asap.plans.launchers import stack_of
 from asap.plans.microbatches import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
+from asap.study.outcomes import MemoryOutcome
 from asap.study.start import with_start
 from asap.study.wishes import NO_WISHES, Wishes
 from asap.traces.analysis.report import ReplayReport
@@ -33,6 +35,7 @@ class Study:
     warnings: tuple[str, ...] = ()
     wishes: Wishes = NO_WISHES
     recording: Path | None = None
+    outcomes: tuple[MemoryOutcome, ...] = ()
 
     @property
     def plan(self) -> Plan | None:
@@ -138,9 +141,8 @@ def _hardware(reference: HardwareReference) -> tuple[Slice | None, tuple[str, ..
         return None, ()
     if find_chip(reference.chip or name) is None and reference.chip is not None:
         return None, (f"Nothing is known of the chip {plain(reference.chip, 40)!r}: its limits cannot be used.",)
-    resolved = resolve_hardware(name, reference.topology, reference.slices, reference.devices)
-    found = resolved.slice if reference.network is None else with_network(resolved.slice, reference.network)
-    return found, resolved.notes
+    resolved = resolve_reference(reference)
+    return resolved.slice, resolved.notes
 
 
 def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from asap.ci.check import Options
+from asap.ci.render.comment import to_comment
 from asap.ci.source.policy import Policy
 
 pytestmark = pytest.mark.process
@@ -79,3 +80,39 @@ def test_a_batch_that_a_variable_would_have_to_say_is_unknown(repo):
     one = changed(repo, "configs/run.sh", OPEN.format(data=64), OPEN.format(data=32) + " ici_tensor_parallelism=2")
     assert one.after.prediction is None or one.after.prediction.step_time is None
     assert any("the batch is unknown" in note for note in one.notes)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "setting"),
+    [
+        ("train.sh", MEGATRON.format(tensor=1), MEGATRON.format(tensor=8), "plan"),
+        ("tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), "per_device_train_batch_size"),
+    ],
+)
+def test_a_configuration_of_another_stack_is_found_by_itself(repo, path, before, after, setting):
+    repo.commit(**{path: before, "examples/deepspeed/stage3.json": json.dumps(STAGE_3)})
+    report = repo.change(Options(policy=Policy(hardware={"*": "h100-64"})), **{path: after})
+    [one] = report.configurations
+    assert setting in " ".join(change.what for change in one.changes)
+    unchanged = to_comment(report).partition("Unchanged: ")[2].partition("\n")[0]
+    same = any(part.startswith("batch ") for part in unchanged.split("; "))
+    assert same == (one.before.batch == one.after.batch)
+
+
+def test_what_is_not_read_is_not_checked_and_never_passes(repo):
+    repo.commit(**{"run.sh": OPEN.format(data=64)})
+    report = repo.change(
+        Options(policy=Policy(hardware={"*": "v5e-64"})), **{"run.sh": OPEN.format(data=64) + "echo done\n"}
+    )
+    [one] = report.configurations
+    comment = to_comment(report)
+    assert one.not_checked
+    assert "not checked" in comment
+    assert "passes" not in comment
+    assert "Unchanged" not in comment
+
+
+def test_files_that_are_no_configuration_are_not_called_one(repo):
+    repo.commit(**{".github/workflows/test.yml": "on: push\njobs: {}\n", "package.json": "{}"})
+    changed_files = {".github/workflows/test.yml": "on: pull_request\njobs: {}\n", "package.json": '{"name": "x"}'}
+    assert repo.change(Options(policy=Policy()), **changed_files).configurations == ()

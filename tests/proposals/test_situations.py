@@ -144,7 +144,8 @@ def test_a_small_gain_that_is_about_as_likely_a_loss_is_no_proposal():
     candidates = rank_candidates(study, priors={}).candidates
     assert any(expected_gain(one.prediction) > MEASURABLE for one in candidates)
     found = proposed(study)
-    assert (found.proposals, found.situation.name) == ((), "well_set")
+    assert (found.proposals, found.situation.name) == ((), "near_limit")
+    assert "likely to fit" in found.situation.statement
 
 
 def test_a_notable_gain_is_proposed_with_its_odds_however_wide_its_interval():
@@ -335,7 +336,8 @@ def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
     study = run("data=128 seq=2 microbatches=2 remat=query+key+value+context+out+gate+up offload=activations")
     ranked = rank_candidates(study, priors={})
     found = propose(ranked, lambda study, plan: ())
-    assert found.situation.name == "well_set"
+    assert found.situation.name == ("well_set" if fit_odds(ranked.incumbent) >= LIKELY else "near_limit")
+    assert ("% likely to fit" in found.situation.statement) == (fit_odds(ranked.incumbent) < LIKELY)
     assert found.recommendation.keep_incumbent
     offered = options(study, ranked.incumbent)
     assert {option.changes for option in offered} == {"numerics"}  # twice the batch brings no more tokens/s

@@ -35,8 +35,9 @@ def cited_proposals(ranked: RankedCandidates, picked: Sequence[Candidate] | None
 
 def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalSet:
     """The proposals with what would take more, where they leave something to wish."""
-    if proposals.situation is None or proposals.situation.name not in (*TOO_TIGHT, "well_set"):
+    if proposals.situation is None or proposals.situation.name not in (*TOO_TIGHT, "well_set", "near_limit"):
         return proposals
     found = options(ranked.study, ranked.incumbent)
-    advice = with_options(proposals.recommendation, found)
+    told = proposals.smallest_fit is not None
+    advice = proposals.recommendation if told else with_options(proposals.recommendation, found)
     return proposals.model_copy(update={"options": found, "recommendation": advice})

@@ -33,6 +33,7 @@ from asap.calibration.dataset.run_text import (
 from asap.core.errors import AsapError
 from asap.hardware.catalogue import find_chip
 from asap.hardware.names import resolve_hardware
+from asap.hardware.nodes import with_node
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, architecture_from_row
 from asap.plans import Plan
@@ -41,8 +42,6 @@ from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.inputs import StepInputs
 
 GIB = 2.0**30
-LARGEST_NODE = 16
-"""Devices that one node joins at most: NVLink of a larger domain joins nodes, and does not end at one."""
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16
 _OWN_SHAPES = ("n_layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab", "n_experts", "mtp_layers")
@@ -170,8 +169,8 @@ def _with_network(hardware: Slice, row: Row) -> Slice:
     if chip.scaleup is None:
         return hardware
     node = node_of(row)
-    if node and node < chip.scaleup.domain <= LARGEST_NODE:
-        chip = chip.model_copy(update={"scaleup": chip.scaleup.model_copy(update={"domain": node})})
+    if node:
+        chip = with_node(hardware, node).chip
     rate = network_of(row)
     if rate:
         update = {"bandwidth": rate / min(node or 8, 8)}

@@ -16,6 +16,7 @@ from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
+from asap.experiments.processes import with_nodes
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unsaid import NO_BATCH, no_batch
 from asap.experiments.training_program import check_method
@@ -284,6 +285,9 @@ def _with_deepspeed(
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
     processes = settings.count(accelerate.PROCESSES) if is_said(settings, accelerate.PROCESSES) else None
+    machines = settings.count(accelerate.MACHINES) if is_said(settings, accelerate.MACHINES) else None
+    if processes and machines and processes % machines == 0:
+        experiment = with_nodes(processes // machines, machines, experiment)
     known = experiment.hardware.devices
     if processes is None or known == processes:
         return experiment

@@ -14,7 +14,7 @@ from asap.experiments.files.named_file import Brought, below_variable, find_name
 from asap.experiments.fsdp.composer_model import foundry_model, olmo_model
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
-from asap.experiments.processes import processes_of, with_devices
+from asap.experiments.processes import processes_of, with_devices, with_nodes_of
 from asap.experiments.settings.optimizer_names import optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unused_settings import note_on_unused
@@ -94,7 +94,7 @@ def read_composer_script(
     ranks = next((option.words[0] for option in options(start.text) if option.name == "world_size"), "")
     devices = int(ranks) if ranks.isdecimal() else processes_of(start)
     each = next((option.words[0] for option in options(start.text) if option.name == "nproc"), None)
-    read = _read(values, given, each, path, overrides, with_devices(devices, experiment))
+    read = _read(values, given, each, path, overrides, with_nodes_of(start, with_devices(devices, experiment)))
     return with_note_on_others(read, path, len(starts), start.line)
 
 

@@ -14,7 +14,7 @@ from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.fsdp.litgpt_model import litgpt_model
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
-from asap.experiments.processes import with_devices
+from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.several_runs import with_note_on_others
@@ -121,7 +121,9 @@ def _read(
     _check(task, said, path)
     settings, unsettled = settled_apart(said, path)
     experiment = with_devices(_devices_of(settings, unsettled), experiment)
-    settings = settings.overridden({_DEVICES: _each_node(settings, experiment.hardware.devices)})
+    each = _each_node(settings, experiment.hardware.devices)
+    settings = settings.overridden({_DEVICES: each})
+    experiment = with_nodes(each, settings.count(_NODES, 1), experiment)
     alone = experiment.hardware.devices == 1  # without FSDP, and so without recomputation
     tuned = task != _PRETRAIN
     if experiment.model is None:

@@ -13,7 +13,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
-from asap.experiments.processes import environment_of, processes_of, with_devices
+from asap.experiments.processes import environment_of, processes_of, with_devices, with_nodes_of
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, options, read_commands, with_sources
@@ -94,7 +94,7 @@ def read_llama_recipes_script(
         settings,
         WORDS,
         path,
-        with_devices(processes if settings.flag(_FSDP) else 1, experiment),
+        with_nodes_of(start, with_devices(processes if settings.flag(_FSDP) else 1, experiment)),
         settings.text("model_name"),
         _workload(settings),
         unsettled,

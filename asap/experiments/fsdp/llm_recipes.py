@@ -12,7 +12,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
-from asap.experiments.processes import processes_of, with_devices
+from asap.experiments.processes import processes_of, with_devices, with_nodes_of
 from asap.experiments.settings.stack_settings import overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, options, read_commands, with_sources
@@ -78,7 +78,9 @@ def read_recipes_script(
         attention="flash",
     )
     model = str(said["base_model"]) if "base_model" in said else None
-    read = read_program(settings, RECIPES, path, with_devices(processes, experiment), model, workload, unsettled)
+    read = read_program(
+        settings, RECIPES, path, with_nodes_of(start, with_devices(processes, experiment)), model, workload, unsettled
+    )
     return with_note_on_others(read, path, len(starts), start.line)
 
 

@@ -14,7 +14,7 @@ from asap.experiments.files.named_file import Brought, NamedFile, find_named
 from asap.experiments.fsdp.reader import read_program
 from asap.experiments.fsdp.settled import settled_apart
 from asap.experiments.fsdp.torchtune_model import component, torchtune_model
-from asap.experiments.processes import processes_of, with_devices
+from asap.experiments.processes import with_devices, with_processes
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import dotted, overriding
 from asap.experiments.settings.unused_settings import note_on_unused
@@ -89,7 +89,7 @@ def read_torchtune_script(
     given = {word.partition("=")[0]: word.partition("=")[2] for word in said if _ASSIGNED.fullmatch(word)}
     values = _file(said, path, brought).document().values
     alone = recipe["recipe"].endswith("single_device")
-    experiment = with_devices(1 if alone else processes_of(start), experiment)
+    experiment = with_devices(1, experiment) if alone else with_processes(start, experiment)
     read = _read({**dotted(values), **given}, values.get("model"), path, overrides, experiment)
     return with_note_on_others(read, path, len(starts), start.line)
 

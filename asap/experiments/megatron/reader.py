@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
@@ -185,6 +186,10 @@ def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[Hardwa
         nodes, each = (str(settings[key]) for key in ("nnodes", "nproc_per_node"))
         if nodes.isdecimal() and each.isdecimal():
             launched = int(nodes) * int(each) or None
+    if "nnodes" in settings and given.node is None:
+        nodes, each = (digits(str(settings.get(key, ""))) for key in ("nnodes", "nproc_per_node"))
+        if each and nodes and nodes > 1 and given.devices in (None, each * nodes):
+            given = given.model_copy(update={"node": each})
     if given.devices is not None:
         differs = launched not in (None, given.devices)
         started = counted(launched or 0, "rank")

@@ -14,7 +14,8 @@ from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import ConfigurationGrid, first_rows
 from asap.prediction.evaluate_grid import evaluate_grid
-from asap.prediction.predict_study import usual_axes
+from asap.prediction.memory_outcomes import memory_belief
+from asap.prediction.predict_study import anchoring_step, usual_axes
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.selection.kinds import MESH
@@ -38,8 +39,8 @@ def search(study: Study, precedents: PrecedentGains) -> SearchResult | None:
     if model is None or model.missing() or study.constraints.devices_per_slice is None:
         return None
     grid = _grid(study, plan, model, workload.global_batch)
-    measured = study.profile.kpis.step_time_s if study.profile else None
-    evaluation = evaluate_grid(grid, model, workload, hardware, study.constraints, load_calibration().full, measured)
+    fit, measured = load_calibration().full, anchoring_step(study)
+    evaluation = evaluate_grid(grid, model, workload, hardware, study.constraints, fit, measured, memory_belief(study))
     fits_now, nothing_runs = bool(evaluation.fits[evaluation.present]), is_start(study.experiment)
     return SearchResult(evaluation, precedents(grid.meshes), fits_now, nothing_runs)
 

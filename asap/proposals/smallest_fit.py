@@ -1,0 +1,128 @@
+"""The smallest change with which a run fits: mesh, levers and settings beside every plan, searched together.
+
+A change of one setting counts one, and so does each doubling of the mesh; so does a step that takes twice as long as
+the fastest that fits, so that little is not bought dearly.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.levers.lever import Trial
+from asap.levers.table import TRIALS
+from asap.models import Workload
+from asap.plans import Plan
+from asap.prediction.predict_study import expect
+from asap.prediction.prediction import FIT_CONFIDENCE, Prediction
+from asap.proposals.launch import launcher_line, why_not_launched
+from asap.proposals.reasons.changed_settings import changed_settings
+from asap.proposals.selection.candidate import LIKELY
+from asap.proposals.selection.search import run_of, search
+from asap.proposals.selection.search_result import CHANGE_COST, SearchResult
+from asap.proposals.trials import written
+from asap.study.study import Study
+
+MOST_SETTINGS = 2
+"""Settings beside the plan that are changed together."""
+_LOOKED_AT = 50
+"""Of the smallest changes, those that are looked at for one that can be launched."""
+
+
+class SmallestFit(BaseModel):
+    """What to change, at least, for the run to fit. Modelled."""
+
+    model_config = ConfigDict(frozen=True)
+
+    plan: Plan
+    settings: dict[str, str] = Field(description="beside the plan, in the words of the run's stack")
+    changes: float = Field(description="settings, and doublings of the mesh")
+    prediction: Prediction
+    statement: str = Field(description="what changes, and what it then takes")
+    lines: tuple[str, ...] = Field(description="what to paste")
+
+
+def smallest_fit(study: Study) -> SmallestFit | None:
+    """The smallest change with which what runs is likely to fit; the likeliest of the smallest where nothing is.
+
+    None where nothing fits, or nothing can be searched.
+    """
+    if study.plan is None:
+        return None
+    study = replace(study, profile=None)
+    for required in (LIKELY, FIT_CONFIDENCE):
+        found = [
+            (changes + len(trials), trials, plan)
+            for trials in _together(study)
+            if (best := _smallest(_under(study, trials), required)) is not None
+            for changes, plan in [best]
+        ]
+        if found:
+            return _told(study, *min(found, key=lambda one: one[0]))
+    return None
+
+
+def _together(study: Study) -> Iterator[tuple[Trial, ...]]:
+    """Settings that the stack has words for and whose HBM is modelled: none of them, one, or two."""
+    run = run_of(study)
+    known = [trial for trial in TRIALS if trial.workload and trial.settings(run)]
+    for count in range(MOST_SETTINGS + 1):
+        yield from combinations(known, count)
+
+
+def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
+    changed: Mapping[str, object] = {key: value for trial in trials for key, value in trial.workload.items()}
+    workload = Workload.model_validate({**study.experiment.workload.model_dump(), **changed})
+    return replace(study, experiment=study.experiment.model_copy(update={"workload": workload}))
+
+
+def _smallest(study: Study, required: float) -> tuple[float, Plan] | None:
+    """The cost of the cheapest plan that is as likely to fit, and the plan."""
+    found = search(study, lambda meshes: np.zeros(len(meshes)))
+    if found is None:
+        return None
+    evaluation = found.evaluation
+    places = np.argwhere(evaluation.valid & evaluation.fits & (evaluation.fit_odds >= required))
+    if not len(places):
+        return None
+    gain = evaluation.gain[tuple(places.T)]
+    cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(2)
+    return next(_launched(study, found, places, cost), None)
+
+
+def _launched(study: Study, found: SearchResult, places: np.ndarray, cost: np.ndarray) -> Iterator[tuple[float, Plan]]:
+    for row in np.argsort(cost, kind="stable")[:_LOOKED_AT]:
+        plan = found.plan(places[row])
+        if why_not_launched(study, plan) is None:
+            yield float(cost[row]), plan
+
+
+def _told(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
+    assert study.plan is not None
+    under, run = _under(study, trials), run_of(study)
+    (found,) = expect(under, [plan])
+    settings = {key: value for trial in trials for key, value in trial.settings(run).items()}
+    changed = [trial.title for trial in trials]
+    changed += [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
+    lines = (written(run.stack, settings),) if settings else ()
+    lines += (launcher_line(under, plan),) if plan != study.plan else ()
+    return SmallestFit(
+        plan=plan,
+        settings=settings,
+        changes=changes,
+        prediction=found,
+        statement=f"{', '.join(changed)}: {_takes(found)}",
+        lines=lines,
+    )
+
+
+def _takes(found: Prediction) -> str:
+    assert found.memory is not None
+    held = f"{format_bytes(found.memory.total.value)} of {format_bytes(found.memory.capacity_bytes)}"
+    odds = found.memory.probability_fits
+    likely = f", {format_percent(odds, 0)} likely to fit" if odds is not None else ""
+    step = f", at a step of {format_seconds(found.step_time.value)}" if found.step_time else ""
+    return f"{held}{likely}{step} (modelled)"

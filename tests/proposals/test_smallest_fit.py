@@ -1,0 +1,68 @@
+"""What does not fit is told the smallest change with which it does, searched beyond the mesh."""
+
+import pytest
+
+from asap.experiments import Experiment
+from asap.experiments.hardware import refer_to_hardware
+from asap.models import Workload, find_architecture
+from asap.plans import Plan
+from asap.proposals.propose import propose
+from asap.proposals.selection.candidate import LIKELY, fit_odds
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.smallest_fit import SmallestFit, smallest_fit
+from asap.study.study import Study, study_of
+
+
+def run(plan: str, model: str, hardware: str, batch: int, length: int, framework: str, **settings: object) -> Study:
+    known = {"attention", "sequence_parallel", "zero_stage", "weight_precision"}
+    work = Workload(
+        global_batch=batch, sequence_length=length, precision="bf16", framework=framework,
+        **{key: value for key, value in settings.items() if key in known},  # pyright: ignore[reportArgumentType]
+    )  # fmt: skip
+    reference, _ = refer_to_hardware(hardware)
+    rest = {key: value for key, value in settings.items() if key not in known}
+    architecture, parsed = find_architecture(model), Plan.parse(plan)
+    return study_of(
+        Experiment(id="run", model=architecture, workload=work, plan=parsed, hardware=reference, hyperparameters=rest)
+    )
+
+
+def found(study: Study) -> SmallestFit:
+    smallest = smallest_fit(study)
+    assert smallest is not None
+    assert smallest.prediction.memory is not None
+    assert smallest.prediction.memory.fits
+    return smallest
+
+
+MEGATRON = {"tensor_model_parallel_size": 8, "micro_batch_size": 1, "use_distributed_optimizer": True}
+
+
+def test_settings_beside_every_plan_are_searched_together_with_it():
+    study = run(
+        "replica=2 model=8 microbatches=16 remat=selective", "llama3-70b", "h200-16", 32, 8192, "Megatron-LM",
+        attention="flash", zero_stage=1, sequence_parallel=False, **MEGATRON,
+    )  # fmt: skip
+    smallest = found(study)
+    assert smallest.settings == {"sequence-parallel": "true"}
+    assert fit_odds(smallest.prediction) >= LIKELY
+    advice = propose(rank_candidates(study, priors={}), lambda *_: ())
+    assert advice.recommendation.statement.startswith("Start with")
+
+
+@pytest.mark.parametrize("hardware", ["h100-8", "a100-80gb-8"])
+def test_the_smallest_change_is_never_larger_than_what_the_mesh_alone_would_take(hardware: str):
+    study = run(
+        "data=8 microbatches=1 remat=none", "llama3-8b", hardware, 16, 8192, "torchtitan", attention="flash",
+        **{"training.seq_len": 8192, "parallelism.data_parallel_shard_degree": 8},
+    )  # fmt: skip
+    smallest = found(study)
+    assert smallest.lines
+    assert smallest.changes <= 2.0
+
+
+def test_what_no_change_makes_fit_has_none_and_is_told_so():
+    study = run("data=16 microbatches=1 remat=full", "llama3-405b", "v5e-16", 16, 8192, "MaxText", attention="flash")
+    assert smallest_fit(study) is None
+    advice = propose(rank_candidates(study, priors={}), lambda *_: ())
+    assert "whatever settings beside them change" in advice.recommendation.statement
