@@ -10,7 +10,7 @@ from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore
 
 _store = ExperimentStore()
-app = build_app(Inquiries(_store), read_settings(), more=(Discussion(_store).discuss,)).model_copy(
+app = build_app(Inquiries(_store), read_settings(), more=(Discussion(_store, read_settings()).discuss,)).model_copy(
     update={"name": "adk"}
 )
 root_agent = app.root_agent

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from asap.agents.settings import Settings
 from asap.agents.tools.results import Answer, answering
 from asap.agents.workflow.analyze import analyze
 from asap.agents.workflow.sessions import AdkContext, session_of
@@ -18,8 +19,8 @@ LONGEST = 4000
 class Discussion:
     """One chat for each experiment that a session of google-adk speaks of: it knows no facts of another session."""
 
-    def __init__(self, store: ExperimentStore):
-        self._store = store
+    def __init__(self, store: ExperimentStore, settings: Settings | None = None):
+        self._store, self._settings = store, settings
         self._chats: dict[tuple[str, str], Chat] = {}
 
     @answering
@@ -44,6 +45,6 @@ class Discussion:
     def _turn(self, opened: tuple[str, str], message: str) -> list[str]:
         if opened not in self._chats:
             session = analyze(opened[1], store=self._store).analysis.session
-            self._chats[opened] = Chat(restore(session, self._store))
+            self._chats[opened] = Chat(restore(session, self._store), self._settings)
         reply = self._chats[opened].turn(message, lambda piece: None)
         return reply.text.splitlines() if reply else ["The chat has ended."]

@@ -1,120 +1,179 @@
-"""A chat: takes messages and commands, logs every turn, and can be interrupted anywhere."""
+"""A chat: takes a line, logs every turn, and can be interrupted anywhere."""
 
 from asap.agents.settings import BUILTIN
-from asap.chat.answer_message import answer_message
-from asap.chat.answers.phrasing import figures_of
-from asap.chat.answers.single_plans.less_recomputation import less_recomputation
-from asap.chat.commands import run_command
-from asap.chat.reply import Reply, ReplyBuilder
+from asap.chat.facts import FactTools
+from asap.chat.language import SESSION, Command, nearest, parse
+from asap.chat.reply import Reply
 from asap.chat.restore import REPLY, restore
+from asap.chat.router import USUAL, route
 from asap.chat.session import ChatSession, Show
-from asap.chat.testimony.tools import Testimony, with_testimony
-from asap.chat.tries import doubted, offer, wanted
-from asap.chat.understanding.message import Command, Message, read_message
-from asap.chat.understanding.topics.topics import Topic
-from asap.core.errors import ServiceError
+from asap.chat.session_commands import run_session_command, verify_or_ask
+from asap.chat.verbs import USAGE
+from asap.chat.written import written
+from asap.core.errors import AsapError, PlanError, ServiceError, UsageError
+from asap.core.text import plain
 from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
 
 ENGINE = "engine"
+MORE = "A language model would understand more: asap chat EXPERIMENT --model NAME. ? lists the commands."
+NOTHING = "nothing understood"
+GREETING = "Ask what you like about the run; ? lists the commands."
+REMARKS = {
+    "record": "Nothing was put on record: facts are typed as commands, such as ran 1 = 4.1s.",
+    "retract": "Nothing was taken off the record: forget NUMBER does that.",
+    "opinion": "Only facts change the order of the proposals: it stays as it is.",
+}
+"""What is said of words that seem to state, take back or claim something."""
+ENDS = ("quit", "exit", "q")
+"""Lines that end a chat with a model, too."""
+LONGEST_WORDS = 600
+"""Characters of free words that are read."""
 
 
 class Chat(ChatSession):
     """Takes the lines of an engineer, one turn each."""
 
     def turn(self, text: str, show: Show) -> Reply | None:
-        """Take one line of the engineer; what is answered goes to ``show``, piece by piece.
+        """Take one line; what is answered goes to ``show``, piece by piece.
 
         Returns:
             The answer; ``None`` for a command that gives none.
         """
         self.worklog.append(Kind.USER_INPUT, {"text": text, "model": self.model})
         try:
-            message = self._read(text)
-            answer = self._say(text, message, show) if message.command is None else self._run(message.command, show)
+            found = self._answer(text, show)
         except KeyboardInterrupt:
             self.worklog.append(Kind.NOTE, {"event": INTERRUPTED})
             self.conversation = restore(self.conversation.session, self.conversation.store)
             raise
-        if answer is not None:
-            kept = answer.model_copy(update={"text": "The session, up to here."}) if answer.on_record else answer
+        if found is not None:
+            kept = found.model_copy(update={"text": "The session, up to here."}) if found.on_record else found
             output = kept.model_dump(mode="json", exclude_none=True)
             self.worklog.append(Kind.RESULT, {"node": REPLY, "output": output})
-        return answer
+        return found
 
-    def _read(self, text: str) -> Message:
-        """The line; where plans may be run, a wish to try one, or consent to its cost, is the command for it."""
-        offered, self.offered = self.offered, None
-        message = read_message(text, self.conversation.scene)
-        if message.agrees and offered is not None:
-            self.offered = offered
-            return Message(text, text, command=Command("try", str(offered)))
-        what = wanted(text) if self.run_command is not None else None
-        return message if what is None else Message(text, text, command=Command("try", what))
+    def _answer(self, text: str, show: Show) -> Reply | None:
+        if self.model != BUILTIN and not text.startswith("/") and text.lower() not in ENDS:
+            return self._ask_model(text, show)
+        reply = self._of_engine(text)
+        if reply is not None:
+            show(f"{reply.text}\n")
+        return reply
 
-    def _run(self, command: Command, show: Show) -> Reply | None:
-        answer = run_command(self, command)
-        if answer is not None:
-            self._record(answer)
-            show(f"{answer.text}\n")
-        return answer
-
-    def _say(self, text: str, message: Message, show: Show) -> Reply:
-        answer = self._ask_engine(text, message)
-        if self.model == BUILTIN:
-            show(f"{answer.text}\n")
-            return answer
-        if answer.evidence or answer.retracted:
-            show(f"{answer.text}\n")
+    def _of_engine(self, text: str) -> Reply | None:
+        """The exact language, or free words; what fails is one line."""
         try:
-            return self._ask_model(text, message, answer, show)
+            command = self._chosen(text) or parse(text.removeprefix("/"))
+            if command is None or command.name != "try":
+                self.offered_run = None
+            if command is not None and command.name == "quit":
+                self.ended = True
+                return None
+            if command is None and text.startswith("/"):
+                self.lost = True
+                raise _unknown(text)
+            return self._run(command, None) if command is not None else self._free(text)
+        except AsapError as error:
+            return self._with_ranking(Reply(topic="error", text=f"! {plain(error)}"))
+
+    def _chosen(self, text: str) -> Command | None:
+        """A number picks one of the commands that were offered."""
+        offered, self.conversation.offered = self.conversation.offered, ()
+        word = text.strip().rstrip(".")
+        return offered[int(word) - 1] if word.isdigit() and 0 < int(word) <= len(offered) else None
+
+    def _run(self, command: Command, understood: str | None) -> Reply:
+        """A command, on record like the call of any tool, with what it put on record."""
+        if command.name in SESSION:
+            done = self._with_ranking(run_session_command(self, command))
+            self._record(done)
+            return done
+        call = {"agent": "chat", "tool": command.name}
+        self.worklog.append(Kind.TOOL_CALL, call | {"arguments": dict(command.arguments)})
+        reply = verify_or_ask(self, command)
+        if understood is not None:
+            reply = reply.model_copy(update={"text": f"› {understood}\n{reply.text}", "understood": understood})
+        self.worklog.append(Kind.TOOL_RESULT, call | {"result": reply.model_dump(mode="json", exclude_none=True)})
+        self._record(reply)
+        return reply
+
+    def _free(self, text: str) -> Reply:
+        """Free words: the query that they ask, or three to choose from. They put nothing on record."""
+        try:
+            found = route(text[:LONGEST_WORDS], self.conversation.inquiry)
+        except PlanError as error:
+            return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}"))
+        more = "" if self.conversation.hinted else f"\n{MORE}"
+        self.conversation.hinted = True
+        if found.about == "greeting" and found.command is not None:
+            return self._with_ranking(Reply(topic="greeting", text=f"{GREETING}{more}"))
+        remark = f"\n{REMARKS[found.about]}" if found.about in REMARKS else ""
+        if found.command is not None:
+            reply = self._run(found.command, written(found.command))
+            return reply.model_copy(update={"text": f"{reply.text}{remark}{more}"})
+        self.lost = True
+        offered = found.offered or tuple(Command(name) for name in USUAL)
+        misspelt = nearest(text.split(" ", 1)[0], USAGE) if len(text.split()) <= _FEW else None
+        said = f"no such command; did you mean {misspelt}?" if misspelt else "I do not understand that for sure."
+        self.conversation.offered = offered
+        lines = [f"{said} Say a number:", *(f"  {n}. {written(one)}" for n, one in enumerate(offered, 1))]
+        reply = Reply(topic=NOTHING, text="\n".join(lines) + remark + more, offered=tuple(map(written, offered)))
+        return self._with_ranking(reply)
+
+    def _ask_model(self, text: str, show: Show) -> Reply:
+        """The model reads and answers, with the queries as its tools."""
+        from asap.agents.workflow.conversation_turn import ask_model
+
+        conversation = self.conversation
+        before, facts = conversation.order, conversation.evidence
+
+        def told(reply: Reply) -> None:
+            self._record(reply)
+            show(f"{reply.text}\n")
+
+        tools = FactTools(conversation, text, told).tools
+        try:
+            words = ask_model(self.settings, conversation.inquiry, self.worklog, text, show, tools, self.progress)
         except ServiceError as error:
             self.failure = error
             self.worklog.append(Kind.ERROR, {"where": "chat", "type": type(error).__name__, "message": str(error)})
-            show(f"! {error}. The engine's own answer:\n{answer.text}\n")
-            return answer
-
-    def _ask_model(self, text: str, message: Message, answer: Reply, show: Show) -> Reply:
-        """The model's words for the engine's answer, with the facts that it put on record meanwhile."""
-        from asap.agents.workflow.conversation_turn import EngineAnswer, ask_model
-
-        def note(found: ReplyBuilder) -> None:
-            nonlocal answer
-            self._record(found)
-            show(f"{found.text}\n")
-            answer = with_testimony(self.conversation, answer, found)
-
-        facts = tuple(answer.model_dump(mode="json")["facts"])
-        engine = EngineAnswer(answer.text, facts, quotable=not message.pretends)
-        studies = self.conversation.studies()
-        testimony = Testimony(self.conversation, message, studies, note, interactive=self.interactive)
-        words = ask_model(self.settings, studies, self.worklog, text, engine, show, testimony.tools, self.progress)
-        return answer.model_copy(update={"text": words})
-
-    def _ask_engine(self, text: str, message: Message) -> Reply:
-        """The engine's answer, on record like that of any tool, with the evidence that it took in."""
-        call = {"agent": "chat", "tool": ENGINE}
-        self.worklog.append(Kind.TOOL_CALL, call | {"arguments": {"message": text}})
-        answer = answer_message(self.conversation, message, interactive=self.interactive)
-        if doubted(text) or wanted(text) is not None:
-            answer = self._doubted(text, answer)
-        self.worklog.append(Kind.TOOL_RESULT, call | {"result": answer.model_dump(mode="json", exclude_none=True)})
-        self._record(answer)
-        return answer
-
-    def _doubted(self, text: str, answer: Reply) -> Reply:
-        """The answer to a doubt, or to a wish to try what cannot be run here, with what would settle it."""
-        lighter = less_recomputation(self.conversation, text)
-        if lighter is not None:
-            self.conversation.focus = lighter.plan
-            answer = answer.model_copy(
-                update={"text": f"{lighter.plan}: {figures_of(lighter)}", "topic": Topic.WHAT_IF, "focus": lighter.plan}
+            show(f"! {error}. Without the model:\n")
+            reply = self._of_engine(text)
+            assert reply is not None
+            show(f"{reply.text}\n")
+            return reply
+        now = conversation.evidence
+        return self._with_ranking(
+            Reply(
+                topic="model", text=words, changed=before != conversation.order,
+                evidence=tuple(one for one in now if one not in facts),
+                retracted=tuple(one for one in facts if one not in now),
             )
-        offered = offer(self.conversation, self.run_command)
-        return answer.model_copy(update={"text": f"{answer.text}\n{offered}"}) if offered else answer
+        )  # fmt: skip
 
-    def _record(self, answer: Reply | ReplyBuilder) -> None:
-        for item in answer.retracted:
+    def _with_ranking(self, reply: Reply) -> Reply:
+        if reply.ranking:
+            return reply
+        return reply.model_copy(update={"ranking": tuple(map(str, self.conversation.order))})
+
+    def _record(self, reply: Reply) -> None:
+        for item in reply.retracted:
             self.worklog.append(Kind.NOTE, {"event": RETRACTION, "fact": item.model_dump(mode="json")})
-        for item in answer.evidence:
+        for item in reply.evidence:
             self.worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": item.model_dump(mode="json")})
+
+
+_FEW = 3
+"""Words of a line that may be a misspelt command."""
+
+
+def _unknown(text: str) -> UsageError:
+    """A line with a slash that is no command."""
+    word = text.removeprefix("/").split(" ", 1)[0].lower()
+    if word in USAGE:
+        return UsageError("is not understood so", where=plain(text, 60), hint=USAGE[word][0])
+    near = nearest(word, USAGE)
+    return UsageError(
+        "no such command", where=f"/{plain(word, 20)}", hint=f"did you mean {near}?" if near else "? lists them"
+    )

@@ -30,6 +30,7 @@ class Dialogue(BaseModel):
     name: str
     experiment: str
     messages: tuple[str, ...] = Field(min_length=1)
+    typed: tuple[str, ...] = Field(default=(), description="what is typed instead without a language model")
     evidence: str | None = Field(description="words by which the answer names the evidence; None: there is none")
 
 
@@ -108,7 +109,8 @@ def evaluate(
 def _run(dialogue: Dialogue, chat: Chat) -> DialogueOutcome:
     before = _first(chat)
     answers: list[str] = []
-    for message in dialogue.messages:
+    messages = dialogue.typed if chat.model == BUILTIN and dialogue.typed else dialogue.messages
+    for message in messages:
         answer = chat.turn(message, lambda piece: None)
         answers.append(answer.text if answer else "")
     moved = _first(chat) != before if chat.model == BUILTIN else _first_by_answer(chat) != before

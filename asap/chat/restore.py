@@ -1,19 +1,19 @@
 """Opens a conversation from the worklog of its session, so that any process can continue where another one stopped."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from asap.agents.settings import Settings
 from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.answers.inquiry import Inquiry
 from asap.chat.conversation import Conversation
-from asap.chat.understanding.scene import Context
+from asap.chat.language import parse
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
 from asap.evidence.fact import StatedFact
 from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment, ExperimentStore
-from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
@@ -64,24 +64,13 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
     with readable(session):
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
         wishes = Wishes.from_record(opened_wishes(records[:index]))
-        output = records[index].fields["output"]
-        analysed = {one.plan: one for one in map(_candidate, output["proposals"])}
+        known = {one.plan: one for one in map(_candidate, records[index].fields["output"]["proposals"])}
         compile_options = recorded_compile_options(records[:index]) or REFERENCE_STEP
     study = replace(reopen_study(experiment, store), wishes=wishes)
-    conversation = Conversation(session, study, tuple(analysed), store, analysed, compile_options)
+    conversation = Conversation(session, Inquiry(study, store, tuple(known), known), compile_options)
     for record in records[index:]:
         with readable(session):
-            said = _said(record)
-        if said.evidence:
-            conversation.add_evidence(said.evidence)
-        if said.retracted:
-            conversation.retract(said.retracted)
-        conversation.focus = said.focus or conversation.focus
-        conversation.context = said.context or conversation.context
-        conversation.remember(said.text)
-        conversation.refused = conversation.refused if said.refused is None else said.refused
-        conversation.latest = conversation.latest if said.latest is None else said.latest
-        conversation.line = said.line or conversation.line
+            _replay(record, conversation)
     return conversation
 
 
@@ -95,35 +84,15 @@ def _candidate(proposal: dict[str, Any]) -> Candidate:
     )
 
 
-@dataclass(frozen=True)
-class _Said:
+def _replay(record: Record, conversation: Conversation) -> None:
     """What a record adds to a conversation."""
-
-    evidence: Sequence[StatedFact] = ()
-    retracted: Sequence[StatedFact] = ()
-    focus: Plan | None = None
-    context: Context | None = None
-    refused: tuple[StatedFact, ...] | None = None
-    latest: tuple[StatedFact, ...] | None = None
-    text: str = ""
-    line: str | None = None
-
-
-def _said(record: Record) -> _Said:
-    payload = record.fields
+    payload, inquiry = record.fields, conversation.inquiry
     if record.kind is Kind.NOTE and payload.get("event") == EVIDENCE:
-        return _Said(evidence=[StatedFact.model_validate(payload["evidence"])])
-    if record.kind is Kind.NOTE and payload.get("event") == RETRACTION:
-        return _Said(retracted=[StatedFact.model_validate(payload["fact"])])
-    if record.kind is Kind.RESULT and payload.get("node") == REPLY:
-        output = payload["output"]
-        return _Said(
-            focus=Plan.model_validate(output["focus"]) if output.get("focus") else None,
-            context=Context.model_validate(output["context"]) if output.get("context") else None,
-            text=str(output.get("text") or ""),
-            refused=tuple(StatedFact.model_validate(fact) for fact in output.get("refused", ())),
-            latest=tuple(StatedFact.model_validate(fact) for fact in output.get("evidence", ())),
-        )
-    if record.kind is Kind.USER_INPUT and not str(payload.get("text") or "").startswith("/"):
-        return _Said(line=str(payload.get("text") or ""))
-    return _Said()
+        inquiry.record([StatedFact.model_validate(payload["evidence"])])
+    elif record.kind is Kind.NOTE and payload.get("event") == RETRACTION:
+        gone = StatedFact.model_validate(payload["fact"])
+        inquiry.retract([fact for fact in inquiry.facts if fact == gone])
+    elif record.kind is Kind.RESULT and payload.get("node") == REPLY:
+        found = map(parse, map(str, payload["output"].get("offered", ())))
+        conversation.offered = tuple(one for one in found if one is not None)
+        conversation.hinted = conversation.hinted or payload["output"].get("understood") is not None

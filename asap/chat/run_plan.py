@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from asap.chat.conversation import Conversation
-from asap.chat.reply import ReplyBuilder
-from asap.chat.tries import RunCommand
+from asap.chat.reply import Reply
+from asap.chat.session import RunCommand
 from asap.core.text import plain
 from asap.evidence.claims import Claim
 from asap.evidence.fact import StatedFact
@@ -31,15 +31,14 @@ def cost_in_words(conversation: Conversation, plan: Plan, how: RunCommand) -> st
     return f"This runs {plan}{chips} once{f', and {worth}' if worth else ''}: {plain(how.command, 200)}"
 
 
-def run_plan(
-    conversation: Conversation, answer: ReplyBuilder, plan: Plan, how: RunCommand, report: Callable[[str], None]
-) -> None:
+def run_plan(conversation: Conversation, plan: Plan, how: RunCommand, report: Callable[[str], None]) -> Reply:
     """Run a configuration once, and put on record what came of it.
 
     Raises:
         UsageError: the command takes no overrides, or another session measures the experiment.
         PlanError: the launcher has no words for the plan.
     """
+    inquiry, before = conversation.inquiry, conversation.order
     request = _request(conversation, how)
     request.overrides(str(plan))
     expected = Expectation(step_time_s=_modelled_s(conversation, plan))
@@ -49,13 +48,14 @@ def run_plan(
         session = Session.start(name, request.model_dump(mode="json"))
         optimize(session, _Once(str(plan), expected), evaluator, StoppingRule(evaluations=1))
     done = session.tries[0]
-    answer.focus = plan
-    answer.add(f"{line_of(done)}; session {session.name}.")
     assert done.outcome is not None
-    found = [] if done.outcome.status == "lost" else _evidence(plan, done.outcome, session.name)
-    conversation.add_evidence(found)
-    answer.evidence += found
-    answer.add(*(f"Recorded as evidence: {item} ({item.said_by})." for item in found))
+    new = inquiry.record([] if done.outcome.status == "lost" else _evidence(plan, done.outcome, session.name))
+    lines = [f"{line_of(done)}; session {session.name}."]
+    lines += [f"On record: {fact} ({fact.said_by}). /forget {inquiry.number(fact)} takes it back." for fact in new]
+    after = conversation.order
+    return Reply(
+        topic="try", text="\n".join(lines), evidence=new, changed=before != after, ranking=tuple(map(str, after))
+    )
 
 
 def _evidence(plan: Plan, outcome: Outcome, session: str) -> list[StatedFact]:

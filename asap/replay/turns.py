@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from asap.agents.llm.usage import EVENT as USAGE
 from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.chat.language import parse
 from asap.compiler.programs.options import CompileOptions
 from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment
@@ -14,7 +15,7 @@ from asap.study.wishes import Wishes
 
 KEPT_EVENTS = {EVIDENCE, RETRACTION}
 RESULT_NODES = {"analysis", "reply"}
-NOT_REPLAYED = ("/export", "/history", "/cost", "/model", "/quit", "/exit", "/q")
+NOT_REPLAYED = ("export", "history", "cost", "model", "quit")
 """Commands that read the session itself or the machine."""
 
 
@@ -69,7 +70,8 @@ class RecordedTurn:
     @property
     def is_replayable(self) -> bool:
         """Whether it is replayed."""
-        return self.text.split(" ")[0] not in NOT_REPLAYED
+        command = parse(self.text.removeprefix("/"))
+        return command is None or command.name not in NOT_REPLAYED
 
 
 def recorded_turns(records: Sequence[Record]) -> Iterator[RecordedTurn]:

@@ -1,7 +1,6 @@
 """How long the chat takes to answer with the built-in model, once it is warm."""
 
 import statistics
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.timing import Result, home, time_of
@@ -11,15 +10,15 @@ if TYPE_CHECKING:
 
 QUESTIONS = (
     "what is the bottleneck?",
-    "why not tp=8?",
-    "what if the global batch is 512 and the sequence 8192?",
-    "how much HBM does proposal 2 need, by part?",
-    "sweep microbatches over 1, 2, 4 and 8",
-    "how sure are you about proposal 1?",
-    "what about 128 chips?",
-    "proposal 1 measured 7.9 s",
+    "why not tp=8",
+    "what if batch=512 seq_len=8192",
+    "memory 2",
+    "sweep microbatches 1 2 4 8",
+    "predict 1",
+    "what if chips=128",
+    "ran 1 = 7.9s",
     "which one first?",
-    "give me the line to paste",
+    "line 1",
 )
 
 
@@ -34,7 +33,7 @@ def chat_answer() -> Result:
         opened = open_conversation("llama-8b-tensor-16", ExperimentStore())
         seconds: list[float] = []
         for _ in range(2):
-            chat = Chat(replace(opened, session=new_session_name(), evidence=[], focus=None))
+            chat = Chat(opened.afresh(new_session_name()))
             seconds = [_seconds(chat, question) for question in QUESTIONS]
     return {"seconds": statistics.median(seconds), "slowest_seconds": max(seconds), "limit_seconds": 0.3}
 

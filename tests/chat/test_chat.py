@@ -1,134 +1,115 @@
-"""A chat over an analysis: the paper's questions, pushback, commands, what-ifs."""
-
-import itertools
+"""Turns of a chat without a language model: commands, free words, what is offered, what is on record."""
 
 import pytest
 
-from asap.chat import open_conversation, restore
-from asap.chat.chat import Chat
-from asap.chat.evaluation import evaluate, read_dialogues
-from asap.core.errors import BadInputError, NotFoundError
-from asap.experiments import Experiment
-from asap.plans import Plan
-from asap.sharding_memory import Kind, Worklog
-from tests.chat.conversations import PAPER_QUESTIONS, PAPERS
+from asap.chat import restore
+from asap.chat.chat import NOTHING
+from asap.chat.verbs import USAGE
+from asap.experiments import ExperimentStore
+from asap.sharding_memory import Kind, read_session
+from tests.chat.conftest import BUNDLED
 
 pytestmark = pytest.mark.slow
-LLAMA = {"layers": 32, "d_model": 4096, "d_ff": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocab": 128256}
+COMMANDS = (
+    "why", "why 1", "why not model=8", "predict now", "predict 1", "compare now 1", "memory", "memory 1", "candidates",
+    "candidates 3", "what if batch=512", "what if seq_len=4096", "what if precision=fp8",
+    "what if chips=64", "sweep remat", "sweep batch", "sweep batch 128 256", "sweep model", "solve batch",
+    "solve chips", "solve mfu 45%", "line", "line 1", "next", "worth 1 --steps 100000 --price 2.1", "worth",
+    "settings", "flags",
+    "run", "health", "bottleneck", "operations", "operations 3", "operation 1", "roofline", "trace", "capture",
+    "plausible 38s", "plausible 45% mfu", "precedents", "precedents fsdp", "notes ring attention", "define MFU",
+    "facts", "ran 1 = 4.1s", "ran now = 9s", "oom 1", "failed 1", "fits 1", "slower 1", "faster 1", "runs batch=64",
+    "limit model<=8", "limit batch", "forget 1", "help", "? why", "history", "export", "cost", "model",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_the_papers_follow_up_questions(chat, say, paper):
-    talk = chat(paper)
-    first = talk.conversation.proposals[0].plan
-    answers = [say(question, talk) for question in PAPER_QUESTIONS]
-    assert [answer.topic for answer in answers] == ["first", "sure", "opinion", "sure"]
-    for answer in answers:
-        assert str(first) in answer.text
-        assert answer.ranking[0] == str(first)
-        assert not answer.changed
-    assert "interval" in answers[1].text
-    assert "backtest" in answers[1].text
-    assert "distance" in answers[1].text
+@pytest.mark.parametrize("experiment", BUNDLED)
+def test_every_command_answers_on_every_bundled_run_or_says_what_it_lacks(chat, experiment):
+    talk = chat(experiment)
+    for line in COMMANDS:
+        answer = talk.turn(line, lambda piece: None)
+        assert answer is not None, line
+        assert answer.text.strip(), line
+        assert answer.topic != NOTHING, line
+        lines = answer.text.splitlines()
+        assert not answer.text.startswith("! ") or (len(lines) == 1 and len(lines[0]) < 400), (line, answer.text)
 
 
-def test_no_dialogue_without_evidence_moves_it_and_evidence_does(store):
-    dialogues = read_dialogues()
-    without = [dialogue for dialogue in dialogues if dialogue.evidence is None]
-    assert len(without) >= 30
-    stance = evaluate(dialogues, store)
-    assert [held.name for held in stance.dialogues if not held.ok] == []
-    assert stance.flips == stance.missed == 0
+def test_every_verb_is_among_the_commands_that_are_tested():
+    tested = {line.split()[0] for line in COMMANDS}
+    assert set(USAGE) - tested <= {"verify", "try", "quit"}
 
 
-def test_why_not_names_the_rule_or_the_figures(say):
-    broken = say("why not data=3 model=5?")
-    assert "15 devices" in broken.text
-    assert "16" in broken.text
-    valid = say("why not data=2 model=8?")
-    assert "modelled" in valid.text
-    assert "rank" in valid.text
-    assert any(fact.what.startswith("data=2 model=8") for fact in valid.facts)
+def test_free_words_show_what_was_understood(say):
+    answer = say("what makes my training so slow?")
+    assert answer.understood == "bottleneck"
+    assert answer.text.startswith("› bottleneck\n")
+    assert "--model" in answer.text
 
 
-COMMANDS = {
-    "/help": "/whatif PLAN",
-    "/proposals": "1. data=4 model=4",
-    "/explain 2": "data=2 model=8",
-    "/compare 1 3": "leads",
-    "/whatif data=2 model=8": "data=2 model=8: step time",
-    "/whatif batch is 512": "With a global batch of 512",
-    "/evidence": "no evidence",
-    "/sources": "paper",
-    "/history": "> /history",
-    "/cost": "now on builtin/planner",
-    "/model": "builtin/planner",
-    "/model nobody/knows/this": "!",
-    "/explain 9": "there is no proposal 9",
-    "/explain": "name 1 of",
-    "/compare 1": "name 2 of",
-    "/nonsense": "no such command",
-    "/export": "# Session",
-}
-
-
-@pytest.mark.parametrize(("line", "expected"), COMMANDS.items())
-def test_a_command_answers(say, line, expected):
-    assert expected in say(line).text
-
-
-def test_exports_do_not_grow_with_each_other(chat):
+def test_that_a_model_would_understand_more_is_said_once(chat, say):
     talk = chat()
-    lengths = [len(talk.turn("/export", lambda piece: None).text) for _ in range(4)]
-    grown = [after - before for before, after in itertools.pairwise(lengths)]
-    assert max(grown) - min(grown) < 20, "bytes by which each is longer than the one before"
+    say("what makes my training so slow?", talk)
+    assert "--model" not in say("what makes my training so slow?", talk).text
+
+
+def test_what_is_not_clear_is_offered_and_chosen_by_number(chat, say):
+    talk = chat()
+    offered = say("the blue one perhaps?", talk)
+    assert offered.topic == NOTHING
+    assert 1 <= len(offered.offered) <= 3
+    assert talk.lost
+    chosen = say("1", talk)
+    assert chosen.topic != NOTHING
+    assert say("1", talk).topic == NOTHING or not talk.conversation.offered
+
+
+def test_a_misspelt_command_is_named(say):
+    assert "did you mean compare?" in say("/compair 1 2").text
+    assert "did you mean bottleneck?" in say("/botleneck").text
+
+
+def test_a_supposition_holds_for_its_question_alone(chat, say):
+    talk = chat("llama-8b-tensor-16")
+    before = say("memory", talk).text
+    say("what if batch=2048", talk)
+    assert say("memory", talk).text == before
+
+
+def test_a_fact_moves_the_order_and_is_taken_back(chat, say):
+    talk = chat()
+    before = talk.conversation.order
+    told = say("oom 1", talk)
+    assert told.changed
+    assert talk.conversation.order != before
+    assert "/forget 1" in told.text
+    back = say("/forget 1", talk)
+    assert back.retracted == told.evidence
+    assert talk.conversation.order == before
+
+
+def test_another_process_goes_on_where_one_stopped(say, opened):
+    from asap.agents.workflow.analyze import analyze
+    from asap.chat.chat import Chat
+
+    session = analyze("paper-v6e-16", store=ExperimentStore()).analysis.session
+    talk = Chat(restore(session, ExperimentStore()))
+    say("oom 1", talk)
+    say("the blue one perhaps?", talk)
+    again = restore(session, ExperimentStore())
+    assert again.evidence == talk.conversation.evidence
+    assert again.order == talk.conversation.order
+    assert again.offered == talk.conversation.offered
+
+
+def test_every_turn_is_on_record_with_its_query(chat, say):
+    talk = chat()
+    say("what makes my training so slow?", talk)
+    kinds = [record.kind for record in read_session(talk.conversation.session)]
+    assert kinds == [Kind.USER_INPUT, Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.RESULT]
 
 
 def test_quit_ends_the_chat(chat):
     talk = chat()
-    assert talk.turn("/quit", lambda piece: None) is None
+    assert talk.turn("quit", lambda piece: None) is None
     assert talk.ended
-
-
-def test_what_the_architecture_allows_is_evaluated(store, home):
-    record = Experiment.model_validate(
-        {
-            "id": "chat-llama", "model": LLAMA, "workload": {"global_batch": 256, "sequence_length": 4096},
-            "hardware": {"name": "v5p-128", "chip": "v5p", "topology": [4, 4, 4], "devices": 64},
-            "plan": Plan.parse("data=64 remat=full").model_dump(mode="json"),
-        }
-    )  # fmt: skip
-    store.add(record, replace=True)
-    talk = Chat(open_conversation("chat-llama", store))
-
-    def text(line: str) -> str:
-        answer = talk.turn(line, lambda piece: None)
-        assert answer is not None
-        assert answer.topic == "what if"
-        assert not answer.changed
-        assert answer.facts
-        return answer.text
-
-    assert "With a global batch of 512 instead of 256" in text("what if the batch doubles?")
-    assert "With a sequence length of 8192 instead of 4096" in text("what if the sequence doubles?")
-    assert "128 chips instead of 64" in text("what if the slice doubles?")
-    assert "remat=none" in text("what if we turn off remat?")
-
-
-def test_a_session_without_an_analysis_says_so(store, home):
-    Worklog("empty-chat").append(Kind.USER_INPUT, {"text": "hello"})
-    with pytest.raises(NotFoundError, match="no analysis"):
-        restore("empty-chat", store)
-    Worklog("broken-chat").append(Kind.RESULT, {"node": "analysis", "output": {"experiment": {"id": "x"}}})
-    with pytest.raises((BadInputError, NotFoundError)):
-        restore("broken-chat", store)
-
-
-def test_too_little_evidence_is_an_answer(store, home):
-    store.add(Experiment(id="chat-bare"), replace=True)
-    talk = Chat(open_conversation("chat-bare", store))
-    for line in (*PAPER_QUESTIONS, "why not model=8?", "what if the batch doubles?", "/proposals", "/explain 1"):
-        answer = talk.turn(line, lambda piece: None)
-        assert answer is not None
-        assert answer.text, line
-        assert not answer.changed

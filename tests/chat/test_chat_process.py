@@ -11,36 +11,44 @@ from contextlib import suppress
 
 import pytest
 
-from asap.sharding_memory import Worklog, verify_session
-from tests.chat.conversations import analysed_session
+from asap.agents.workflow.analyze import analyze
+from asap.experiments import ExperimentStore
+from asap.sharding_memory import Worklog, new_session_name, verify_session
 from tests.command_line import MAIN, run_process
 from tests.language_models.server import ModelServer, Reply
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_chat_goes_on_in_another_process(analyses, home):
-    session = analysed_session()
-    told = run_process("chat", "paper-v6e-16", "--session", session, typed="that one ran out of memory yesterday\n")
+def test_a_chat_goes_on_in_another_process(home):
+    analysed = analyze("paper-v6e-16", store=ExperimentStore(), session=new_session_name())
+    session = analysed.analysis.session
+    told = run_process("chat", "paper-v6e-16", "--session", session, typed="oom 1\n")
     assert told.returncode == 0, told.stderr
-    asked = run_process("chat", "paper-v6e-16", "--session", session, typed="/evidence\nwhich one first?\n")
+    asked = run_process("chat", "paper-v6e-16", "--session", session, typed="facts\nnext\n")
     assert "data=4 model=4 ran out of memory" in asked.stdout
-    assert "Start with proposal 1 (data=4 model=4)" not in asked.stdout
+    assert "test               data=4 model=4" not in asked.stdout
     assert verify_session(session).ok
 
 
 def test_a_pipe_gets_the_answer_and_nothing_else(home):
     done = run_process("chat", "paper-v6e-16", typed="why not model=8?\n")
     assert done.returncode == 0
-    assert done.stdout.startswith("model=8 with FSDP over the rest is data=2 model=8")
+    assert "data=2 model=8" in done.stdout
     assert done.stderr == ""
     assert "> " not in done.stdout
 
 
+def test_a_line_that_is_not_understood_is_exit_code_2_and_three_commands(home):
+    done = run_process("chat", "paper-v6e-16", typed="the blue one perhaps\n")
+    assert done.returncode == 2, done.stderr
+    assert [line[:4] for line in done.stdout.splitlines()[1:4]] == ["  1.", "  2.", "  3."]
+
+
 def test_an_analysis_may_end_in_a_chat(home):
-    done = run_process("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="which one first?\n")
+    done = run_process("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="memory\n")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip().count("Start with proposal 1") == 2
+    assert "verdict            not known" in done.stdout
 
 
 def test_an_unknown_experiment_is_one_line_and_exit_code_3(home):
@@ -49,15 +57,16 @@ def test_an_unknown_experiment_is_one_line_and_exit_code_3(home):
     assert done.stderr.count("\n") == 1
 
 
-def test_ctrl_c_ends_a_turn_and_not_the_session(analyses, home):
+def test_ctrl_c_ends_a_turn_and_not_the_session(opened, home):
+    opened("paper-v6e-16")
     with ModelServer(lambda question: Reply(delay_s=60)) as server:
         environment = {"ASAP_HOME": str(home), "GOOGLE_API_KEY": "planted", "GOOGLE_GEMINI_BASE_URL": server.url}
         screen = _in_a_terminal(
             environment | {"ASAP_MODEL": "gemini-2.5-flash", "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
             (lambda screen: "?2004h" in screen, "why not model=8?\r"),
             (lambda screen: bool(server.questions), "\x03"),
-            (lambda screen: "interrupted; the session continues" in screen, "/proposals\r"),
-            (lambda screen: "1. data=" in screen, "/quit\r"),
+            (lambda screen: "interrupted; the session continues" in screen, "/candidates\r"),
+            (lambda screen: "proposals:" in screen, "/quit\r"),
         )
     assert "Traceback" not in screen
 
@@ -65,7 +74,7 @@ def test_ctrl_c_ends_a_turn_and_not_the_session(analyses, home):
 def test_hostile_text_is_harmless_on_the_screen_and_in_the_log(home, say, chat):
     talk = chat()
     say("\x1b[2J\x1b]0;owned\x07 why not model=8? api_key=planted-in-a-message-1f2e", talk)
-    shown = run_process("chat", "paper-v6e-16", typed="\x1b[2Jproposal 1 \u202ecrashed\x1b[31m\n/evidence\n").stdout
+    shown = run_process("chat", "paper-v6e-16", typed="\x1b[2Jproposal 1 \u202ecrashed\x1b[31m\n/facts\n").stdout
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "planted-in-a-message" not in Worklog(talk.conversation.session).path.read_text()

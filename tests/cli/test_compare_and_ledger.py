@@ -51,7 +51,7 @@ def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
     llama("wide", "9s", "ici_tensor_parallelism=16", "per_device_batch_size=1")
     proposals = json.loads(asap("analyze", "wide", "--format", "json").out)["proposals"]
     first, second = (Plan.model_validate(proposal["plan"]) for proposal in proposals[:2])
-    for said in (f"{second} ran out of memory\n", f"{first} measured 30 s\n"):
+    for said in (f"oom {second}\n", f"ran {first} = 30s\n"):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         assert asap("chat", "wide").code == 0
     asap("analyze", "wide")

@@ -130,7 +130,7 @@ def test_a_proposal_is_that_of_the_latest_session_and_makes_no_other(run_known):
     assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == analysis.proposals[1].plan
     assert "proposals of session first" in done.stderr
     assert list(sessions()) == ["first"]
-    Chat(restore("first", store)).turn("proposal 1 ran out of memory", lambda piece: None)
+    Chat(restore("first", store)).turn("oom 1", lambda piece: None)
     best = restore("first", store).proposals[0].plan
     assert best != analysis.proposals[0].plan
     done = run_known("known", "--proposal", "1", "--format", "json")

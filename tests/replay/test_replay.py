@@ -53,7 +53,7 @@ def recorded(home):
     store = ExperimentStore()
     session = analyze("paper-v6e-16", store=store, session="recorded-today").analysis.session
     chat = Chat(restore(session, store))
-    for line in ("which one first?", "proposal 1 ran out of memory", "/explain 1", "/cost"):
+    for line in ("which one first?", "oom 1", "/explain 1", "/cost"):
         chat.turn(line, lambda piece: None)
     return session
 
@@ -157,7 +157,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     found = replay(name, store)
     assert found.same_result
     assert found.divergence is not None
-    assert found.divergence.step == "tool_result get_kpis"
+    assert found.divergence.step == "tool_result health"
     assert found.divergence.place == "payload.result.kpis.duty_cycle"
     assert found.divergence.recorded == "0.5"
     code, _, err = asap("memory", "replay", name)
@@ -205,13 +205,13 @@ def test_a_turn_that_was_interrupted_leaves_its_facts_and_is_no_divergence(store
     session = analyze("paper-v6e-16", store=store, session="interrupted-turn").analysis.session
     chat = Chat(restore(session, store))
     with pytest.raises(KeyboardInterrupt):
-        chat.turn("proposal 1 ran out of memory", interrupt)
+        chat.turn("oom 1", interrupt)
     first = chat.turn("which one first?", lambda piece: None)
     found = replay(session, store)
     assert found.divergence is None
     assert found.same_result
     assert first is not None
-    assert first.ranking[0] != str(chat.conversation.picks[0])
+    assert first.ranking[0] != str(chat.conversation.inquiry.picks[0])
 
 
 def test_a_chat_does_not_take_up_a_replay(recorded, store):

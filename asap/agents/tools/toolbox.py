@@ -61,17 +61,21 @@ class Toolbox:
         return answering_errors(lambda: {EXPERIMENT: self._inquiries.open(target).id})
 
 
-def tool_of(name: str, inquiries: Inquiries) -> Tool:
-    """A query as a function of the experiment and the query's fields; errors become answers that say what to do."""
+def tool_of(name: str, inquiries: Inquiries, experiment: str | None = None) -> Tool:
+    """A query as a function of the query's fields, and of the experiment where none is given; errors become answers
+    that say what to do."""
     fields = QUERIES[name].model_fields
-    names = (EXPERIMENT, *fields)
+    bound = {} if experiment is None else {EXPERIMENT: experiment}
+    names = (*(() if bound else (EXPERIMENT,)), *fields)
 
     def call(*args: object, **kwargs: object) -> Answer:
-        return answering_errors(partial(_answer, inquiries, name, {**dict(zip(names, args, strict=False)), **kwargs}))
+        given = {**dict(zip(names, args, strict=False)), **kwargs, **bound}
+        return answering_errors(partial(_answer, inquiries, name, given))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = _documentation(name)
-    parameters = [_parameter(EXPERIMENT, Annotated[str, FieldInfo(description="ID of the experiment")])]
+    call.__doc__ = _documentation(name, bound=bool(bound))
+    of_run = _parameter(EXPERIMENT, Annotated[str, FieldInfo(description="ID of the experiment")])
+    parameters = [] if bound else [of_run]
     parameters += [_parameter(field, _type(info), info) for field, info in fields.items()]
     parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     call.__signature__ = inspect.Signature(parameters, return_annotation=Answer)  # type: ignore[attr-defined]
@@ -88,13 +92,13 @@ def _answer(inquiries: Inquiries, name: str, arguments: dict[str, object]) -> An
     return to_compact(asked.answer(inquiries.of(experiment)))
 
 
-def _documentation(name: str) -> str:
+def _documentation(name: str, *, bound: bool) -> str:
     """The docstring of a query with its fields."""
     known = QUERIES[name]
     about = " ".join((known.__doc__ or "").split())
-    told = {EXPERIMENT: "ID of the experiment."}
+    told = {} if bound else {EXPERIMENT: "ID of the experiment."}
     told |= {field: info.description or f"of {name}." for field, info in known.model_fields.items()}
-    return "\n".join([about, "", "Args:", *(f"    {field}: {text}" for field, text in told.items())])
+    return "\n".join([about, *(["", "Args:"] if told else []), *(f"    {one}: {text}" for one, text in told.items())])
 
 
 def _parameter(name: str, annotation: Any, info: FieldInfo | None = None) -> inspect.Parameter:

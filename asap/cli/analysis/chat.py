@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from asap.chat.chat import Chat
-    from asap.chat.tries import RunCommand
+    from asap.chat.session import RunCommand
 
 
 def chat(
@@ -30,21 +30,22 @@ def chat(
     ],
     model: Annotated[
         str | None,
-        typer.Option(help="Language model that words the answers; also ASAP_MODEL. Default: builtin/planner."),
+        typer.Option(help="Language model that reads and answers; also ASAP_MODEL. Default: commands, and no model."),
     ] = None,
     max_calls: Annotated[int | None, typer.Option(min=1, help="Maximum model calls per turn.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum tokens per turn, input and output.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Maximum US dollars per turn.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to continue; default: the latest.")] = None,
-    command: Annotated[
-        str | None, typer.Option(help='What runs a plan where you say "try it": ./train.sh {overrides}.')
-    ] = None,
+    command: Annotated[str | None, typer.Option(help="What `try` runs a plan with: ./train.sh {overrides}.")] = None,
     config: Annotated[
         Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML; the command gets a copy as {config}.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Run it without asking.")] = False,
 ) -> None:
-    """Discuss an analysis: ask questions, state facts. Lines may be piped in."""
+    """Discuss an analysis: ask, put facts on record.
+
+    Lines may be piped in: each gets one answer; exit code 2 where one is not understood.
+    """
     from asap.agents.llm.preflight import check_model
     from asap.agents.settings_sources import read_settings
     from asap.chat import open_conversation
@@ -61,7 +62,7 @@ def chat(
 
 
 def _run_command(command: str | None, config: Path | None, yes: bool) -> "RunCommand | None":
-    from asap.chat.tries import RunCommand
+    from asap.chat.session import RunCommand
     from asap.core.errors import UsageError
     from asap.optimize.evaluators.run.command import Command
 
@@ -80,8 +81,8 @@ def run_chat(chat: "Chat") -> None:
     gc.enable()
     interactive = sys.stdin.isatty()
     if interactive:
-        _print(f"{chat.conversation.id}, session {chat.conversation.session}. /help lists what you can ask.\n")
-    for line in _typed() if interactive else piped_turns(cast("BufferedReader", sys.stdin.buffer)):
+        _print(f"{chat.conversation.id}, session {chat.conversation.session}. ? lists the commands.\n")
+    for line in _typed(chat) if interactive else piped_turns(cast("BufferedReader", sys.stdin.buffer)):
         if not line.strip():
             continue
         try:
@@ -98,12 +99,15 @@ def run_chat(chat: "Chat") -> None:
     say_usage(chat.conversation.session)
     if chat.failure is not None and not interactive:
         raise typer.Exit(chat.failure.exit_code)
+    if chat.lost and not interactive:
+        raise typer.Exit(2)
 
 
-def _typed() -> Iterator[str]:
+def _typed(chat: "Chat") -> Iterator[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
+    from asap.chat.typing_aids import completer
     from asap.core.files import home, private_file
 
     path = home() / "chat-history"
@@ -111,7 +115,9 @@ def _typed() -> Iterator[str]:
         history = FileHistory(str(private_file(path)))
     except OSError:
         history = InMemoryHistory()
-    prompt: PromptSession[str] = PromptSession(history=history)
+    prompt: PromptSession[str] = PromptSession(
+        history=history, completer=completer(chat.conversation), complete_while_typing=False
+    )
     while True:
         try:
             yield prompt.prompt("> ")

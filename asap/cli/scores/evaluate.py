@@ -60,14 +60,21 @@ def evaluate_chat(
 @app.command("guard")
 def guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
     """Plant instructions wherever text comes in, with a model that obeys. Exit code 6 if anything gets through."""
+    from asap.agents.guard.evaluation import EXPERIMENT, evaluate_guard
     from asap.chat import open_conversation
-    from asap.chat.guard.evaluation import EXPERIMENT, evaluate_guard
+    from asap.chat.chat import Chat
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
+    from asap.sharding_memory import new_session_name
 
     with progress() as show:
         conversation = open_conversation(EXPERIMENT, ExperimentStore(), progress=show)
-        found = evaluate_guard(conversation, show)
+
+        def say(line: str) -> tuple[object, ...]:
+            reply = Chat(conversation.afresh(new_session_name())).turn(line, lambda piece: None)
+            return reply.evidence if reply else ()
+
+        found = evaluate_guard(conversation.inquiry, say, show)
     if format is Plain.JSON:
         print_json({"schema": "asap.guard_evaluation/1", "through": found.through, **found.model_dump()})
     else:

@@ -21,7 +21,7 @@ EXPERIMENT = "paper-v6e-16"
 LINES = (
     "Which one first?",
     "I think 3 is better",
-    "proposal 1 ran out of memory yesterday",
+    "/oom 1",
     "/explain 1",
     "why not data=8?",
 )
@@ -29,10 +29,10 @@ LINES = (
 
 def words(question: Question) -> Say | Ask:
     """A model that argues from the engine's figures, looks something up in the chat, and once invents a figure."""
-    if question.agent != "coordinator" or "The engine's own answer" not in question.asked:
+    if question.agent != "chat":
         return well(question)
     if "health" not in question.answers:
-        return Ask([("health", {"experiment": EXPERIMENT})])
+        return Ask([("health", {})])
     step = question.answers["health"]["measured"]
     return Say(f"A step takes {step} now.\nThe first proposal saves 97.3 %.")
 

@@ -1,1 +1,0 @@
-"""Answers on the order of the proposals: which first, by what, and why."""

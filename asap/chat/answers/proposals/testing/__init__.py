@@ -1,1 +1,0 @@
-"""Answers on tests: what to test next, what it costs, what it shows."""

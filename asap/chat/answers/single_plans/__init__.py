@@ -1,1 +1,0 @@
-"""Answers on single plans: figures, comparisons, what is split, plans named in part."""

@@ -1,1 +1,0 @@
-"""Answers on the lines to paste: their settings, flags and batches."""

@@ -1,1 +1,0 @@
-"""Answers on techniques: whether one pays, and two set against each other."""

@@ -1,1 +1,0 @@
-"""Answers that need no figure: greetings, hearsay, help, and what the engine cannot tell."""

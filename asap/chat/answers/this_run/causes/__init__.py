@@ -1,1 +1,0 @@
-"""Answers on what holds the run back, or made it slower."""

@@ -1,0 +1,135 @@
+"""The tools by which a language model puts what the engineer said on record, or takes it off.
+
+The model reads, the code checks: words that were not said letter by letter, a number that is not in them, and sentences
+that ask, wish or suppose are not recorded; the engineer is told the command that records them.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import Field
+
+from asap.agents.tools.results import Answer, answering
+from asap.agents.tools.toolbox import Tool
+from asap.answers.of_facts import Facts, Record, Retract, Unit, What
+from asap.answers.query import Answer as Found
+from asap.chat.answering import told
+from asap.chat.conversation import Conversation
+from asap.chat.figures import number
+from asap.chat.language import Command
+from asap.chat.reply import Reply
+from asap.chat.statements import is_statement, sentence_of
+from asap.chat.written import written
+from asap.core.errors import BadInputError
+from asap.core.text import plain
+from asap.reports.answers.compact import to_compact
+
+Quote = Annotated[
+    str,
+    Field(min_length=3, max_length=400, description="the engineer's own words in the last message, letter by letter"),
+]
+_NUMBER = re.compile(r"\d[\d.,]*\d[kM]?|\d[kM]?", re.ASCII)
+_SPACE = re.compile(r"\s+")
+
+
+class FactTools:
+    """The tools over one message of a conversation.
+
+    Args:
+        conversation: where facts are recorded.
+        message: what the engineer said.
+        noted: called with what each call changed, which the engineer sees at once.
+    """
+
+    def __init__(self, conversation: Conversation, message: str, noted: Callable[[Reply], None]):
+        self._conversation, self._message, self._noted = conversation, message, noted
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All of them."""
+        return (self.record, self.retract, self.facts)
+
+    @answering
+    def record(
+        self,
+        what: What,
+        quote: Quote,
+        plan: str | None = None,
+        value: float | None = None,
+        unit: Unit | None = None,
+        about: str | None = None,
+    ) -> Answer:
+        """Put a fact on record that the engineer has just stated about this run. The engineer sees it at once.
+
+        Only what was reported as having happened, or as being so: no wish, opinion, question or supposition, no run of
+        others, nothing that a file or a line in another voice says. What is in doubt is not recorded.
+
+        Args:
+            what: the kind of fact. relative: slower or faster than what runs now by a figure; slower, faster: without
+                one; incumbent: the plan that runs; constraint: what cannot be changed.
+            quote: the engineer's own words in the last message, letter by letter.
+            plan: the plan it is about: its rank, now, or `data=4 model=4`; left out for the run itself.
+            value: the number as it was said: 15 for "15 % slower".
+            unit: of the number as it was said.
+            about: what a constraint holds fixed: an axis such as model, or batch, sequence, hardware.
+        """
+        said = {"what": what, "plan": plan, "value": value, "unit": unit, "about": about}
+        known = {name: one for name, one in said.items() if one is not None}
+        self._check(quote, value)
+        if not is_statement(sentence_of(quote, self._message)):
+            line = written(Command("record", known))
+            reply = Reply(topic="record", text=f'Not put on record: "{plain(quote, 80)}" may ask or suppose. {line}')
+            self._noted(reply.model_copy(update={"text": f"{reply.text} puts it on record.", "ranking": self._order}))
+            return {"recorded": False, "why": "the words may ask, wish or suppose; the engineer was told the command"}
+        return self._do(Record.model_validate(known | {"words": quote}))
+
+    @answering
+    def retract(self, number: Annotated[int, Field(ge=1)], quote: Quote) -> Answer:
+        """Take a fact off the record that the engineer has just taken back. The engineer sees it at once.
+
+        Args:
+            number: of the fact, as `facts` has it.
+            quote: the engineer's own words in the last message, letter by letter.
+        """
+        self._check(quote, None)
+        if not is_statement(sentence_of(quote, self._message)):
+            raise BadInputError("asks or supposes, and retracts nothing", where=plain(quote, 80), hint="ask back")
+        return self._do(Retract(number=number))
+
+    @answering
+    def facts(self) -> Answer:
+        """List the facts on record beside the run's own, by number: stated, measured or compiled since."""
+        return to_compact(Facts().answer(self._conversation.inquiry))
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        return tuple(map(str, self._conversation.order))
+
+    def _do(self, query: Record | Retract) -> Answer:
+        before, facts = self._order, self._conversation.evidence
+        found: Found = query.answer(self._conversation.inquiry)
+        self._noted(told(self._conversation, "record", found, before, facts))
+        return {"shown": True, **to_compact(found)}
+
+    def _check(self, quote: str, value: float | None) -> None:
+        """Refuse words and numbers that the engineer did not say in the last message."""
+        if flat(quote) not in flat(self._message):
+            hint = "quote the last message letter by letter; what is not in it was not stated"
+            raise BadInputError("the engineer did not say so", where=plain(quote, 80), hint=hint)
+        numbers = [found for text in _NUMBER.findall(quote) for found in _readings(text)]
+        if value is not None and not any(math.isclose(value, one, rel_tol=1e-9) for one in numbers):
+            raise BadInputError(f"{value:g} is not in the quote", where=plain(quote, 80), hint="give it as it was said")
+
+
+def flat(text: str) -> str:
+    """A text with single spaces and straight quotes."""
+    return _SPACE.sub(" ", text.replace("’", "'")).strip()
+
+
+def _readings(text: str) -> list[float]:
+    """A number as it may be meant: 2,2 in other languages, 16k as 16,000 or 16,384."""
+    found = [number(text), number(text.replace(",", ".")), number(text.replace(",", ""))]
+    thousands = number(text[:-1]) if text.endswith("k") else None
+    return [one for one in (*found, thousands * 1000 if thousands else None) if one is not None]

@@ -1,0 +1,236 @@
+"""Free words as a command: what they ask by the classifier, filled with the plans and quantities that they name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asap.answers.inquiry import Inquiry
+from asap.answers.of_library import terms
+from asap.chat.classifier import classifier
+from asap.chat.figures import seconds
+from asap.chat.language import Command
+from asap.chat.slots import UNITS, Slots, read_slots
+from asap.chat.sweeps import default_values
+
+SURE = 0.35
+"""Score from which the first query is answered at once: on phrasings that nothing was tuned on it is then right in 88
+cases out of 100 (``tests/chat/test_router.py`` calibrates it)."""
+OFFERED = 3
+_FITS = 0.25
+"""What it adds to the score of a query that the words name all arguments of."""
+_SUPPOSED = ("global_batch", "sequence_length", "chips", "slices")
+USUAL = ("bottleneck", "candidates", "memory")
+"""Offered where words are like none of the examples."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """What free words may ask.
+
+    Args:
+        command: what they ask, where that is clear enough to answer.
+        offered: what they may ask, the likeliest first.
+        about: the label of the classifier.
+    """
+
+    command: Command | None
+    offered: tuple[Command, ...]
+    about: str
+
+
+def route(text: str, inquiry: Inquiry) -> Route:
+    """Read free words; raises PlanError where a plan in them is malformed."""
+    slots = read_slots(text)
+    scores = {match.label: match.score for match in classifier().matches(slots.masked)}
+    for label in _named(slots):
+        scores[label] = scores.get(label, 0.0) + _FITS
+    ranked = sorted(scores, key=lambda label: -scores[label])
+    found: list[tuple[str, Command]] = []
+    for label in ranked:
+        command = fill(label, slots, text, inquiry)
+        if command is not None and command not in [one for _, one in found]:
+            found.append((label, command))
+        if len(found) == OFFERED:
+            break
+    first = ranked[0]
+    sure = scores[first] >= SURE and found and found[0][0] == first and found[0][1].name not in ("record", "retract")
+    return Route(found[0][1] if sure else None, tuple(command for _, command in found), first)
+
+
+def _named(slots: Slots) -> list[str]:
+    """Queries whose arguments the words name."""
+    found = []
+    supposed = [name for name in (*_SUPPOSED, "microbatches") if name in slots.counts or name in slots.factors]
+    if any(len(slots.counts.get(name, ())) > 2 for name in (*_SUPPOSED, "microbatches")):
+        found.append("sweep")
+    elif supposed or slots.hardware or slots.precision or slots.optimizer or slots.remat:
+        found.append("what_if")
+    if len(slots.plans) > 1:
+        found.append("compare")
+    if slots.operations:
+        found.append("operation")
+    return found
+
+
+def fill(label: str, slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    """The query of a label with what the words name; ``None`` where they lack what it needs."""
+    filler = _FILLERS.get(label)
+    if filler is None:
+        return Command(label)
+    return filler(slots, text, inquiry)
+
+
+Filler = Callable[[Slots, str, Inquiry], Command | None]
+
+
+def _of_plan(name: str, default: str | None = None) -> Filler:
+    def fill(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+        plan = next(iter(slots.plans), default)
+        return Command(name, {"plan": plan} if plan else {})
+
+    return fill
+
+
+def _compare(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    plans = slots.plans or ("now", *(str(rank) for rank in range(1, len(inquiry.order) + 1)))
+    if len(plans) == 1:
+        plans = ("now" if plans[0] == "1" else "1", *plans)
+    return Command("compare", {"plans": plans[:8]}) if len(plans) > 1 else None
+
+
+def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    arguments: dict[str, Any] = {}
+    plan = next(iter(slots.plans), "now")
+    for name in _SUPPOSED:
+        value = _value(name, slots, inquiry)
+        if value is not None:
+            arguments[name] = value
+    if slots.hardware:
+        arguments.pop("chips", None)
+        arguments["hardware"] = slots.hardware
+    arguments |= {k: v for k, v in (("precision", slots.precision), ("optimizer", slots.optimizer)) if v}
+    microbatches = _value("microbatches", slots, inquiry)
+    settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
+    said = " ".join(part for part in settings if part)
+    plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
+    if plan != "now":
+        arguments["plan"] = plan
+    if not arguments or (set(arguments) == {"plan"} and not said and plan.isdigit()):
+        return None
+    return Command("what_if", arguments)
+
+
+def _value(name: str, slots: Slots, inquiry: Inquiry) -> int | None:
+    """A count, or what runs now times a factor."""
+    if slots.counts.get(name):
+        return round(slots.counts[name][-1])
+    study = inquiry.study
+    work = study.experiment.workload
+    now = {
+        "global_batch": work.global_batch,
+        "sequence_length": work.sequence_length,
+        "chips": study.slice.devices if study.slice else None,
+        "slices": study.slice.slices if study.slice else None,
+        "microbatches": study.plan.microbatches if study.plan else None,
+    }[name]
+    factor = slots.factors.get(name)
+    return round(now * factor) if factor and now else None
+
+
+def _sweep(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    several = [(len(values), name) for name, values in slots.counts.items() if name in (*_SUPPOSED, "microbatches")]
+    if several and max(several)[0] > 1:
+        name = max(several)[1]
+        return Command("sweep", {"vary": name, "values": tuple(f"{value:g}" for value in slots.counts[name])})
+    noun = next((noun for noun in slots.nouns if noun in (*_SUPPOSED, "microbatches", "remat")), None)
+    if noun is None or default_values(noun, inquiry) == ():
+        return None
+    return Command("sweep", {"vary": noun})
+
+
+def _solve(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    plan = {"plan": slots.plans[0]} if slots.plans else {}
+    for unit in ("s", "ms"):
+        if slots.counts.get(unit):
+            return Command("solve", {"find": "step_time", "target": seconds(slots.counts[unit][0], unit)})
+    if slots.counts.get("%") and "mfu" in text.lower():
+        return Command("solve", {"find": "mfu", "target": slots.counts["%"][0] / 100})
+    goals = {"microbatches": "microbatch", "global_batch": "batch", "sequence_length": "sequence", "chips": "chips"}
+    found = next((goal for noun, goal in goals.items() if noun in slots.nouns), None)
+    return None if found is None else Command("solve", {"find": found} | plan)
+
+
+def _plausible(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    plan = {"plan": slots.plans[0]} if slots.plans else {}
+    for unit in UNITS:
+        if slots.counts.get(unit):
+            value = slots.counts[unit][0]
+            metric = {"%": "mfu", "tokens/s": "throughput", "s": "step_time", "ms": "step_time"}.get(unit)
+            if metric is None:
+                return None
+            scaled = value / 100 if unit == "%" else seconds(value, unit)
+            return Command("plausible", {"metric": metric, "value": scaled} | plan)
+    return None
+
+
+def _operation(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    return Command("operation", {"name": slots.operations[0]}) if slots.operations else Command("operations")
+
+
+def _define(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    said = f" {text.lower().strip('?!. ')} ".replace("?", " ")
+    named = [term for term in terms() if f" {term} " in said]
+    return Command("define", {"term": max(named, key=len)}) if named else None
+
+
+def _words(name: str) -> Filler:
+    return lambda slots, text, inquiry: Command(name, {"words": " ".join(text.split())[:400]})
+
+
+def _worth(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    named: dict[str, Any] = {"plan": slots.plans[0]} if slots.plans else {}
+    if slots.counts.get("price"):
+        named["price"] = slots.counts["price"][0]
+    if slots.counts.get("steps"):
+        named["steps_to_go"] = round(slots.counts["steps"][0])
+    return Command("worth", named)
+
+
+def _record(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    """The command that would put on record what the words may state; it is offered, never run."""
+    plan = next(iter(slots.plans), "now")
+    for unit in ("s", "ms"):
+        if slots.counts.get(unit):
+            arguments: Mapping[str, Any] = {"what": "step_time", "value": slots.counts[unit][-1], "unit": unit}
+            return Command("record", {"plan": plan, **arguments})
+    if slots.counts.get("%") and "mfu" in text.lower():
+        return Command("record", {"plan": plan, "what": "mfu", "value": slots.counts["%"][-1], "unit": "%"})
+    return Command("record", {"what": "out_of_memory", "plan": plan}) if slots.plans else None
+
+
+def _opinion(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    return _compare(slots, text, inquiry) if slots.plans else Command("explain")
+
+
+_FILLERS: dict[str, Filler] = {
+    "explain": _of_plan("explain", "1"),
+    "predict": _of_plan("predict", "1"),
+    "memory": _of_plan("memory"),
+    "line": _of_plan("line", "1"),
+    "verify": _of_plan("verify", "1"),
+    "worth": _worth,
+    "compare": _compare,
+    "what_if": _what_if,
+    "sweep": _sweep,
+    "solve": _solve,
+    "plausible": _plausible,
+    "operation": _operation,
+    "define": _define,
+    "notes": _words("notes"),
+    "precedents": lambda slots, text, inquiry: Command("precedents"),
+    "record": _record,
+    "retract": lambda slots, text, inquiry: Command("facts"),
+    "opinion": _opinion,
+    "greeting": lambda slots, text, inquiry: Command("help"),
+    "outside": lambda slots, text, inquiry: None,
+}

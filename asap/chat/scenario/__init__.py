@@ -1,1 +1,0 @@
-"""A run with a change applied."""

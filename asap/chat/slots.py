@@ -1,0 +1,212 @@
+"""What free words name: plans and quantities, by which a query is filled, and the words that are left.
+
+A quantity is a number beside the noun that it counts; nothing is read from the way in which a sentence is built.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from asap.chat.figures import number
+from asap.hardware import find_chip
+from asap.plans.prose import plan_spans
+
+Noun = Literal[
+    "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
+    "tokens/s", "remat",
+]  # fmt: skip
+_NOUNS: dict[str, Noun] = {
+    "batch": "global_batch", "batches": "global_batch", "batchsize": "global_batch", "gbs": "global_batch",
+    "sequences": "global_batch", "samples": "global_batch", "seq": "sequence_length", "sequence": "sequence_length",
+    "context": "sequence_length", "seqlen": "sequence_length", "ctx": "sequence_length", "tokens": "sequence_length",
+    "chip": "chips", "chips": "chips", "gpu": "chips", "gpus": "chips", "tpus": "chips", "devices": "chips",
+    "accelerators": "chips", "slices": "slices", "slice": "slices", "microbatches": "microbatches",
+    "microbatch": "microbatches", "accumulation": "microbatches", "steps": "steps", "usd": "price",
+    "dollars": "price", "dollar": "price", "s": "s", "sec": "s", "seconds": "s", "ms": "ms", "%": "%",
+    "percent": "%", "mfu": "%", "remat": "remat", "rematerialisation": "remat", "rematerialization": "remat",
+    "recomputation": "remat", "gib": "GiB", "gb": "GiB", "tokens/s": "tokens/s", "tok/s": "tokens/s",
+}  # fmt: skip
+UNITS = ("s", "ms", "%", "GiB", "tokens/s")
+_FACTORS = {
+    "double": 2.0, "doubled": 2.0, "doubling": 2.0, "twice": 2.0, "triple": 3.0, "tripled": 3.0, "quadruple": 4.0,
+    "quadrupled": 4.0, "half": 0.5, "halve": 0.5, "halved": 0.5, "halving": 0.5,
+}  # fmt: skip
+_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}
+_RANKED = {"proposal", "proposals", "option", "options", "suggestion", "suggestions", "plan", "plans", "number",
+           "candidate", "candidates", "no", "nr", "#", "config", "configuration"}  # fmt: skip
+_NOW = {"now", "today", "current", "currently", "baseline", "present", "incumbent"}
+_PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
+_OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
+_POLICIES = {"full", "minimal", "none"}
+_TOKEN = re.compile(
+    r"v\d\w?-\d+|[a-z]\d{2,3}-\d+|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?", re.I
+)
+_HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+", re.I)
+_ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
+"""Words at which a number has found its noun, or has none behind it."""
+_AHEAD, _BACK, _LIST = 3, 4, 12
+"""Words between a number and the noun that it counts, at most; and in a list of numbers."""
+_LONG = 4096
+"""``16k sequences`` are of that length: no step has so many."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What a line names.
+
+    Args:
+        plans: plans, ranks and ``now``, in their order.
+        counts: numbers by what they count, in their order.
+        factors: what is multiplied, and by how much.
+        nouns: everything countable that is named.
+        hardware: a chip with a size.
+        precision: named last.
+        optimizer: named last.
+        operations: words that look like the name of an operation.
+        masked: the line with placeholders in place of all that.
+    """
+
+    plans: tuple[str, ...]
+    counts: Mapping[str, tuple[float, ...]]
+    factors: Mapping[str, float]
+    nouns: tuple[str, ...]
+    hardware: str | None
+    precision: str | None
+    optimizer: str | None
+    remat: str | None
+    operations: tuple[str, ...]
+    masked: str
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        return self.text.lower()
+
+    @property
+    def value(self) -> float | None:
+        return number(self.text)
+
+
+def read_slots(text: str) -> Slots:
+    """The plans and quantities of a line.
+
+    Raises:
+        PlanError: a plan in it is malformed.
+    """
+    spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
+    tokens = [
+        _Token(match.group(), match.start(), match.end())
+        for match in _TOKEN.finditer(text)
+        if not any(start < match.end() and match.start() < end for start, end, _, _ in spans)
+    ]
+    counts: dict[str, tuple[float, ...]] = {}
+    for noun, value, token in _quantities(tokens):
+        counts[noun] = (*counts.get(noun, ()), value)
+        spans.append((token.start, token.end, "", "znum"))
+    spans += [(start, end, rank, "zrank") for start, end, rank in _ranks(tokens, [span[:2] for span in spans])]
+    spans += [(token.start, token.end, "now", token.word) for token in tokens if token.word in _NOW]
+    words = [token.word for token in tokens]
+    hardware, spans_of_hardware = _hardware(tokens, counts)
+    operations = tuple(token.text for token in tokens if re.fullmatch(r"[a-z][\w-]*\.\d+", token.word))
+    spans += spans_of_hardware + [(token.start, token.end, "", "zop") for token in tokens if token.text in operations]
+    spans.sort()
+    return Slots(
+        plans=tuple(dict.fromkeys(plan for _, _, plan, _ in spans if plan)),
+        counts=counts,
+        factors=dict(_factors(words)),
+        nouns=tuple(dict.fromkeys(_NOUNS[word] for word in words if word in _NOUNS)),
+        hardware=hardware,
+        precision=next((word for word in reversed(words) if word in _PRECISIONS), None),
+        optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
+        remat=_policy(words),
+        operations=operations,
+        masked=_masked(text, spans),
+    )
+
+
+def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
+    """Numbers, each with the noun behind it, or else before it."""
+    for at, token in enumerate(tokens):
+        value = token.value if token.value is not None else _COUNTS.get(token.word)
+        if value is None:
+            continue
+        if at and tokens[at - 1].text == "$":
+            yield "price", value, token
+            continue
+        ahead = next(
+            (one for one in tokens[at + 1 : at + 1 + _AHEAD] if one.word in _ENDS or one.value is not None), None
+        )
+        noun: Noun | None = _NOUNS.get(ahead.word) if ahead is not None else None
+        if noun is None and token.word not in _COUNTS:
+            before = tokens[max(at - _BACK, 0) : at]
+            if any(one.value is not None for one in before):
+                before = tokens[max(at - _LIST, 0) : at]
+            noun = next((_NOUNS[one.word] for one in reversed(before) if one.word in _NOUNS), None)
+            ranked = at and tokens[at - 1].word in _RANKED
+            noun = None if ranked else noun
+        if noun == "global_batch" and value >= _LONG and ahead is not None and ahead.word == "sequences":
+            noun = "sequence_length"
+        if noun is not None and noun != "remat":
+            yield noun, value, token
+
+
+def _ranks(tokens: list[_Token], taken: list[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """Places of ranks, with the nouns beside them."""
+    for at, token in enumerate(tokens):
+        if (token.start, token.end) in taken:
+            continue
+        before = tokens[at - 1] if at else None
+        behind = tokens[at + 1] if at + 1 < len(tokens) else None
+        named = before is not None and before.word in _RANKED
+        start = before.start if before is not None and named else token.start
+        if token.word in _ORDINALS:
+            ends = behind is not None and behind.word in {*_RANKED, "one"}
+            led = before is not None and before.word in {"the", "and", "or", "vs", "than", "my", "your"}
+            if ends or (led and (behind is None or behind.word not in {*_NOUNS, "thing", "step"})):
+                yield start, behind.end if behind is not None and ends else token.end, str(_ORDINALS[token.word])
+        elif token.word in _COUNTS and named:
+            yield start, token.end, str(_COUNTS[token.word])
+        elif token.text in ("1", "2", "3") or (named and token.text.isdigit()):
+            yield start, token.end, token.text
+
+
+def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
+    for at, word in enumerate(words):
+        if word in _FACTORS:
+            near = [*words[at + 1 : at + 6], *reversed(words[max(at - _BACK, 0) : at])]
+            noun = next((_NOUNS[one] for one in near if one in _NOUNS), None)
+            if noun in ("global_batch", "sequence_length", "chips", "slices", "microbatches"):
+                yield noun, _FACTORS[word]
+
+
+def _hardware(
+    tokens: list[_Token], counts: Mapping[str, tuple[float, ...]]
+) -> tuple[str | None, list[tuple[int, int, str, str]]]:
+    named = [token for token in tokens if _HARDWARE.fullmatch(token.text)]
+    if named:
+        return named[-1].text, [(token.start, token.end, "", "zhw") for token in named]
+    chips = [
+        token for token in tokens if re.search(r"\d", token.text) and len(token.text) < 8 and find_chip(token.text)
+    ]
+    if not chips or not counts.get("chips"):
+        return None, []
+    return f"{chips[-1].word}-{counts['chips'][-1]:g}", [(chips[-1].start, chips[-1].end, "", "zhw")]
+
+
+def _policy(words: list[str]) -> str | None:
+    places = [at for at, word in enumerate(words) if _NOUNS.get(word) == "remat"]
+    return next((word for at in places for word in words[max(at - 2, 0) : at + 4] if word in _POLICIES), None)
+
+
+def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:
+    for start, end, _, mask in sorted(spans, reverse=True):
+        text = f"{text[:start]} {mask} {text[end:]}"
+    return text

@@ -1,1 +1,0 @@
-"""The tools by which a language model puts facts on record, and their checks."""

@@ -1,1 +1,0 @@
-"""From a message to what it asks for and what it states."""

@@ -1,1 +1,0 @@
-"""Numbers with their unit, and what they are to change."""

@@ -1,1 +1,0 @@
-"""Chips, machines and networks that a text names."""

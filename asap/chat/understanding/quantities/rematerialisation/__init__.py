@@ -1,1 +1,0 @@
-"""What is recomputed, kept or put on the host, in the words of engineers and launchers."""

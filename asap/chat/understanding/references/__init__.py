@@ -1,1 +1,0 @@
-"""Which plans and operations a sentence speaks of."""

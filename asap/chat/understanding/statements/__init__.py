@@ -1,1 +1,0 @@
-"""What a line reports, rules out, corrects and takes back."""

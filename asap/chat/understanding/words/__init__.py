@@ -1,1 +1,0 @@
-"""What words alone tell: the language, doubt, orders, whose figure it is."""

@@ -1,1 +1,0 @@
-"""Words that name settings: of launchers and compilers, and degrees written out."""

@@ -1,1 +1,0 @@
-"""Words put into those that the rest of the reading knows: other languages, short forms, fillers."""

@@ -1,0 +1,88 @@
+"""A command as the line that asks for it: what :func:`asap.chat.language.parse` reads back."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asap.chat.language import Command
+
+_VERBS = {"what_if": "what if", "next_test": "next", "explain": "why", "retract": "forget"}
+_SHORT = {"global_batch": "batch", "sequence_length": "seq_len"}
+_OPTIONS = {"price": "--price", "steps_to_go": "--steps", "currency": "--currency"}
+
+
+def written(command: Command) -> str:
+    """The line of a command."""
+    known = dict(command.arguments)
+    if command.name == "record":
+        return " ".join(part for part in _record(known) if part)
+    writer = _WRITERS.get(command.name, _plain)
+    return " ".join(part for part in (_VERBS.get(command.name, command.name), *writer(known)) if part)
+
+
+def _plain(known: dict[str, Any]) -> list[str]:
+    return [_number(value) for name, value in known.items() if name not in _OPTIONS] + [
+        f"{_OPTIONS[name]} {_number(value)}" for name, value in known.items() if name in _OPTIONS
+    ]
+
+
+def _compare(known: dict[str, Any]) -> list[str]:
+    return [" vs ".join(known["plans"])]
+
+
+def _what_if(known: dict[str, Any]) -> list[str]:
+    plan: str = known.pop("plan", "")
+    return [*([plan] if plan else []), *(f"{_SHORT.get(name, name)}={_number(value)}" for name, value in known.items())]
+
+
+def _sweep(known: dict[str, Any]) -> list[str]:
+    vary: str = _SHORT.get(known["vary"]) or known["vary"]
+    return [vary, *known.get("values", ())]
+
+
+def _solve(known: dict[str, Any]) -> list[str]:
+    target = known.get("target")
+    of = "" if target is None else f"{_number(target * 100)}%" if known["find"] == "mfu" else f"{_number(target)}s"
+    return [known["find"], of, f"for {known['plan']}" if "plan" in known else ""]
+
+
+def _plausible(known: dict[str, Any]) -> list[str]:
+    value, metric = known["value"], known["metric"]
+    figures = {"mfu": f"{_number(value * 100)}% mfu", "throughput": f"{_number(value)} tokens/s"}
+    return [figures.get(metric, f"{_number(value)}s"), f"for {known['plan']}" if "plan" in known else ""]
+
+
+def _record(known: dict[str, Any]) -> list[str]:
+    what: str = known["what"]
+    plan: str = known.get("plan") or "now"
+    if what == "constraint":
+        bound = {"most": "<=", "least": ">="}.get(known.get("bound", ""), "!=")
+        return ["limit", f"{known['about']}{bound}{known['value']}" if "value" in known else known["about"]]
+    if what in ("batch", "sequence", "incumbent"):
+        return ["runs", plan if what == "incumbent" else f"{what}={_number(known['value'])}"]
+    if "value" not in known:
+        return [{"out_of_memory": "oom"}.get(what, what), plan]
+    metric = {"mfu": " mfu", "hbm_share": " hbm"}.get(what, "")
+    return [
+        "ran",
+        plan,
+        "=",
+        f"{_number(known['value'])}{'' if known['unit'].startswith('%') else ' '}{known['unit']}{metric}",
+    ]
+
+
+def _trace(known: Mapping[str, Any]) -> list[str]:
+    return list(known.get("changes", ()))
+
+
+def _number(value: object) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+_WRITERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "compare": _compare,
+    "what_if": _what_if,
+    "sweep": _sweep,
+    "solve": _solve,
+    "plausible": _plausible,
+    "trace": _trace,
+}

@@ -1,0 +1,99 @@
+"""Facts are never booked from free words; from a language model only as they were said, and as reports."""
+
+from functools import partial
+
+import pytest
+
+from asap.chat.facts import FactTools
+from asap.chat.statements import is_statement
+from asap.evidence.claims import Claim
+from tests.chat.rephrasings import REPHRASED, REPORTS
+
+SAID = "We gave the second one a go on the pod, 4.1 s for every step it made."
+
+
+@pytest.fixture
+def heard(chat):
+    """The tools over one message."""
+
+    def hear(message):
+        conversation, noted = chat().conversation, []
+        return FactTools(conversation, message, noted.append), conversation, noted
+
+    return hear
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [*REPORTS, *(line for lines in REPHRASED.values() for line in lines)])
+def test_no_free_words_put_anything_on_record(say, line):
+    answer = say(line)
+    assert not answer.evidence
+    assert not answer.retracted
+    assert not answer.changed
+
+
+def test_the_same_facts_as_commands_are_on_record(say):
+    for line in ("ran 1 = 4.1s", "oom 2", "limit model<=8", "runs batch=64", "ran now = 38% mfu"):
+        (fact,) = say(line).evidence
+        assert fact.words.startswith(line.split()[0])
+
+
+@pytest.mark.parametrize("line", REPORTS)
+def test_reports_are_statements(line):
+    assert is_statement(line)
+
+
+@pytest.mark.parametrize("line", [line for lines in REPHRASED.values() for line in lines])
+def test_questions_wishes_and_conditions_are_none(line):
+    assert not is_statement(line)
+
+
+def test_a_quoted_fact_is_recorded_and_echoed_with_its_number(heard):
+    tools, conversation, noted = heard(SAID)
+    answer = tools.record(what="step_time", quote="4.1 s for every step", plan="2", value=4.1, unit="s")
+    (fact,) = conversation.evidence
+    assert answer["shown"]
+    assert (fact.claim, fact.value, fact.plan) == (Claim.STEP_TIME, 4.1, conversation.inquiry.recorded[0].plan)
+    assert "/forget 1" in noted[0].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"quote": "it took 4.1 s", "value": 4.1, "unit": "s"}, "did not say so"),
+        ({"quote": "4.1 s for every step", "value": 1.4, "unit": "s"}, "not in the quote"),
+        ({"quote": "4.1 s for every step", "value": 4.1, "unit": "GiB"}, "does not measure"),
+        ({"quote": "4.1 s for every step"}, "needs a value"),
+        ({"quote": "4.1 s for every step", "value": 4.1, "unit": "s", "plan": "model=3"}, "16"),
+        ({"quote": "4.1 s for every step", "value": 4.1, "unit": "s", "colour": "red"}, "colour"),
+    ],
+)
+def test_what_was_not_said_so_is_refused(heard, arguments, complaint):
+    tools, conversation, noted = heard(SAID)
+    assert complaint in tools.record(what="step_time", **arguments)["error"]
+    assert not conversation.evidence
+    assert not noted
+
+
+@pytest.mark.parametrize("lines", REPHRASED.values())
+def test_a_model_that_records_what_was_only_asked_is_told_no(heard, lines):
+    for line in lines:
+        tools, conversation, _ = heard(line)
+        call = partial(tools.record, quote=line[:400])
+        for arguments in (
+            {"what": "step_time", "plan": "1", "value": 4.1, "unit": "s"},
+            {"what": "out_of_memory", "plan": "2"},
+        ):
+            call(**arguments)
+        assert not conversation.evidence, line
+
+
+def test_a_fact_is_taken_back_by_its_number_and_quote(heard):
+    tools, conversation, _ = heard(SAID)
+    tools.record(what="step_time", quote="4.1 s for every step", plan="2", value=4.1, unit="s")
+    again = FactTools(conversation, "sorry, that was the wrong job", lambda reply: None)
+    assert "did not say so" in again.retract(number=1, quote="it was wrong")["error"]
+    assert "no such fact" in again.retract(number=7, quote="wrong job")["error"]
+    again.retract(number=1, quote="that was the wrong job")
+    assert not conversation.evidence
+    assert again.facts() == {}
