@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
-from asap.chat.evaluation import DialogueOutcome
 from asap.agents.guard.evaluation import GuardCase
+from asap.chat.evaluation import DialogueOutcome
 from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
 from asap.doctor.check import Check
