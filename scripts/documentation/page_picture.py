@@ -24,8 +24,7 @@ def draw_page(experiment: str, page: Path) -> None:
     from asap.cli.analysis.report import write_report
     from asap.experiments import ExperimentStore
 
-    analysis = analyze(experiment, store=ExperimentStore(), session="example").analysis
-    write_report(analysis.session, page)
+    write_report(analyze(experiment, store=ExperimentStore(), session="example").stored, page)
     page.write_text(page.read_text("utf-8").replace(str(ROOT), "…"), "utf-8")
 
 

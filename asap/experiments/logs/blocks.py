@@ -41,6 +41,8 @@ class BlockStart:
     anchor: bytes
     pattern: re.Pattern[str]
     kind: str
+    itself: bool = False
+    """Whether the line that begins it is part of it."""
 
 
 STARTS = (
@@ -68,6 +70,8 @@ STARTS = (
     BlockStart(b"--model_name_or_path", _COMMAND, "command"),
     BlockStart(b"--micro-batch-size", _COMMAND, "command"),
     BlockStart(b"deepspeed --", re.compile(r"^(?:\s|\+|cmd = )*deepspeed --"), "command"),
+    BlockStart(b"max_seq_len: ", re.compile(r"^max_seq_len: \d+$"), "yaml", itself=True),
+    BlockStart(b"config: {'", re.compile(r"\bconfig: \{'"), "json"),
     BlockStart(b"### model", re.compile(r"^### model\b"), "yaml"),
 )
 
@@ -87,6 +91,8 @@ class Collector:
             self._balanced(rest)
         elif start.kind == "call":
             self._balanced(line[found.start() :])
+        elif start.itself:
+            self.feed(line)
         elif start.kind == "command":
             self.block.lines.append(line.rstrip("\n"))
         elif start.kind == "fields":

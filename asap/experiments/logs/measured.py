@@ -58,7 +58,9 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         samples_per_second=_middle(steady, "samples_per_second") or _last(totals, "samples_per_second"),
         tflops_per_device=_middle(steady, "tflops_per_device"),
         mfu=_middle(steady, "mfu") or _scaled(_middle(steady, "mfu_percent"), 0.01),
-        peak_memory_bytes=_peak([*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=2**30, memory_mb=1e6),
+        peak_memory_bytes=_peak(
+            [*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=2**30, memory_mb=1e6, memory_bytes=1
+        ),
         reserved_memory_bytes=_peak(totals, reserved_mib=2**20),
         compiled_memory_bytes=_peak(totals, compiled_gib=2**30),
     )
@@ -71,10 +73,12 @@ def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:
         of_bar = (b"bar", one[1].get("total_steps", ""))
         by_form.setdefault(of_bar if one[0].bar else (one[0].anchor, ""), []).append(one)
 
-    def worth(found: list[StepLine]) -> tuple[bool, bool, bool, int]:
+    def worth(found: list[StepLine]) -> tuple[bool, bool, bool, float]:
         form, fields = found[-1][0], found[-1][1]
+        seconds = sizes.seconds(fields)
         direct = bool(fields.keys() & {"seconds", "milliseconds"})
-        return sizes.seconds(fields) is not None, not form.bar, direct, len(found)
+        whole = (number(fields.get("total_steps", "")) or 0) * (seconds or 0) if form.bar else len(found)
+        return seconds is not None, not form.bar, direct, whole
 
     return max(by_form.values(), key=worth) if by_form else []
 

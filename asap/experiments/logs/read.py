@@ -209,8 +209,8 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
     for block in blocks:
         if block.kind == "maxtext":
             return "maxtext"
-        if block.kind.startswith("arguments"):
-            return "gpt-neox" if block.values.keys() & _OF_NEOX else "megatron"
+        if block.kind.startswith("arguments") or "pipe_parallel_size" in block.values:
+            return "gpt-neox" if block.values.keys() & _OF_NEOX or block.kind.startswith("json") else "megatron"
     said = [one.form for one in found.statements if isinstance(one.form, Form) and _states(one)]
     forms = [one[0].stack for one in found.steps if not one[0].bar] + [form.stack for form in said]
     forms = [stack for stack in forms if stack not in ("any", "mlperf")] or [one for one in forms if one == "mlperf"]

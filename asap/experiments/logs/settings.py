@@ -1,5 +1,7 @@
 """The settings that decide a step, under one name each, from blocks and statements of any stack."""
 
+import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -101,12 +103,29 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
     if reading.stack == "maxtext" and found.get("micro_batch") and found.get("devices"):
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
+    if reading.stack == "maxtext" and found.get("devices"):
+        found |= _maxtext_degrees(reading, found["devices"])
     if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
         found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
     if any("n_kv_heads" in block.values and block.values["n_kv_heads"] is None for block in reading.blocks):
         found["kv_heads"] = found.get("kv_heads") or found.get("heads")
 
 
+def _maxtext_degrees(reading: LogReading, devices: int) -> dict[str, int]:
+    """Data parallelism as what MaxText's other axes leave of the devices, where all of these are printed."""
+    values = next((block.values for block in reading.blocks if block.kind == "maxtext"), {})
+    within = [key for key in values if _MAXTEXT_WITHIN.fullmatch(key)]
+    sizes = [str(values[key]) for key in within]
+    if len(within) < _FEWEST_AXES or not all(size.isdigit() and int(size) for size in sizes):
+        return {}
+    groups, rest = divmod(devices, math.prod(map(int, sizes)))
+    return {} if rest else {"data": groups}
+
+
+_MAXTEXT_WITHIN = re.compile(
+    r"(?:ici|dcn)_(?:tensor|tensor_transpose|tensor_sequence|context|sequence|pipeline)_parallelism"
+)
+_FEWEST_AXES = 4
 _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt")
 """Programs that spread the batch over all devices, and nothing else."""
 _WHOLE = 0.02
@@ -129,7 +148,8 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
         return _OF_DEEPSPEED
     if "model_type" in block.values and block.kind != "file":
         return _OF_MODEL if "vocab_size" in block.values else frozenset()  # a part that reads no text has none
-    return frozenset(LogSettings.model_fields)
+    generates = "model_type" in block.values  # then max_length is that of generating text
+    return frozenset(LogSettings.model_fields) - ({"sequence"} if generates else set())
 
 
 def _of_block(block: SettingsBlock) -> dict[str, Any]:
@@ -141,6 +161,8 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
             if (read := _value(field, value)) is not None:
                 found[field] = read
                 break
+    if "per_device_train_batch_size" in block.values and found.get("global_batch") == found.get("micro_batch"):
+        found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
     if block.values.get("deepspeed") is False:
         found.pop("zero", None)  # arguments of an engine that is not used
     for field in ("recompute", "precision"):

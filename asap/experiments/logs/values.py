@@ -24,7 +24,7 @@ _MOST_CUTS = 30
 
 def values_of(block: RawBlock) -> dict[str, Any]:
     """The settings of a block without secrets; empty where its text does not follow its grammar."""
-    return without_secrets(_values(block))
+    return without_secrets({key.replace("-", "_"): value for key, value in _values(block).items()})
 
 
 def _values(block: RawBlock) -> dict[str, Any]:
