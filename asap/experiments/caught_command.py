@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError, UsageError
-from asap.core.secrets import redacted
-from asap.core.text import plain
+from asap.core.secrets import names_secret, redacted
+from asap.core.text import REDACTED, plain
 from asap.flags.environment import is_performance_variable
 
 STAND_INS = (
@@ -121,8 +121,25 @@ def _read_calls(folder: Path) -> list[CaughtCommand]:
         words = _parts(Path(f"{line}.arguments"))
         pairs = (part.partition("=") for part in _parts(Path(f"{line}.environment")))
         variables = {name: redacted(value) for name, _, value in pairs if is_performance_variable(name)}
-        found.append(CaughtCommand(tuple(words), variables))
+        found.append(CaughtCommand(without_secret_options(words), variables))
     return [one for one in found if one.words and not _is_help(one.words)]
+
+
+def without_secret_options(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a call without the values of options that hold secrets: ``--wandb-key VALUE``, ``--token=VALUE``."""
+    kept: list[str] = []
+    for word in words:
+        name, equals, _ = word.partition("=")
+        before = kept[-1] if kept else ""
+        if before.startswith("--") and "=" not in before and _is_secret(before) and not word.startswith("--"):
+            kept.append(REDACTED)
+        else:
+            kept.append(f"{name}={REDACTED}" if equals and name.startswith("--") and _is_secret(name) else word)
+    return tuple(kept)
+
+
+def _is_secret(option: str) -> bool:
+    return names_secret(option) or option.casefold().endswith("key")
 
 
 def _parts(path: Path) -> list[str]:

@@ -8,7 +8,7 @@ from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Predict
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believed
-from asap.study.outcomes import MemoryOutcome
+from asap.study.outcomes import MemoryOutcome, outcome_of_log
 from asap.study.study import Study
 
 MOVED = "moved by what came of other plans"
@@ -17,7 +17,11 @@ MOVED = "moved by what came of other plans"
 def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
     """All that is known: what was told, and the run itself where its step or its peak was measured."""
     profile, plan = study.profile, study.plan
-    if profile is None or plan is None or any(one.plan == plan for one in study.outcomes):
+    if any(one.plan == plan for one in study.outcomes):
+        return study.outcomes
+    if (logged := outcome_of_log(study.experiment)) is not None:
+        return (*study.outcomes, logged)
+    if profile is None or plan is None:
         return study.outcomes
     own = MemoryOutcome(plan, True if profile.kpis.step_time_s else None, profile.peak_hbm_bytes, profile.source)
     return study.outcomes if own.fitted is None and own.peak_bytes is None else (*study.outcomes, own)

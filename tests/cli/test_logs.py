@@ -1,0 +1,127 @@
+"""A training log on the command line, and the call of a script that is caught instead of run."""
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FORMS = tomllib.loads((Path(__file__).parents[1] / "data" / "logs" / "forms.toml").read_text(encoding="utf-8"))["log"]
+TEXTS = {form["name"]: form["text"] for form in FORMS}
+SLOW = """
+[rank0]:2024-11-27 14:28:31,000 - root - INFO - Building 1-D device mesh with ['dp_shard'], [32]
+[rank0]:2024-11-27 14:28:32,000 - root - INFO - Building llama3 8B with ModelArgs(dim=4096, n_layers=32, n_heads=32, \
+n_kv_heads=8, vocab_size=128256, multiple_of=1024, ffn_dim_multiplier=1.3, norm_eps=1e-05)
+[rank0]:2024-11-27 14:28:33,000 - root - INFO - Applied selective activation checkpointing to the model
+[rank0]:2024-11-27 14:28:33,000 - root - INFO - Applied FSDP to the model
+[rank0]:2024-11-27 14:28:39,087 - root - INFO - Training starts at step 1, with local batch size 1, global batch size \
+32, sequence length 8192, total steps 1000 (warmup 200)
+[rank0]:2024-11-27 14:29:40,378 - root - INFO - step: 10  loss:  1.5568  memory: 26.47GiB(33.47%)  wps: 1,786  mfu: 10%
+"""
+SCRIPT = """#!/bin/bash
+LAYERS=$(echo 32)
+export NCCL_ALGO=Ring
+eval "MODEL='--num-layers $LAYERS --hidden-size 4096 --num-attention-heads 32 --swiglu'"
+touch ran
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --tensor-model-parallel-size 4 $MODEL --seq-length 4096 \
+--max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 32000 \
+--wandb-key 0123456789abcdef0123456789abcdef01234567
+python after.py
+"""
+
+
+@pytest.fixture
+def log(tmp_path):
+    def write(text: str) -> str:
+        path = tmp_path / "train.log"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_a_log_is_analysed_with_what_it_measured(asap, log):
+    done = asap("analyze", log(TEXTS["trainer with DeepSpeed, progress bars"]), "--hardware", "a100-80gb-8",
+                "--sequence", "2048", "--format", "json")  # fmt: skip
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert found["kpis"]["step_time_s"] == pytest.approx(2.5, rel=0.01)
+    assert found["experiment"]["model"]["layers"] == 22
+
+
+def test_a_step_far_from_the_model_is_the_finding(asap, log):
+    done = asap("analyze", log(SLOW), "--hardware", "h100-32")
+    assert "slower than such a run should be" in done.out
+    assert "network between nodes" in done.out
+    assert "26.5 GiB" in done.out
+
+
+def test_what_ran_out_of_memory_does_not_fit(asap, log):
+    text = TEXTS["torchtitan 2025, configuration, colours, out of memory"]
+    done = asap("analyze", log(text), "--format", "json")
+    found = json.loads(done.out)
+    assert found["incumbent"]["memory"]["fits"] is False
+    assert any(
+        "ran out of device memory: needs 81.9 of 79.2 GiB" in note.replace("GiB of", "of") for note in found["warnings"]
+    )
+
+
+def test_a_log_is_kept_as_an_experiment(asap, log):
+    assert (
+        asap("experiments", "add", "mine", "--config", log(TEXTS["megatron-lm 2025"]), "--hardware", "h100-16").code
+        == 0
+    )
+    shown = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
+    assert shown["measured"]["seconds"] == pytest.approx(2.105)
+    assert shown["observed"]["ending"]["kind"] == "running"
+
+
+def test_resolve_shows_what_a_log_settles(asap, log):
+    done = asap("resolve", log(TEXTS["megatron-lm 2025"]))
+    assert done.code == 0
+    assert "2.11 s" in done.out
+    assert "global_batch" in done.out
+
+
+@pytest.mark.process
+def test_the_call_of_a_script_is_caught_and_not_made(asap, tmp_path, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("train.sh").write_text(SCRIPT, encoding="utf-8")
+    done = asap("resolve", "--yes", "--hardware", "h100-16", "--", "bash", "train.sh")
+    assert done.code == 0, done.err
+    assert "caught: torchrun" in done.out
+    assert "replica=4 model=4" in done.out
+    assert "NCCL_ALGO=Ring" in done.out
+    assert "0123456789abcdef" not in done.out + done.err
+    assert Path("ran").exists()
+    assert not [name for name in os.listdir() if "resolve" in name]
+
+
+@pytest.mark.parametrize("environment", [{"CI": "true"}, {}], ids=["in CI", "without a terminal"])
+def test_nothing_is_run_without_consent(asap, tmp_path, monkeypatch, environment):
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "train.sh").write_text("touch ran\n", encoding="utf-8")
+    done = asap("resolve", *(["--yes"] if environment else []), "--", "bash", str(tmp_path / "train.sh"))
+    assert done.code == 2
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (["bash", "-c", "exit 3"], 4, "ends with exit code 3"),
+        (["bash", "-c", "true"], 5, "starts no launcher that is known"),
+        (["no-such-program"], 2, "no such program"),
+        (["bash", "-c", "sleep 5"], 4, "takes over 1 s"),
+    ],
+)
+def test_a_command_that_starts_nothing_is_said_to(asap, monkeypatch, command, code, said):
+    monkeypatch.delenv("CI", raising=False)
+    done = asap("resolve", "--yes", "--timeout", "1", "--", *command)
+    assert done.code == code
+    assert said in done.err
