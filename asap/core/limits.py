@@ -1,6 +1,6 @@
 """Reading of what strangers wrote, in a process of its own with limits of processor time, memory and output.
 
-Where processes cannot be forked the text is read here, without limits.
+Where a process cannot be forked, or not safely as other threads run, the text is read here, without limits.
 """
 
 import os
@@ -8,6 +8,7 @@ import pickle
 import resource
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from asap.core.units import GIB, format_bytes
 
 _Read = TypeVar("_Read")
 _CAN_FORK = sys.platform == "linux"
+_WALL = 10
+"""Seconds of wall time for each of processor time, after which a reader that waits is ended."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def within(limits: Limits, read: Callable[[], _Read], where: str) -> _Read:
     Raises:
         LimitReachedError: a limit was reached, or the process died.
     """
-    if not _CAN_FORK:
+    if not _CAN_FORK or threading.active_count() > 1:
         return read()
     receiving, sending = os.pipe()
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # other threads: the child has none
@@ -69,7 +72,7 @@ def within(limits: Limits, read: Callable[[], _Read], where: str) -> _Read:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if len(data) > limits.output:
         raise LimitReachedError(f"cannot be read: it becomes more than {format_bytes(limits.output)}", where=where)
-    if status == -signal.SIGXCPU or status == -signal.SIGKILL:
+    if -status in (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM):
         raise LimitReachedError(f"cannot be read within {limits.seconds} s of processor time", where=where)
     if status != 0 or not data:
         raise LimitReachedError(f"cannot be read: its reader died ({status})", where=where)
@@ -88,6 +91,7 @@ def _answer(limits: Limits, read: Callable[[], object], sending: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+        signal.alarm(_WALL * limits.seconds)
         used = resource.getrusage(resource.RUSAGE_SELF)
         spent = int(used.ru_utime + used.ru_stime) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (spent + limits.seconds, spent + limits.seconds + 5))
