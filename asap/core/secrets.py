@@ -54,6 +54,8 @@ _NO_SECRET = re.compile(
 )
 """A figure, a variable, a place for a value, a type."""
 _SHORTEST_SECRET = 8
+_OF_SHELLS = ("PWD", "OLDPWD")
+"""Folders, and no passwords."""
 
 
 def redacted(text: str) -> str:
@@ -101,7 +103,11 @@ def names_secret(name: str) -> bool:
 
 def environment_secrets() -> tuple[str, ...]:
     """Secret values of this process's environment, the longest first."""
-    named = {value for name, value in os.environ.items() if names_secret(name) or name.upper().endswith("_KEY")}
+    named = {
+        value
+        for name, value in os.environ.items()
+        if (names_secret(name) or name.upper().endswith("_KEY")) and name not in _OF_SHELLS
+    }
     values = (value for value in named if len(value) >= _SHORTEST_SECRET)
     return tuple(sorted(values, key=len, reverse=True))
 

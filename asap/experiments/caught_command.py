@@ -22,17 +22,17 @@ STAND_INS = (
     "docker", "podman", "apptainer", "singularity", "enroot",
 )  # fmt: skip
 """Programs that start training, or what starts it."""
-_FOLDER = "ASAP_RESOLVE_FOLDER"
+_FOLDER = "CALLS_CAUGHT_FOR_ASAP"
 _MOST = 200
 _STAND_IN = """#!/bin/sh
 # Written by `asap resolve`: writes down how it was called, and does nothing else.
 name=$(basename "$0")
 case "$name" in python|python3) case "$1" in -c|-V|--version|-) PATH="${PATH#*:}" exec "$name" "$@";; esac;; esac
-file=$(mktemp "$ASAP_RESOLVE_FOLDER/call.XXXXXX") || exit 1
+file=$(mktemp "$CALLS_CAUGHT_FOR_ASAP/call.XXXXXX") || exit 1
 { printf '%s\\0' "$name" "$@"; } > "$file.arguments"
 env -0 > "$file.environment"
 rm -f "$file"
-printf '%s\\n' "$file" >> "$ASAP_RESOLVE_FOLDER/order"
+printf '%s\\n' "$file" >> "$CALLS_CAUGHT_FOR_ASAP/order"
 if [ "$name" = sbatch ]; then
   for word in "$@"; do [ -f "$word" ] && exec sh -c 'exec bash "$@"' sh "$word"; done
 fi

@@ -12,6 +12,7 @@ from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
 from asap.doctor.check import Check
 from asap.experiments.experiment import Experiment
+from asap.experiments.logs.reading import LogDocument
 from asap.history.record import HistoryRecord
 from asap.ledger.ledger import Ledger
 from asap.mapping.explain import Explanation
@@ -83,6 +84,7 @@ DOCUMENTS = (
     Document(_document("asap.doctor/1", checks=tuple[Check, ...]), "`asap doctor --format json`"),
     Document(Verification, "`asap verify --format json`"),
     Document(CiReport, "`asap ci --format json`"),
+    Document(LogDocument, "`asap resolve LOG --format json`"),
     Document(Experiment, "an experiment: `asap experiments show ID --format json`, and the files that are read"),
     Document(HistoryRecord, "a past optimization: `asap history show ID --format json`, and the files that are read"),
     Document(

@@ -33,16 +33,18 @@ def test_a_pipe_gets_no_control_sequences(asap):
     done = asap("analyze", "paper-v5p-512")
     assert done.code == 0
     assert "\x1b" not in done.out
-    assert "Recommendation" in done.out
+    assert "proposal 1" in done.out.splitlines()[1]
 
 
 @pytest.mark.parametrize("experiment", ["paper-v5p-512", "paper-v6e-16", "paper-v5e-256", "cpu-8dev"])
 def test_the_report_is_one_screen_with_lines_that_can_be_pasted(asap, monkeypatch, experiment):
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "100")
     lines = asap("analyze", experiment).out.splitlines()
-    assert len(lines) <= 60  # 55, and bars for what runs and three proposals
+    assert len(lines) <= 25
     pasted = [line.strip() for line in lines if line.strip().startswith("ici_")]
-    assert len(pasted) == 3
+    assert len(pasted) == 1
+    whole = asap("analyze", experiment, "--full").out.splitlines()
+    assert len({line.strip() for line in whole if line.strip().startswith("ici_")}) == 3
     assert not any("ici_pipeline_parallelism" in line for line in pasted)
 
 
@@ -121,7 +123,7 @@ def test_an_unwritable_home_still_gives_the_report_and_says_so_once(asap, monkey
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "file" / "home"))
     done = asap("analyze", "paper-v5p-512", "--format", "json")
     assert len(json.loads(done.out)["proposals"]) == 3
-    assert done.code == 4
+    assert done.code == 0
     assert done.err.count("worklog") == 1
 
 

@@ -56,8 +56,8 @@ def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
         assert asap("chat", "wide").code == 0
     asap("analyze", "wide")
     score = json.loads(asap("ledger", "--format", "json").out)["score"]
-    assert (score["measured"], score["inside"]) == (1, 0)
-    assert (score["memory_verdicts"], score["memory_right"]) == (2, 1)
+    assert (score["measured"], score["inside"]) == (2, 0)  # and what runs, whose step no prediction started from
+    assert (score["memory_verdicts"], score["memory_right"]) == (3, 2)
 
 
 def test_a_run_without_a_measured_step_is_named_where_a_prediction_needs_it(asap):

@@ -101,3 +101,8 @@ def test_a_key_names_what_is_secret():
     assert without_secrets({"db": {"password": "plain"}, "eos_token": "</s>"}) == {
         "db": {"password": "[redacted]"}, "eos_token": "</s>",
     }  # fmt: skip
+
+
+def test_the_folder_of_a_shell_is_no_password(monkeypatch):
+    monkeypatch.setenv("PWD", "/home/somebody/project")
+    assert redacted("python /home/somebody/project/train.py") == "python /home/somebody/project/train.py"

@@ -40,8 +40,8 @@ def test_the_markdown_export_reads_as_a_dialogue(tmp_path):
     for line in export_session("s", "markdown", tmp_path).splitlines():
         (headings if line.startswith("## ") else said).append(line)
     assert [heading.split()[2:] for heading in headings] == [["the", "engineer"], ["analyzer"], ["asap"]]
-    assert '    → get_kpis(experiment="mine")' in said
-    assert any(line.startswith("    ! failed: analyzer: get_kpis answers") for line in said)
+    assert '    → health(experiment="mine")' in said
+    assert any(line.startswith("    ! failed: analyzer: health answers") for line in said)
     assert "    Barely." in said
 
 

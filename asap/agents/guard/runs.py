@@ -110,7 +110,8 @@ def _add_run(store: ExperimentStore, folder: Path) -> None:
     config.write_text(
         f"# {_order('YAML comment')!r}\nrun_name: {_order('run name')!r}\nper_device_batch_size: 4\n", encoding="utf-8"
     )
-    log.write_text(f"{_order('log of the command')}\n" + "completed step: 5, seconds: 2.31\n" * 20, encoding="utf-8")
+    steps = "".join(f"completed step: {number}, seconds: 2.31\n" for number in range(20))
+    log.write_text(f"{_order('log of the command')}\n{steps}", encoding="utf-8")
     profile = open_study("paper-v6e-16", store).profile
     assert profile is not None
     first, *others = profile.operations

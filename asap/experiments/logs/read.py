@@ -24,6 +24,8 @@ SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".md", ".csv", ".jsonl", ".pb")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _PEEK = 256 << 10
+_OF_LOGS_ALONE = ("arguments", "fields")
+"""Grammars of blocks that no other kind of file has."""
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
 _BACK = 5
 """Ranks may print steps out of order by fewer than so many."""
@@ -48,7 +50,8 @@ def is_log(path: Path) -> bool:
     if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     found = scan_text(head)
-    return bool(found.parameters or found.blocks or len(found.steps) > 1)
+    printed = any(block.kind in _OF_LOGS_ALONE for block in found.blocks)
+    return not head.startswith(b"#!") and bool(found.parameters or printed or len(found.steps) > 1)
 
 
 def read_log(path: Path, progress: Callable[[int], None] | None = None) -> LogReading:

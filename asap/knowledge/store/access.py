@@ -123,7 +123,9 @@ def _local_index(key: tuple[str, ...], corpus: Corpus, embedder: "Embedder") -> 
     if time.monotonic() >= _down_until.get(folder, 0.0):
         try:
             return _memoised(key, corpus, lambda: open_local(corpus, embedder))
-        except Exception as error:
+        except BaseException as error:  # Chroma panics outside of Exception where a bit of its database is wrong
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             if isinstance(error, UsageError | ServiceError) and not isinstance(error, LockedError):
                 raise  # of the embedder that the user asked for
             _down_until[folder] = time.monotonic() + RETRY_SECONDS

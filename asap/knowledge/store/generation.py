@@ -6,15 +6,17 @@ HNSW header crashes the process, and a flipped bit in ``chroma.sqlite3`` ends it
 
 import json
 import shutil
+import sqlite3
 import uuid
 import zlib
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from asap.core.files import PRIVATE, private_folder, write_atomically
 
 _CURRENT = "current"
-_MANIFEST = "manifest.json"
+_MANIFEST, _DATABASE = "manifest.json", "chroma.sqlite3"
 _KEPT = 2
 
 
@@ -80,7 +82,19 @@ def damage(folder: Path) -> str | None:
             return f"{name} is missing"
         if found[name] != entry:
             return f"{name} has changed"
-    return None
+    return _damage_of_database(folder / _DATABASE)
+
+
+def _damage_of_database(path: Path) -> str | None:
+    """What SQLite finds wrong with Chroma's database, which Chroma writes to while it reads: no checksum holds."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            (said,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.Error as error:
+        said = str(error)
+    return None if said == "ok" else f"{path.name} is damaged"
 
 
 def _manifest(folder: Path) -> dict:
@@ -94,6 +108,8 @@ def _manifest(folder: Path) -> dict:
 def _inventory(folder: Path) -> dict[str, list[int]]:
     inventory: dict[str, list[int]] = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != _MANIFEST:
+        if path.is_file() and path.name == _DATABASE:
+            inventory[path.relative_to(folder).as_posix()] = []
+        elif path.is_file() and path.name != _MANIFEST:
             inventory[path.relative_to(folder).as_posix()] = [path.stat().st_size, zlib.crc32(path.read_bytes())]
     return inventory
