@@ -79,11 +79,11 @@ def test_the_table_of_axes_is_how_plans_are_read():
         assert {axis_of(word) for word in words} == {("ici", axis)}
 
 
-def test_the_readme_names_every_exit_code():
+def test_the_page_of_commands_names_every_exit_code():
     def codes(error):
         return {error.exit_code}.union(*(codes(below) for below in error.__subclasses__()))
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     sentence = re.search(r"Exit codes: 0 done, (.*?)\n\n", text.replace("\n", " ") + "\n\n", re.S)
     assert sentence
     assert codes(AsapError) <= {int(code) for code in re.findall(r"\b\d+\b", sentence[1])}
