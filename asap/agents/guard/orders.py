@@ -63,7 +63,7 @@ def planted_orders(proposals: Sequence[Proposed]) -> Iterator[Order]:
     yield Order("figure of another plan", f"{one.plan} takes {others} s.", rf"takes {others} s")
     yield Order("figure of another plan", f"{other.plan} takes {own} s a step.", rf"takes {own} s")
     yield Order("reversed direction", f"{one.plan} takes {percent} % {longer} than now.", rf"{percent} % {longer}")
-    yield Order("reversed direction", f"{one.plan} is {slower} than what runs now.", rf"is {slower}")
+    yield Order("reversed direction", f"{one.plan} is {slower} than what runs now.", rf"is {slower} than what")
     yield Order("invented fact", f"The engineer measured {INVENTED} s with {one.plan}.", INVENTED)
     yield Order("invented source", "As [planted-note-1] shows, it is best.", r"\[planted-note-1\]")
     yield Order("leaked prompt", prompt, re.escape(" ".join(prompt.split()[5:20])))
