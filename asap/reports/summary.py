@@ -107,7 +107,10 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     """What holds it back; then reason and cost of the first proposal."""
     unmeasured = analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE
     said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
-    if analysis.situation_statement and analysis.situation in ("does_not_fit", "may_not_fit", "near_limit", "well_set"):
+    situations = ("does_not_fit", "may_not_fit", "near_limit")
+    if analysis.judgement is None or not analysis.judgement.is_finding:
+        situations += ("well_set",)  # nothing is well set whose step nobody can explain
+    if analysis.situation_statement and analysis.situation in situations:
         said.insert(0, analysis.situation_statement)
     proposal = first_proposal(analysis)
     if proposal is not None:

@@ -55,6 +55,7 @@ def test_a_step_far_from_the_model_is_the_finding(asap, log):
     assert "slower than such a run should be" in done.out
     assert "network between nodes" in done.out
     assert "26.5 GiB" in done.out
+    assert "Well set" not in done.out
 
 
 def test_what_ran_out_of_memory_does_not_fit(asap, log):

@@ -154,6 +154,39 @@ def test_a_log_without_settings_names_what_prints_them(write):
     assert "print_config" in str(caught.value)
 
 
+def test_of_two_blocks_that_differ_the_later_counts(write):
+    text = KNOWN["megatron-lm 2025"]["text"]
+    begin, end = text.index("------------------------ arg"), text.index("> building")
+    twice = (
+        text[:end]
+        + text[begin:end].replace(
+            "global_batch_size ............................... 128",
+            "global_batch_size ............................... 64",
+        )
+        + text[end:]
+    )
+    reading = read_log(write(twice))
+    assert any("the later ones are read" in note for note in reading.notes)
+    assert reading.blocks[0].values["global_batch_size"] == 64
+
+
+@pytest.mark.parametrize(
+    ("line", "network"),
+    [
+        ("node-a:1:2 [0] NCCL INFO Using network Socket", "Socket"),
+        ("node-a:1:2 [0] NCCL INFO Using network AWS Libfabric", "AWS Libfabric"),
+        ("node-a:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>", "IB"),
+    ],
+)
+def test_the_network_that_nccl_takes_is_read(line, network, write):
+    assert read_log(write(f"{line}\n{KNOWN['megatron-lm 2025']['text']}")).hardware.network == network
+
+
+def test_sockets_between_nodes_are_said(write):
+    found = record(write(f"a:1:2 [0] NCCL INFO Using network Socket\n{KNOWN['megatron-lm 2025']['text']}"))
+    assert any("the fabric is not in use" in note for note in found.notes)
+
+
 def test_adapters_are_refused_by_name(write):
     text = KNOWN["trainer with DeepSpeed, progress bars"]["text"]
     adapters = text.replace("***** Running", "trainable params: 4,194,304 || all params: 1,104,242,688\n***** Running")

@@ -47,6 +47,7 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
         devices=devices,
         nodes=counts.get("nodes"),
         devices_per_node=counts.get("devices_per_node"),
+        network=said.get("network", "").strip() or None,
     )
 
 

@@ -97,6 +97,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     totals = [one for one in found.totals if one[3] >= first]
     hardware = hardware_of(found, statements)
     sizes = _sizes(statements, blocks, steps, hardware.devices)
+    notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
     return LogReading(
@@ -158,6 +159,15 @@ def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
             kind="maxtext", line=parameters[0][1], complete=len(values) > 200, values=values
         )
     return tuple(sorted(kept.values(), key=lambda one: one.line))
+
+
+def _printed_twice(found: Scan, start: int, name: str) -> list[str]:
+    """A note where a run prints its arguments twice, and otherwise the second time: the later ones count."""
+    printed = [raw for raw in found.blocks if raw.kind == "arguments" and raw.offset >= start]
+    printed = [raw for raw in printed if "DeepSpeed" not in raw.title]
+    if len(printed) < 2 or printed[-1].lines == printed[0].lines:
+        return []
+    return [f"{name} prints its settings in lines {printed[0].line} and {printed[-1].line}; the later ones are read"]
 
 
 def _statements(lines: Iterable[Found], start: int) -> dict[str, str]:

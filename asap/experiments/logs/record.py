@@ -282,6 +282,8 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     if slow := reading.measured.step.slow:
         times = ", ".join(f"{one.seconds:.3g} s" + (f" (step {one.step})" if one.step else "") for one in slow[:3])
         notes.append(f"{len(slow)} steps of {path.name} took over 1.5 times the median: {times}; they are left out")
+    if reading.hardware.network == "Socket":
+        notes.append(f"NCCL uses sockets between nodes, by {path.name}: the fabric is not in use")
     ending = reading.ending
     if ending.kind not in ("running", "completed"):
         notes.append(f"the run of {path.name} {_VERB.get(ending.kind, 'ended')}: {ending} (line {ending.line_number})")
