@@ -35,6 +35,8 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
     if "completed" in kinds and not any(kind in ("out_of_memory", "collective_timeout") for kind in kinds):
         failures = []
     if not failures:
+        if _is_nan(steps):
+            return Ending(kind="not_a_number", line=f"loss: {steps[-1][1]['loss']}", line_number=steps[-1][2])
         done = next((one for one in behind if cast(EndingForm, one.form).kind == "completed"), None)
         return _ending("completed", done, steps) if done else Ending(kind="running")
     causes = [one for one in failures if one[1] not in _CASCADE] or failures
@@ -48,6 +50,15 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
     if kind == "crashed" and not steps and figures.get("exception") in _REFUSALS:
         kind = "refused_settings"
     return _ending(kind, first, steps, figures)
+
+
+def _is_nan(steps: Sequence[Any]) -> bool:
+    """Whether the losses of the last steps are no numbers."""
+    losses = [step[1]["loss"].casefold() for step in steps[-_NAN_STEPS:] if "loss" in step[1]]
+    return len(losses) == _NAN_STEPS and all(loss in ("nan", "-nan", "inf", "-inf") for loss in losses)
+
+
+_NAN_STEPS = 3
 
 
 def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None) -> Ending:

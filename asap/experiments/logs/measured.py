@@ -28,8 +28,8 @@ class Sizes:
         for name, unit in exact.items():
             if name in values:
                 return values[name] * unit
-        if "milliseconds_of_iteration" in values:
-            return values["milliseconds_of_iteration"] * 1e-3 * (self.accumulation or 1)
+        if "milliseconds_of_iteration" in values and self.accumulation:
+            return values["milliseconds_of_iteration"] * 1e-3 * self.accumulation
         if "tokens_per_second_per_device" in values and self.tokens and self.devices:
             return self.tokens / self.devices / values["tokens_per_second_per_device"]
         if "tokens_per_second_per_device_local" in values and self.tokens and self.data_parallel:

@@ -104,7 +104,7 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
     if reading.stack == "maxtext" and found.get("devices"):
-        found |= _maxtext_degrees(reading, found["devices"])
+        found |= _maxtext_degrees(reading, int(found["devices"] or 1))
     if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
         found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
     if any("n_kv_heads" in block.values and block.values["n_kv_heads"] is None for block in reading.blocks):
@@ -148,7 +148,8 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
         return _OF_DEEPSPEED
     if "model_type" in block.values and block.kind != "file":
         return _OF_MODEL if "vocab_size" in block.values else frozenset()  # a part that reads no text has none
-    generates = "model_type" in block.values  # then max_length is that of generating text
+    # a model's own object has the longest sequence it can take, one of Hugging Face that of generating text
+    generates = "model_type" in block.values or (block.kind.startswith("call") and "n_layers" in block.values)
     return frozenset(LogSettings.model_fields) - ({"sequence"} if generates else set())
 
 
