@@ -12,6 +12,12 @@ from asap.core.stores import StoreWarning
 pytestmark = pytest.mark.process
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    """As in a program of one thread: only then is a process forked, and runners of tests have several."""
+    monkeypatch.setattr("asap.core.limits.threading.active_count", lambda: 1)
+
+
 def raising():
     raise ConfigError("is malformed", where="a.yml:3", hint="mend it")
 
