@@ -7,7 +7,6 @@ VARIABLES = {
     "ASAP_PYTHON": "The Python that compiles in a chat: the one that has MaxText or your packages.",
     "ASAP_CHROMA_URL": "A Chroma server that a team shares for the indexes: `http://HOST:8000`. Default: local files.",
     "ASAP_EMBEDDER": "`gemini-…` to embed notes with a Gemini model, which needs a key. Default: our own embedding.",
-    "ASAP_RESOLVE_FOLDER": "Set by `asap resolve -- COMMAND` for its stand-ins, which write their calls there.",
     "ASAP_DEBUG": "Any value: show the traceback of an error, as `--debug`.",
     "GOOGLE_API_KEY": "Key of the Gemini API; other models read the variable that LiteLLM documents for them.",
     "NO_COLOR": "Any value: no colours in the output.",
