@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from asap.experiments.logs.text import without_rank
 
 MOST_LINES = 20_000
+MOST_TEXT = 1_000_000
 _MOST_BETWEEN = 40
 _NARROWEST = 79
 """Characters of a terminal's line, less one."""
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
-_DOTTED_START = re.compile(r"[- ]{3,}.*\barguments\b.*[- ]{3,}|(?:^|\s)(?:num_layers|hidden_size) \.{2,} ")
-_END_OF_ARGUMENTS = re.compile(r"[- ]{3,}\s*end of .*arguments")
+_DOTTED_START = re.compile(r"--- [\w ]{0,40}\barguments ---|(?:^|\s)(?:num_layers|hidden_size) \.{2,} ")
+_END_OF_ARGUMENTS = re.compile(r"--- ?end of [\w ]{0,40}arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
 _LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
 _COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]+[ =]\S")
@@ -82,7 +83,7 @@ class Collector:
     def __init__(self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int):
         self.block = RawBlock(start.kind, line.strip()[:200], number, offset)
         self.open = True
-        self._depth, self._quote, self._skipped = 0, "", 0
+        self._depth, self._quote, self._skipped, self._length = 0, "", 0, 0
         if start.kind == "arguments":
             if _DOTTED.search(line) and "arguments" not in line:
                 self.feed(line)
@@ -100,7 +101,8 @@ class Collector:
 
     def feed(self, line: str) -> None:
         """Take the next line of the log, if it belongs to the block."""
-        if len(self.block.lines) >= MOST_LINES:
+        self._length += len(line)
+        if len(self.block.lines) >= MOST_LINES or self._length > MOST_TEXT:
             self.open = False
             return
         line = without_rank(line)

@@ -1,6 +1,7 @@
 """A training log read once: its last run, with settings, measurements, hardware and ending."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -120,15 +121,13 @@ def _cuts(found: Scan) -> list[int]:
     """Where in the log another run begins: settings come again behind steps, or steps count from the start again."""
     cuts: list[int] = []
     settings = sorted([*(one.offset for one in found.blocks), *(one[0] for one in found.parameters)])
-    begun = 0
     for before, after in pairwise(found.steps):
-        between = [offset for offset in settings if before[3] < offset < after[3] and offset >= begun]
+        between = settings[bisect_right(settings, before[3]) : bisect_left(settings, after[3])]
         step, last = _step(after[1]), _step(before[1])
         again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
         again = again and not after[0].bar
         if between or again:
             cuts.append(between[0] if between else after[3])
-            begun = after[3]
     if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):
         ended = [one.offset for one in found.endings if one.offset < late[0]]
         if ended:

@@ -1,7 +1,6 @@
 """One pass over a log: every line that a table knows, in order, with bounded memory.
 
-The beginning is searched for everything. Behind it only for what was met there, and for how runs end and begin again:
-two gigabytes of steps are read at the speed of the disk.
+The beginning is searched for everything. Behind it only for what was met there, and for how runs end and begin again.
 """
 
 import re
@@ -24,14 +23,12 @@ _MOST = 4000
 _MOST_STEPS = 400_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "tokens_per_second_per_device_local", "samples_per_second", "steps_per_second", "tokens_per_second",
+    "samples_per_second", "steps_per_second", "tokens_per_second",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
 _MOST_OF_PIECE = 1000
 _BAR_SAMPLE = 64 << 10
 """Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
-_TRIGGERS = (b"rror", b"out of memory", b"RESOURCE_EXHAUSTED", b"atchdog", b"CANCELLED", b"SIGTERM", b"raining", b"oom")
-"""One of these is in every line that tells an ending."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,6 @@ class Scan:
     size: int = 0
     thinned: int = 1
     """One step in so many was kept."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing of a training log was found."""
-        return not (self.blocks or self.parameters or self.statements or self.steps or self.endings)
 
 
 def scan(path: Path, progress: Callable[[int], None] | None = None) -> Scan:
@@ -141,7 +133,9 @@ class _Pass:
 
     def _look_later(self, chunk: bytes) -> None:
         """Behind the beginning: times of steps all at once, what begins a run again, and endings behind the steps."""
-        again = [anchor for anchor, form in self._anchors if anchor in self._met and (not form or _begins(form))]
+        again = [
+            anchor for anchor, form in self._anchors if anchor in self._met and isinstance(form, BlockStart | None)
+        ]
         if any(anchor in chunk for anchor in again):
             self._head_until = self.scan.size + HEAD
             self._look(chunk, self._anchors, 0)
@@ -150,9 +144,7 @@ class _Pass:
         last = max((chunk.rfind(form.anchor) for form in forms), default=-1)
         for form in forms:
             self._all_steps(form, chunk)
-        rest = chunk.find(b"\n", last) + 1 if last >= 0 else 0
-        if last < 0 and not any(trigger in chunk for trigger in _TRIGGERS):
-            return
+        rest = chunk.rfind(b"\n", 0, last) + 1 if last >= 0 else 0
         ends = [one for one in self._anchors if isinstance(one[1], EndingForm)]
         ends += [one for one in self._anchors if id(one[1]) in self._totals and one[0] in self._met]
         self._look(chunk, ends, rest)
@@ -252,10 +244,6 @@ class _Pass:
         if len(self.scan.steps) >= _MOST_STEPS:
             self.scan.steps = [*self.scan.steps[: _MOST_STEPS // 4], *self.scan.steps[_MOST_STEPS // 4 :: 2]]
             self._stride *= 2
-
-
-def _begins(form: object) -> bool:
-    return isinstance(form, BlockStart)
 
 
 def _append(kept: list[Any], one: Any) -> None:

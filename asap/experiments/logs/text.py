@@ -24,6 +24,7 @@ _RANK = re.compile(
     r"|\([\w.-]{1,60} pid=\d{1,9}(?:, ip=[\d.]+)?\)|[\w.-]{1,60}:\s(?=\[|\s*\{)))\s?"
 )
 """What launchers write before each line: torchrun, srun --label, mpirun, Ray, Kubernetes, a viewer's numbers."""
+_MOST_PREFIXES = 4
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
 
 
@@ -102,7 +103,9 @@ def clean(line: bytes) -> str:
 
 def without_rank(line: str) -> str:
     """The line without what a launcher wrote before it."""
-    while found := _RANK.match(line):
+    for _ in range(_MOST_PREFIXES):
+        if (found := _RANK.match(line)) is None:
+            break
         line = line[found.end() :]
     return line
 

@@ -11,15 +11,15 @@ import yaml
 from asap.core.numbers import bounded_from_text
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
-from asap.experiments.logs.blocks import RawBlock
+from asap.experiments.logs.blocks import MOST_TEXT, RawBlock
 
 _ENUM = re.compile(r"<?\b[A-Z]\w*\.(\w+)(?:: [^<>]*>)?$")
 _OBJECT = re.compile(r"<(?:[^<>]|<[^<>]*>)*>")
 _FLAG = re.compile(r"\.*(?:updated|default)$")
 """GPT-NeoX writes behind each value whether it is a default."""
 _DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
-_MOST_TEXT = 1_000_000
 _MOST_CUTS = 30
+_MOST_CUT_TEXT = 200_000
 
 
 def values_of(block: RawBlock) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def values_of(block: RawBlock) -> dict[str, Any]:
 
 
 def _values(block: RawBlock) -> dict[str, Any]:
-    text = "\n".join(block.lines)[:_MOST_TEXT]
+    text = "\n".join(block.lines)[:MOST_TEXT]
     if block.kind == "arguments":
         pairs = (line.partition(" ") for line in block.lines)
         return {name: scalar(_FLAG.sub("", value)) for name, _, value in pairs}
@@ -95,7 +95,7 @@ def _literal(text: str) -> dict[str, Any]:
 def _leading_fields(lines: Sequence[str]) -> dict[str, Any]:
     """Fields of a JSON object that the log cuts: up to the last line behind which it can be closed."""
     for last in range(len(lines), max(0, len(lines) - _MOST_CUTS), -1):
-        head = "\n".join(lines[:last])[:_MOST_TEXT].rstrip().rstrip(",")
+        head = "\n".join(lines[:last])[:_MOST_CUT_TEXT].rstrip().rstrip(",")
         if found := _json(head + _closing(head)):
             return found
     return {}
@@ -119,7 +119,7 @@ def _yaml(lines: list[str]) -> dict[str, Any]:
     """A YAML mapping; of one that is followed by other text, the part before it."""
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     kept = [line[indent:] for line in lines]
-    while kept:
+    for _ in range(_MOST_CUTS):
         try:
             found = yaml.load("\n".join(kept), Loader=_Loader)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -132,7 +132,16 @@ def _yaml(lines: list[str]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that may have tags of Python's objects, which NeMo prints: their text is kept, nothing is made of them."""
+    """YAML that may have tags of Python's objects, which NeMo prints: their text is kept, nothing is made of them.
+
+    References are refused: a few lines of them can stand for any number of values.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """A node as YAML has it; raises YAMLError where it refers to another."""
+        if self.check_event(yaml.events.AliasEvent):
+            raise yaml.YAMLError("refers to another value")
+        return super().compose_node(parent, index)
 
 
 def _tagged(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
@@ -182,5 +191,5 @@ def _of_node(node: ast.expr) -> Any:
 
 def _keywords(text: str) -> dict[str, Any]:
     """Lines ``name=value,`` of an object whose text is no Python."""
-    found = re.findall(r"^\s*(\w+)=(.{0,2000}?),?\s*$", text, re.MULTILINE)
+    found = re.findall(r"^[ \t]*(\w+)=(.{0,2000}?),?[ \t]*$", text, re.MULTILINE)
     return {name: scalar(value) for name, value in found}
