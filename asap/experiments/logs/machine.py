@@ -1,5 +1,6 @@
 """The hardware as a log names it: nvidia-smi, JAX, PyTorch, NCCL, launchers, benchmark suites."""
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -17,11 +18,14 @@ _TPUS = {"tpu v2": "v2", "tpu v3": "v3", "tpu v4": "v4", "tpu v5 lite": "v5e", "
 """``device_kind`` of JAX. ``TPU v5`` is v5p: v5e calls itself ``TPU v5 lite``."""
 
 
+_FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
+"""Axes of torchtitan that lie over others of the mesh."""
+
+
 def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
     """Chip, devices and nodes, where the log has them."""
     named, memory = None, None
     counts: dict[str, int] = {}
-    indices: set[int] = set()
     for one in found.devices:
         if not isinstance(one.form, DeviceForm) or (match := one.form.pattern.search(one.text)) is None:
             continue
@@ -31,16 +35,13 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
             memory = float(fields["memory_gib"])
         if "memory_mib" in fields:
             memory = float(fields["memory_mib"]) / 1024
-        if "index" in fields:
-            indices.add(int(fields["index"]))
         counts |= {name: int(fields[name]) for name in ("nodes", "devices_per_node", "devices") if name in fields}
     for name in ("devices", "nodes", "devices_per_node"):
         if name in said and said[name].isdigit():
             counts[name] = int(said[name])
     devices = counts.get("devices") or _product(counts.get("nodes"), counts.get("devices_per_node"))
-    if devices is None and (degrees := [int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()]):
-        devices = _mesh_devices({k: int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}) or None
-        del degrees
+    if devices is None and (mesh := {k: int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}):
+        devices = _mesh_devices(mesh) or None
     return LogHardware(
         chip=chip_of(named, memory) if named else None,
         named=named.strip() if named else None,
@@ -86,18 +87,5 @@ def _product(nodes: int | None, each: int | None) -> int | None:
 
 
 def _mesh_devices(degrees: Mapping[str, int]) -> int:
-    """Devices of a mesh by its axes; those that fold others (``dp``, ``dp_cp``, ``ep``) are counted once."""
-    product = 1
-    for name, degree in degrees.items():
-        if name.removeprefix("mesh.") not in (
-            "ep",
-            "etp",
-            "dp_mod_ep",
-            "dp_shard_mod_ep",
-            "dp_shard_in_ep",
-            "batch",
-            "loss",
-            "efsdp",
-        ):
-            product *= degree
-    return product
+    """Devices of a mesh by its axes, without those that lie over others."""
+    return math.prod(degree for name, degree in degrees.items() if name.removeprefix("mesh.") not in _FOLDED)

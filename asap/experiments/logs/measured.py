@@ -16,10 +16,9 @@ class Sizes:
 
     def __init__(
         self, tokens: float | None = None, sequences: float | None = None, devices: int | None = None,
-        accumulation: int | None = None, data_parallel: int | None = None,
+        accumulation: int | None = None,
     ):  # fmt: skip
-        self.tokens, self.sequences, self.devices = tokens, sequences, devices
-        self.accumulation, self.data_parallel = accumulation, data_parallel
+        self.tokens, self.sequences, self.devices, self.accumulation = tokens, sequences, devices, accumulation
 
     def seconds(self, fields: dict[str, str]) -> float | None:
         """The time of a step from the fields of its line, the most exact one first."""
@@ -32,8 +31,6 @@ class Sizes:
             return values["milliseconds_of_iteration"] * 1e-3 * self.accumulation
         if "tokens_per_second_per_device" in values and self.tokens and self.devices:
             return self.tokens / self.devices / values["tokens_per_second_per_device"]
-        if "tokens_per_second_per_device_local" in values and self.tokens and self.data_parallel:
-            return self.tokens / self.data_parallel / values["tokens_per_second_per_device_local"]
         if "samples_per_second" in values and self.sequences:
             return self.sequences / values["samples_per_second"]
         if "steps_per_second" in values:
@@ -52,8 +49,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     steady = unique[len(unique) - steady_count(times) :] if times else unique[1:] or unique
     return Measured(
         step=step_times(times),
-        tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device")
-        or _middle(steady, "tokens_per_second_per_device_local"),
+        tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device"),
         tokens_per_second=_middle(steady, "tokens_per_second"),
         samples_per_second=_middle(steady, "samples_per_second") or _last(totals, "samples_per_second"),
         tflops_per_device=_middle(steady, "tflops_per_device"),

@@ -19,6 +19,7 @@ from asap.experiments.logs.measured import Sizes, measured
 from asap.experiments.logs.numbers import number
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
+from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.values import values_of
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
@@ -97,24 +98,23 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     steps = [one for one in found.steps if one[3] >= first]
     totals = [one for one in found.totals if one[3] >= first]
     hardware = hardware_of(found, statements)
-    sizes = _sizes(statements, blocks, steps, hardware.devices)
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
-    return LogReading(
+    reading = LogReading(
         schema="asap.log/1",
         file=path.name,
         stack=_stack(found, blocks),
         blocks=blocks,
         statements=statements,
         hardware=hardware,
-        measured=measured(steps, totals, sizes),
         global_batch_of_steps=_batch_of_steps(steps),
         ending=ending_of([one for one in found.endings if one.offset >= first], steps),
         runs=len(cuts) + 1,
         lines=found.lines,
         notes=tuple(notes),
     )
+    return reading.model_copy(update={"measured": measured(steps, totals, _sizes(reading))})
 
 
 def _cuts(found: Scan) -> list[int]:
@@ -190,29 +190,15 @@ def _degrees(text: str) -> dict[str, str]:
     return {f"mesh.{name}": size.strip() for name, size in zip(names, found[2].split(","), strict=False)}
 
 
-def _sizes(said: dict[str, str], blocks: Sequence[SettingsBlock], steps: Sequence[Any], devices: int | None) -> Sizes:
-    """What a step has, by statements, by lines of steps, or by the blocks."""
-
-    def known(*names: str) -> float | None:
-        for name in names:
-            values = [said.get(name), *(one.values.get(name) for one in blocks)]
-            for value in values:
-                if value is not None and not isinstance(value, bool) and (found := number(str(value))) and found > 0:
-                    return found
-        return None
-
-    batch = known("global_batch", "global_batch_size", "train_batch_size")
-    if (batches := number(said.get("batches_so_far", ""))) and (samples := number(said.get("samples_so_far", ""))):
-        batch = samples / batches
-    batch = _batch_of_steps(steps) or batch
-    sequence = known("sequence", "seq_length", "max_target_length", "encoder_seq_length", "cutoff_len", "max_seq_len")
-    accumulation = known("accumulation", "gradient_accumulation_steps")
+def _sizes(reading: LogReading) -> Sizes:
+    """What a step has, by the settings."""
+    settings = settings_of(reading)
+    batch, sequence = settings.global_batch, settings.sequence
     return Sizes(
         tokens=batch * sequence if batch and sequence else None,
         sequences=batch,
-        devices=devices,
-        accumulation=int(accumulation) if accumulation else None,
-        data_parallel=devices,
+        devices=settings.devices,
+        accumulation=settings.accumulation,
     )
 
 

@@ -20,6 +20,7 @@ from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.times import measured_step
+from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
 from asap.models import Workload
@@ -192,8 +193,6 @@ def _arguments(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _typed(values: Mapping[str, Any]) -> dict[str, Any]:
     """MaxText's parameters with the values that a YAML would have; a member of an enumeration by its word."""
-    from asap.experiments.logs.values import scalar
-
     return {key: scalar(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
@@ -205,15 +204,12 @@ def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, exper
     devices = settings.devices
     if not (hardware.chip and devices):
         return experiment  # the stack's reader takes the devices from its own settings
-    name, notes = f"{hardware.chip}-{devices}", ()
     try:
         found, notes = refer_to_hardware(hardware.chip, devices=devices)
     except AsapError:
-        try:
-            found, notes = refer_to_hardware(name)
-        except AsapError:
-            return experiment
-    found = found.model_copy(update={"name": name if not found.topology else found.name})
+        return experiment  # as many of them make no slice: the user is asked
+    if not found.topology:
+        found = found.model_copy(update={"name": f"{hardware.chip}-{devices}"})
     provenance = experiment.provenance | {"hardware": f"{path.name}: {plain(hardware.named or '', 60)}"}
     return experiment.model_copy(
         update={"hardware": found, "provenance": provenance, "notes": (*experiment.notes, *notes)}

@@ -3,7 +3,7 @@
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -86,8 +86,7 @@ def settings_of(reading: LogReading) -> LogSettings:
             found[name] = getattr(hardware, name)
     if found.get("devices") is None and (mesh := _product(found)):
         found["devices"] = mesh
-    if found.get("global_batch") is None:
-        found["global_batch"] = reading.global_batch_of_steps
+    found["global_batch"] = reading.global_batch_of_steps or found.get("global_batch")
     _derive(found, reading)
     if found.get("global_batch") and str(found["global_batch"]) == reading.statements.get("microbatches"):
         found |= {"data": 1, "micro_batch": 1}
@@ -269,6 +268,3 @@ def _matches(values: Mapping[str, Any], name: str) -> Iterator[Any]:
 @cache
 def _table() -> dict[str, dict[str, Any]]:
     return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-
-
-__all__: Sequence[str] = ("LogSettings", "settings_of")
