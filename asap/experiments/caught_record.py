@@ -1,21 +1,18 @@
 """The record of a call that was caught: read like a script in which nothing is left open."""
 
-import tempfile
 from pathlib import Path
 
 from asap.experiments.caught_command import CaughtCommand
-from asap.experiments.configuration import read_configuration
+from asap.experiments.configuration import read_commands
 from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
-
-_NAME = "caught.sh"
 
 
 def record_of_call(call: CaughtCommand, id: str, hardware: str | None = None) -> Experiment:
     """What a launcher was called with, as a record.
 
     Args:
-        call: of the launcher.
+        call: of the launcher, made in the folder of this process.
         id: of the record.
         hardware: as the user says it, where the call does not.
 
@@ -24,9 +21,5 @@ def record_of_call(call: CaughtCommand, id: str, hardware: str | None = None) ->
         NotFoundError: the hardware is unknown.
     """
     said = Statement(hardware=hardware)
-    with tempfile.TemporaryDirectory(prefix="asap-resolve-", dir=Path.cwd()) as folder:
-        path = Path(folder) / _NAME
-        path.write_text(call.script, encoding="utf-8")
-        found = read_configuration(path, (), amend(Experiment(id=id), said))
-    sources = {name: source.replace(str(path), _NAME) for name, source in found.provenance.items()}
-    return amend(found.model_copy(update={"provenance": sources}), said)
+    found = read_commands(call.script, Path("caught.sh"), (), amend(Experiment(id=id), said))
+    return amend(found, said)

@@ -83,7 +83,7 @@ def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:
     if path is None:
         return error
     runs = is_script(path) or path.suffix == ".py"
-    way = instead_of_script(read_text(path) if runs else "", path.name)
+    way = instead_of_script(read_text(path) if runs else "", path)
     way = way if runs else way.partition(", or asap resolve")[0]
     return UnreadError(error.message, where=error.where, hint=f"{error.hint}; or {way}" if error.hint else way)
 
@@ -171,7 +171,7 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
         if not STARTS.search(job.script):
             raise ConfigError("is a job that leaves to its image what it trains", where=document.place(), hint=_IMAGE)
         known = with_devices(job.devices or 0, job.machine, experiment, str(document.path))
-        return _read_commands(job.script, document.path, overrides, known)
+        return read_commands(job.script, document.path, overrides, known)
     script = task_script(document.values)
     if script is None:
         return None
@@ -181,11 +181,17 @@ def _read_task(document: Document, overrides: tuple[str, ...], experiment: Exper
     if found is not experiment:
         sources = experiment.provenance | {"hardware": f"{document.path.name}: resources"}
         experiment = found.model_copy(update={"provenance": sources})
-    return _read_commands(script, document.path, overrides, experiment)
+    return read_commands(script, document.path, overrides, experiment)
 
 
-def _read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
-    """What the commands of a file start.
+def read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
+    """What commands of a shell start.
+
+    Args:
+        script: the commands.
+        path: the file that has them, or whose place they are run at.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
 
     Raises:
         ConfigError: they start nothing that is read.

@@ -1,5 +1,6 @@
 """What prints a run's settings: the way out of whatever cannot be read without running it."""
 
+import shlex
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -15,17 +16,17 @@ def instead_of_log(stack: str | None) -> str:
     return f"{prints}, {_CONFIGURATION}"
 
 
-def instead_of_script(text: str, name: str) -> str:
+def instead_of_script(text: str, path: Path) -> str:
     """What to do about a script that cannot be read without running it.
 
     Args:
         text: of the script, which tells the stack.
-        name: of the file.
+        path: of the file, as the user named it.
     """
     known = next((one for one in _table().values() if any(sign in text for sign in one["signs"])), None)
     log = f"give the log of the run ({known['prints']})" if known else "give the log of the run"
-    run = "python" if name.endswith(".py") else "bash"
-    return f"{log}, or asap resolve -- {run} {name}"
+    run = "python" if path.suffix == ".py" else "bash"
+    return f"{log}, or asap resolve -- {run} {shlex.quote(str(path))}"
 
 
 @cache
