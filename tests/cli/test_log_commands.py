@@ -126,3 +126,31 @@ def test_a_command_that_starts_nothing_is_said_to(asap, monkeypatch, command, co
     done = asap("resolve", "--yes", "--timeout", "1", "--", *command)
     assert done.code == code
     assert said in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "said"),
+    [
+        ("empty.log", "hello\n", 4, "holds nothing of a run"),
+        ("train.sh", "torchrun train.py\n", 2, "asap resolve -- bash"),
+        ("run.toml", "[model]\n", 2, "is neither a log nor settings"),
+        (None, "", 3, "no such file"),
+    ],
+)
+def test_what_is_no_log_is_said_with_the_command_to_type(asap, tmp_path, name, text, code, said):
+    path = tmp_path / (name or "absent.log")
+    if name:
+        path.write_text(text, encoding="utf-8")
+    done = asap("resolve", str(path))
+    assert done.code == code
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_settings_that_a_tracker_saved_are_shown(asap, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text("_wandb:\n  value: {}\nnum_layers:\n  value: 24\nseq_length:\n  desc: null\n  value: 2048\n")
+    done = asap("resolve", str(path))
+    assert done.code == 0
+    assert "layers    24" in done.out
+    assert "ended" not in done.out

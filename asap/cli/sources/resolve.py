@@ -36,28 +36,18 @@ def resolve(
 ) -> None:
     """Show what a log settles, or what a script would start."""
     path = Path(what[0]).expanduser()
-    if len(what) == 1 and path.is_file() and (_is_log(path) or path.suffix in (".yaml", ".yml", ".json")):
+    if len(what) == 1 and (path.is_file() or path.suffix):
         _show(path, format, hardware, add)
     else:
         _catch(what, yes, hardware, add, timeout, format)
 
 
-def _is_log(path: Path) -> bool:
-    from asap.experiments.logs.read import is_log
-
-    return is_log(path)
-
-
 def _show(path: Path, format: Plain, hardware: str | None, add: str | None) -> None:
-    from asap.experiments.logs.read import read_log, read_saved_settings
+    from asap.experiments.logs.read import read_resolved
     from asap.experiments.logs.settings import settings_of
 
-    total = max(path.stat().st_size, 1)
     with progress() as show:
-        if _is_log(path):
-            reading = read_log(path, lambda read: show(f"reading {path.name}: {min(99, 100 * read // total)} %"))
-        else:
-            reading = read_saved_settings(path)
+        reading = read_resolved(path, lambda share: show(f"reading {path.name}: {share:.0%}"))
     settings = settings_of(reading)
     if format is Plain.JSON:
         from asap.experiments.logs.reading import LogDocument
@@ -65,10 +55,16 @@ def _show(path: Path, format: Plain, hardware: str | None, add: str | None) -> N
         print_json(LogDocument.of(reading, settings))
     else:
         rows = [("stack", reading.stack or "unknown", "")]
-        rows += [(name, str(value), "settings") for name, value in settings.model_dump(exclude_none=True).items()]
+        said = settings.model_dump(exclude_none=True)
+        rows += [
+            (name, f"{value:,.10g}" if isinstance(value, float) else str(value), "settings")
+            for name, value in said.items()
+        ]
         rows += [(name, value, "hardware") for name, value in _hardware(reading)]
         rows += [(name, value, "measured") for name, value in _measured(reading)]
-        rows.append(("ended", str(reading.ending), f"line {reading.ending.line_number}" if reading.ending.line else ""))
+        if reading.lines:
+            where = f"line {reading.ending.line_number}" if reading.ending.line else ""
+            rows.append(("ended", str(reading.ending), where))
         print_table(("what", "value", "from"), rows)
         for note in reading.notes:
             warn(note)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
 from asap.experiments.files.documents import read_document
@@ -17,6 +18,7 @@ from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
 from asap.experiments.logs.measured import Sizes, measured
 from asap.experiments.logs.numbers import number
+from asap.experiments.logs.printing import instead_of_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
@@ -24,6 +26,7 @@ from asap.experiments.logs.values import values_of
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".md", ".csv", ".jsonl", ".pb")
+_SAVED = (".yaml", ".yml", ".json")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _PEEK = 256 << 10
 _OF_LOGS_ALONE = ("arguments", "fields")
@@ -70,14 +73,34 @@ def read_log(path: Path, progress: Callable[[int], None] | None = None) -> LogRe
     return reading_of(scan(path, progress), path)
 
 
-def read_saved_settings(path: Path) -> LogReading:
-    """A file of settings that a run saved (``args.json``, ``hparams.yaml``, a tracker's ``config.yaml``), as a log that
-    holds nothing else.
+def read_resolved(path: Path, progress: Callable[[float], None] = lambda share: None) -> LogReading:
+    """What a log says, or settings that a run saved.
+
+    Args:
+        path: of the one or the other.
+        progress: called with the share of the file that was read; of a packed one it is at most 1.
 
     Raises:
         NotFoundError: there is no such file.
-        ConfigError: it is no mapping.
+        ConfigError: it cannot be read, or holds nothing of a run.
+        UsageError: it is neither.
     """
+    if is_log(path):
+        size = path.stat().st_size if path.is_file() else 0
+        reading = read_log(path, lambda read: progress(min(1.0, read / max(size, 1))))
+        if not (reading.blocks or reading.statements or reading.says_something):
+            raise ConfigError("holds nothing of a run", where=str(path), hint=instead_of_log(None))
+        return reading
+    if path.suffix in _SAVED:
+        return _saved_settings(path)
+    if not path.exists():
+        raise NotFoundError("no such file", where=str(path))
+    hint = f"asap analyze {path} reads a configuration, asap resolve -- bash {path} catches what a script starts"
+    raise UsageError("is neither a log nor settings that a run saved", where=str(path), hint=hint)
+
+
+def _saved_settings(path: Path) -> LogReading:
+    """``args.json``, ``hparams.yaml``, or a tracker's ``config.yaml``, as a log that holds nothing else."""
     document = read_document(path)
     values = without_secrets(without_wrapping(document.values))
     block = SettingsBlock(kind="file", line=1, complete=True, values=values)

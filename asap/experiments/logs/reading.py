@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
-from asap.core.units import counted, format_seconds
 from asap.experiments.observed import Ending, Measured
 
 
@@ -55,13 +54,12 @@ class LogReading(BaseModel):
     lines: NonNegativeInt = 0
     notes: tuple[str, ...] = ()
 
-    def summary(self) -> str:
-        """One line: settings, steps, ending."""
-        block = next((one for one in self.blocks), None)
-        settings = f"settings of {self.stack}" if block else "no block of settings"
-        step = self.measured.step
-        time = f"{format_seconds(step.median)} a step ({counted(step.steps, 'steady step')})" if step.median else ""
-        return ", ".join(part for part in (settings, time, str(self.ending)) if part)
+    @property
+    def says_something(self) -> bool:
+        """Whether steps or an end are seen."""
+        found = self.measured
+        rates = (found.tokens_per_second_per_device, found.tokens_per_second, found.samples_per_second)
+        return found.step.steps > 0 or any(rates) or self.ending.kind != "running"
 
 
 class LogDocument(BaseModel):
