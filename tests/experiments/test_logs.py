@@ -223,10 +223,20 @@ def test_the_same_run_by_arguments_and_by_log(write):
     assert by_log.workload == by_file.workload
 
 
-HOSTILE = ["\x00" * 4096, "=" * 200_000, "{" * 50_000, "Config(" * 20_000, "arguments ---\n" + "a .... b\n" * 30_000]
+HOSTILE = {
+    "zeros": "\x00" * 4096,
+    "one line": "=" * 200_000,
+    "brackets": "{" * 50_000,
+    "calls": "Config(" * 20_000,
+    "blank lines": "Config(" + "\n" * 200_000,
+    "many arguments": "arguments ---\n" + "a .... b\n" * 30_000,
+    "dashes": "\n" + "-" * 200_000 + " arguments -",
+    "prefixes": "\n" + "0: " * 70_000 + "x",
+    "references": "\na: &a [1, 2]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(2000)),
+}
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=["zeros", "one line", "brackets", "calls", "many arguments"])
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 def test_hostile_text_is_no_run(text, write):
     with pytest.raises(ConfigError):
         record(write("Running with configs: " + text))
