@@ -1,9 +1,11 @@
 """One run, opened once: its study, the facts stated since, and the candidates and proposals that follow from both."""
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from asap.answers.plan_names import in_full
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
 from asap.evidence.claims import RUN_CLAIMS
@@ -133,19 +135,23 @@ class Inquiry:
         return next(((rank, one) for rank, one in enumerate(self.candidates, 1) if one.plan == plan), None)
 
     def plan(self, name: str) -> Plan:
-        """The plan that a rank, ``now`` or a text names.
+        """The plan that a rank, ``now`` or a text names; a rank or ``now`` before a text is what the text changes.
 
         Raises:
             NotFoundError: there is no such proposal.
             InsufficientEvidenceError: the plan that runs is not known.
             PlanError: it is no plan, or breaks a rule.
         """
-        word = name.strip().lower().removeprefix("proposal").strip()
-        if word in NOW:
-            return self.now
-        if word.isdigit():
-            return self._proposed(int(word))
-        return read_plan(self.study, name)
+        text = re.sub(r"^proposal\s*", "", name.strip(), flags=re.IGNORECASE)
+        first, _, rest = text.partition(" ")
+        base = self.now if first.lower() in NOW else self._proposed(int(first)) if first.isdigit() else None
+        if base is not None and not rest:
+            return base
+        if base is not None:
+            text = in_full(rest, base, self.study.plan, changes=True)
+        elif self.study.plan is not None:
+            text = in_full(text, self.study.plan, self.study.plan, changes=False)
+        return read_plan(self.study, text)
 
     @property
     def now(self) -> Plan:

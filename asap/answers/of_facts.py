@@ -7,7 +7,7 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Figure, bare, figure, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.query import Answer, Part, PlanName, Query
-from asap.core.errors import BadInputError, PlanError
+from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.provenance import Provenance
 from asap.core.units import GIB
@@ -15,7 +15,6 @@ from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
 from asap.evidence.fact import Origin, StatedFact
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS
-from asap.study.study import read_plan
 
 What = Literal[
     "step_time", "relative", "mfu", "throughput", "hbm_share", "hbm_bytes", "out_of_memory", "fits", "failed",
@@ -135,8 +134,6 @@ class Record(Query):
     def _plan(self, inquiry: Inquiry, claim: Claim) -> Plan | None:
         if claim in (Claim.CONSTRAINT, Claim.BATCH, Claim.SEQUENCE):
             return None
-        if self.plan is not None and claim is Claim.INCUMBENT:
-            return read_plan(inquiry.study, self.plan)
         if self.plan is not None:
             return inquiry.plan(self.plan)
         if claim in _OF_A_PLAN:
@@ -197,12 +194,12 @@ def _effect(inquiry: Inquiry, before: tuple[Plan, ...], **found: object) -> Reco
 
 
 def _expected(inquiry: Inquiry, fact: StatedFact) -> Figure | None:
-    """What was predicted of the plan before."""
+    """What was predicted of the plan before; ``None`` where nothing can be: a measurement needs no prediction."""
     if fact.plan is None or fact.claim is not Claim.STEP_TIME:
         return None
     try:
         (found,) = inquiry.predictions([fact.plan])
-    except PlanError:
+    except (PlanError, InsufficientEvidenceError):
         return None
     return figure(subject_of(fact.plan, inquiry.study.plan), "predicted_step_time", found.step_time)
 

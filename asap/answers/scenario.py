@@ -69,7 +69,7 @@ class Supposed:
 
 
 def suppose(inquiry: Inquiry, change: Change) -> Supposed:
-    """The run with a change, its plan stretched over other hardware.
+    """The run with a change, its plan scaled to other hardware.
 
     Raises:
         UsageError: hardware and chips at once.
@@ -78,17 +78,17 @@ def suppose(inquiry: Inquiry, change: Change) -> Supposed:
     study, plan = inquiry.study, inquiry.plan(change.plan)
     if not change.changes:
         return Supposed(study, plan, ())
-    stretched = _on_hardware(study, plan, change)
+    scaled = _on_hardware(study, plan, change)
     hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
     if count is not None and study.keeps_micro_batch:
-        stretched = _same_micro_batch(study, plan, stretched, count)
+        scaled = _same_micro_batch(study, plan, scaled, count)
     said = Statement(
-        plan=str(stretched), hardware=hardware, topology=topology, slices=slices, global_batch=count,
+        plan=str(scaled), hardware=hardware, topology=topology, slices=slices, global_batch=count,
         sequence_length=change.sequence_length,
     )  # fmt: skip
     changed = changed_study(study, said, change.precision, change.optimizer)
-    return Supposed(changed, stretched, tuple(one for one in changed.warnings if one not in study.warnings))
+    return Supposed(changed, scaled, tuple(one for one in changed.warnings if one not in study.warnings))
 
 
 def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int | None]:
@@ -125,10 +125,10 @@ def _on_hardware(study: Study, plan: Plan, change: Change) -> Plan:
     return over_devices(plan, devices, _hardware(study, change)[2] or 1)
 
 
-def _same_micro_batch(study: Study, plan: Plan, stretched: Plan, batch: int) -> Plan:
+def _same_micro_batch(study: Study, plan: Plan, scaled: Plan, batch: int) -> Plan:
     """Stacks that set the size of a micro-batch keep it, and run more of them."""
     before, count = study.experiment.workload.global_batch, plan.microbatches
     if not before or not count:
-        return stretched
-    number, rest = divmod(count * batch * plan.batch_shards, before * stretched.batch_shards)
-    return stretched if rest or not number else stretched.model_copy(update={"microbatches": number})
+        return scaled
+    number, rest = divmod(count * batch * plan.batch_shards, before * scaled.batch_shards)
+    return scaled if rest or not number else scaled.model_copy(update={"microbatches": number})

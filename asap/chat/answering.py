@@ -4,7 +4,6 @@ from asap.answers.query import Answer
 from asap.answers.registry import query
 from asap.chat.conversation import Conversation
 from asap.chat.language import Command
-from asap.chat.plans import whole
 from asap.chat.reply import Figure, Reply
 from asap.chat.sweeps import default_values
 from asap.chat.written import written
@@ -14,8 +13,6 @@ from asap.evidence.fact import StatedFact
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.text import to_text
 
-NOTHING_KNOWN = "Nothing is known of that for this run, or nothing is to be said."
-
 
 def answer(conversation: Conversation, command: Command) -> Reply:
     """The reply to a command that asks a query; what it cannot do stands in the text, in one line."""
@@ -24,16 +21,16 @@ def answer(conversation: Conversation, command: Command) -> Reply:
         found = ask(conversation, command)
     except AsapError as error:
         return Reply(topic=command.name, text=f"! {plain(error)}", ranking=before)
-    return told(conversation, command.name, found, before, facts)
+    return reply_of(conversation, command.name, found, before, facts)
 
 
-def told(
+def reply_of(
     conversation: Conversation, topic: str, found: Answer, before: tuple[str, ...], facts: tuple[StatedFact, ...]
 ) -> Reply:
     """An answer as a reply, with what changed since."""
     after, now = _order(conversation), conversation.evidence
     new = tuple(fact for fact in now if fact not in facts)
-    text = to_text(found).rstrip("\n") or NOTHING_KNOWN
+    text = to_text(found).rstrip("\n")
     forget = "".join(f"\n/forget {conversation.inquiry.number(fact)} takes it back." for fact in new)
     return Reply(
         topic=topic,
@@ -55,10 +52,6 @@ def ask(conversation: Conversation, command: Command) -> Answer:
     inquiry, arguments = conversation.inquiry, dict(command.arguments)
     if command.name == "record":
         arguments["words"] = written(command)
-    if isinstance(arguments.get("plan"), str):
-        arguments["plan"] = whole(inquiry, arguments["plan"])
-    if "plans" in arguments:
-        arguments["plans"] = tuple(whole(inquiry, name) for name in arguments["plans"])
     if command.name == "sweep" and "values" not in arguments:
         arguments["values"] = default_values(arguments["vary"], inquiry)
         if not arguments["values"]:

@@ -128,11 +128,11 @@ class Chat(ChatSession):
         conversation = self.conversation
         before, facts = conversation.order, conversation.evidence
 
-        def told(reply: Reply) -> None:
+        def note(reply: Reply) -> None:
             self._record(reply)
             show(f"{reply.text}\n")
 
-        tools = FactTools(conversation, text, told).tools
+        tools = FactTools(conversation, text, note).tools
         try:
             words = ask_model(self.settings, conversation.inquiry, self.worklog, text, show, tools, self.progress)
         except ServiceError as error:

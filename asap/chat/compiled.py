@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from asap.chat.conversation import Conversation
-from asap.chat.plans import whole
 from asap.chat.reply import Figure, Reply
 
 
@@ -17,7 +16,7 @@ def verified(conversation: Conversation, named: str, report: Callable[[str], Non
     from asap.compiler.verify import verify
 
     inquiry, before = conversation.inquiry, conversation.order
-    plan = inquiry.plan(whole(inquiry, named))
+    plan = inquiry.plan(named)
     (found,) = verify(conversation.study.experiment, [plan], conversation.compile_options, report)
     new = inquiry.record(compiled_evidence(found))
     lines = [f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes))]

@@ -15,7 +15,7 @@ from asap.agents.tools.results import Answer, answering
 from asap.agents.tools.toolbox import Tool
 from asap.answers.of_facts import Facts, Record, Retract, Unit, What
 from asap.answers.query import Answer as Found
-from asap.chat.answering import told
+from asap.chat.answering import reply_of
 from asap.chat.conversation import Conversation
 from asap.chat.figures import number
 from asap.chat.language import Command
@@ -110,7 +110,7 @@ class FactTools:
     def _do(self, query: Record | Retract) -> Answer:
         before, facts = self._order, self._conversation.evidence
         found: Found = query.answer(self._conversation.inquiry)
-        self._noted(told(self._conversation, "record", found, before, facts))
+        self._noted(reply_of(self._conversation, "record", found, before, facts))
         return {"shown": True, **to_compact(found)}
 
     def _check(self, quote: str, value: float | None) -> None:

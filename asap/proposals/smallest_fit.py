@@ -61,7 +61,7 @@ def smallest_fit(study: Study) -> SmallestFit | None:
             for changes, plan in [best]
         ]
         if found:
-            return _told(study, *min(found, key=lambda one: one[0]))
+            return _fit_of(study, *min(found, key=lambda one: one[0]))
     return None
 
 
@@ -100,7 +100,7 @@ def _launched(study: Study, found: SearchResult, places: np.ndarray, cost: np.nd
             yield float(cost[row]), plan
 
 
-def _told(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
+def _fit_of(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
     assert study.plan is not None
     under, run = _under(study, trials), run_of(study)
     (found,) = expect(under, [plan])

@@ -43,9 +43,9 @@ def written(quantity: Quantity | None, *, brief: bool = False) -> str:
     if quantity.low is None or quantity.high is None or quantity.low == quantity.high:
         return text
     low, high = (amount(end, quantity.unit) for end in (quantity.low, quantity.high))
-    unit = text.partition(" ")[2]
-    if brief and unit and low.endswith(unit) and high.endswith(unit):
-        low, high = low.removesuffix(unit).rstrip(), high.removesuffix(unit).rstrip()
+    units = {one.partition(" ")[2] for one in (text, low, high)}
+    if brief and len(units) == 1:
+        low, high = (end.partition(" ")[0] for end in (low, high))
     return f"{text} ({low} to {high})"
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES, ask, query, signature
-from asap.core.errors import AsapError, NotFoundError, UsageError
-from asap.core.provenance import Quantity
+from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError, UsageError
+from asap.core.provenance import Provenance, Quantity
 from asap.experiments import ExperimentStore
+from asap.plans import Plan
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.compact import to_compact
 from asap.reports.answers.html import answer_to_html
@@ -122,6 +123,37 @@ def test_a_measured_step_stands_beside_what_was_predicted(run):
     recorded = ask(run, "record", what="step_time", plan="1", value=predicted.value * 1.1 * 1000, unit="ms")
     assert recorded.against_prediction.value == pytest.approx(0.1)
     assert ask(run, "next_test").tried[0].measured.value == pytest.approx(predicted.value * 1.1)
+
+
+@pytest.mark.parametrize("name", ["remat=full", "model=4", "now remat=full", "1 remat=full", "proposal 2 remat=full"])
+def test_what_a_name_leaves_out_stays_as_it_is(run, name):
+    plan = ask(run, "predict", plan=name).plan.plan
+    assert Plan.parse(plan).devices == run.now.devices
+    assert name.split()[-1] in plan.split()
+
+
+def test_what_was_measured_is_recorded_where_nothing_can_be_predicted():
+    run = Inquiries(ExperimentStore()).of("paper-v6e-16")
+    with pytest.raises(InsufficientEvidenceError):
+        ask(run, "predict", plan="remat=full")
+    recorded = ask(run, "record", what="step_time", plan="remat=full", value=4.1, unit="s")
+    assert recorded.predicted is None
+    assert [fact.number for fact in ask(run, "facts").facts] == [1]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "unit", "text"),
+    [
+        (2.09, 0.95, 4.61, "s", "2.09 s (950 ms to 4.61 s)"),
+        (2.09, 1.95, 4.61, "s", "2.09 s (1.95 to 4.61)"),
+        (900, 400, 2**30, "bytes", "900 B (400 B to 1.00 GiB)"),
+        (1e9, 5e5, 2e9, "FLOP/s", "1.00 GFLOP/s (500000 FLOP/s to 2.00 GFLOP/s)"),
+        (-0.168, -0.622, 0.833, "change", "-16.8 % (-62.2 to +83.3)"),
+    ],
+)
+def test_the_ends_of_an_interval_keep_their_units_where_these_differ(value, low, high, unit, text):
+    quantity = Quantity(value=value, low=low, high=high, unit=unit, provenance=Provenance.MODELLED, source="test")
+    assert written(quantity, brief=True) == text
 
 
 def test_what_runs_is_named_by_rank_now_or_axes(run):

@@ -96,9 +96,11 @@ def _documentation(name: str, *, bound: bool) -> str:
     """The docstring of a query with its fields."""
     known = QUERIES[name]
     about = " ".join((known.__doc__ or "").split())
-    told = {} if bound else {EXPERIMENT: "ID of the experiment."}
-    told |= {field: info.description or f"of {name}." for field, info in known.model_fields.items()}
-    return "\n".join([about, *(["", "Args:"] if told else []), *(f"    {one}: {text}" for one, text in told.items())])
+    fields = {} if bound else {EXPERIMENT: "ID of the experiment."}
+    fields |= {field: info.description or f"of {name}." for field, info in known.model_fields.items()}
+    return "\n".join(
+        [about, *(["", "Args:"] if fields else []), *(f"    {one}: {text}" for one, text in fields.items())]
+    )
 
 
 def _parameter(name: str, annotation: Any, info: FieldInfo | None = None) -> inspect.Parameter:

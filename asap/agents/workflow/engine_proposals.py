@@ -38,6 +38,6 @@ def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalS
     if proposals.situation is None or proposals.situation.name not in (*TOO_TIGHT, "well_set", "near_limit"):
         return proposals
     found = options(ranked.study, ranked.incumbent)
-    told = proposals.smallest_fit is not None
-    advice = proposals.recommendation if told else with_options(proposals.recommendation, found)
+    settled = proposals.smallest_fit is not None
+    advice = proposals.recommendation if settled else with_options(proposals.recommendation, found)
     return proposals.model_copy(update={"options": found, "recommendation": advice})

@@ -53,7 +53,7 @@ Block = Facts | Table | Bullets | Paste
 
 def blocks_of(answer: BaseModel) -> tuple[Block, ...]:
     """The blocks of an answer, without what is unknown or empty."""
-    return tuple(_joined(_blocks(answer))) or (Facts((("found", "nothing"),)),)
+    return tuple(_joined(_blocks(answer))) or (Facts((("found", "nothing on record"),)),)
 
 
 def _blocks(answer: BaseModel) -> Iterator[Block]:
