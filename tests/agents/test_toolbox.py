@@ -139,12 +139,17 @@ def test_a_sweep_tells_each_value_and_why_one_cannot_run(tools):
 
 
 def test_a_plan_that_cannot_run_is_explained(tools):
-    explained = tools["explain"](experiment=EXPERIMENT, plan="model=8")
+    explained = tools["explain"](experiment=EXPERIMENT, plan="data=4 model=8")
     assert explained["standing"] == "breaks a rule"
     assert "16" in explained["because"][0]
-    predicted = tools["predict"](experiment=EXPERIMENT, plan="model=8")
+    predicted = tools["predict"](experiment=EXPERIMENT, plan="data=4 model=8")
     assert predicted["kind"] == "PlanError"
     assert explained["because"][0] in predicted["error"]
+
+
+def test_axes_alone_are_laid_over_the_devices_of_the_run(tools):
+    predicted = tools["predict"](experiment=EXPERIMENT, plan="model=8")
+    assert predicted["plan"] == tools["predict"](experiment=EXPERIMENT, plan="data=2 model=8")["plan"]
 
 
 def test_compared_plans_come_fastest_first(tools):
