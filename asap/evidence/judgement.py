@@ -97,7 +97,7 @@ class Judgement(BaseModel):
 
 
 @dataclass(frozen=True)
-class Observed:
+class MeasuredRun:
     """What was seen of a run: its step, the least of its steps (s), and the peak of its HBM (bytes)."""
 
     seconds: float
@@ -105,7 +105,7 @@ class Observed:
     peak_bytes: float | None = None
 
     @classmethod
-    def of(cls, study: Study) -> "Observed | None":
+    def of(cls, study: Study) -> "MeasuredRun | None":
         """What is on record; ``None`` where no step was measured."""
         profile = study.profile
         if profile is None or not profile.kpis.step_time_s or profile.source == WORKED_OUT:
@@ -113,20 +113,20 @@ class Observed:
         return cls(profile.kpis.step_time_s, profile.kpis.step_time_min_s, profile.peak_hbm_bytes)
 
 
-def judge(study: Study, observed: Observed | None = None) -> Judgement | None:
+def judge(study: Study, observed: MeasuredRun | None = None) -> Judgement | None:
     """Judge the measured step of a run; ``None`` where none was measured, or none can be predicted.
 
     Args:
         study: the run.
         observed: what was seen of it, by default what is on record.
     """
-    seen, run = observed or Observed.of(study), run_of(study)
+    seen, run = observed or MeasuredRun.of(study), run_of(study)
     if seen is None or run is None:
         return None
     return judge_run(run, seen)
 
 
-def judge_run(run: Run, seen: Observed) -> Judgement | None:
+def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
     """Judge what was seen of a run; ``None`` where it cannot be predicted."""
     now = _predicted(run)
     if now is None or now.step_time is None:
@@ -169,7 +169,7 @@ class _Explained:
     likelihood: float
 
 
-def _ranked(run: Run, now: Prediction, seen: Observed) -> Iterator[Cause]:
+def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
     """Causes that explain what was seen, the likeliest first."""
     assert now.step_time is not None
     slower = seen.seconds > now.step_time.value
@@ -215,7 +215,7 @@ def _met(variant: Variant, seconds: float) -> Variant:
     return Variant(variant.cause, math.exp((low + high) / 2), variant.run, variant.added, variant.weight)
 
 
-def _likelihood(variant: Variant, prediction: Prediction, seen: Observed) -> float:
+def _likelihood(variant: Variant, prediction: Prediction, seen: MeasuredRun) -> float:
     """Density of what was seen under a reading."""
     assert prediction.step_time is not None
     miss = excess(seen.seconds / variant.added, prediction.step_time)
@@ -230,7 +230,7 @@ def _normal(miss: float, deviation: float) -> float:
     return math.exp(-0.5 * (miss / deviation) ** 2) / deviation if deviation > 0 else 0.0
 
 
-def _steadiness(expected: Quantity, seen: Observed) -> float:
+def _steadiness(expected: Quantity, seen: MeasuredRun) -> float:
     """Odds for what happens in some steps only."""
     if seen.least is None:
         return 1.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from asap.core.provenance import Quantity
-from asap.evidence.judgement import Judgement, Observed, judge, judge_run
+from asap.evidence.judgement import Judgement, MeasuredRun, judge, judge_run
 from asap.evidence.readings import CauseName, Run, readings
 from asap.evidence.step_belief import Z_90
 from asap.experiments import Experiment
@@ -44,7 +44,7 @@ RUNS = (
 )
 
 
-def drawn(run: Run, chance: random.Random, added: float = 1.0) -> Observed:
+def drawn(run: Run, chance: random.Random, added: float = 1.0) -> MeasuredRun:
     """What a log would show of a run, with the scatter that the model has of itself."""
     (prediction,) = predict(run.plan, run.model, run.workload, run.hardware)
     assert prediction.step_time is not None
@@ -53,7 +53,7 @@ def drawn(run: Run, chance: random.Random, added: float = 1.0) -> Observed:
     def off(quantity: Quantity) -> float:
         return quantity.value * math.exp(chance.gauss(0.0, half_width(quantity) / Z_90))
 
-    return Observed(added * off(prediction.step_time), peak_bytes=off(prediction.memory.total))
+    return MeasuredRun(added * off(prediction.step_time), peak_bytes=off(prediction.memory.total))
 
 
 def planted(chance: random.Random) -> Iterator[tuple[CauseName, Judgement]]:
@@ -122,7 +122,7 @@ def test_more_than_hardware_ever_gave_is_asked_about_with_the_reading_that_fits(
     (now,) = predict(RUNS[1].plan, RUNS[1].model, RUNS[1].workload, RUNS[1].hardware)
     assert now.step_time is not None
     assert now.mfu is not None
-    found = judge_run(RUNS[1], Observed(now.step_time.value * now.mfu.value / 0.9))
+    found = judge_run(RUNS[1], MeasuredRun(now.step_time.value * now.mfu.value / 0.9))
     assert found is not None
     assert found.asked is not None
     assert "tokens, not 4,096" in found.asked
@@ -132,6 +132,6 @@ def test_more_than_hardware_ever_gave_is_asked_about_with_the_reading_that_fits(
 def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():
     (now,) = predict(RUNS[3].plan, RUNS[3].model, RUNS[3].workload, RUNS[3].hardware)
     assert now.step_time is not None
-    found = judge_run(RUNS[3], Observed(3 * now.step_time.value, least=now.step_time.value))
+    found = judge_run(RUNS[3], MeasuredRun(3 * now.step_time.value, least=now.step_time.value))
     assert found is not None
     assert {cause.name for cause in found.causes[:2]} == {"input", "interruptions"}
