@@ -115,7 +115,7 @@ def _command(tree: Any) -> Command:
             word = tokens["OUTCOME"].lower()
             return Command("record", {"what": OUTCOMES.get(word, word), "plan": plans[0]})
         case "runs":
-            return _runs(tree)
+            return _runs(plans[0], [_pair(one) for one in tree.find_data("change")])
         case "limit":
             return _limit(tokens)
         case "forget":
@@ -270,15 +270,14 @@ def _options(tree: Any) -> dict[str, Any]:
     return found
 
 
-def _runs(tree: Any) -> Command:
-    pairs = [_pair(child) for child in tree.children]
+def _runs(plan: str, pairs: list[tuple[str, str]]) -> Command:
     fields = [run_field(key, value) for key, value in pairs]
     if fields in (["global_batch"], ["sequence_length"]):
         what = "batch" if fields == ["global_batch"] else "sequence"
         return Command("record", {"what": what, "value": number(pairs[0][1])})
     if any(fields):
         raise UsageError("takes a plan, or a batch or a sequence alone", where="runs", hint="runs batch=512")
-    return Command("record", {"what": "incumbent", "plan": " ".join(f"{key}={value}" for key, value in pairs)})
+    return Command("record", {"what": "incumbent", "plan": plan})
 
 
 def _limit(tokens: Mapping[str, str]) -> Command:

@@ -46,6 +46,8 @@ LINES = {
     "ran 1 = 14.2 GiB": ("record", {"what": "hbm_bytes", "plan": "1", "value": 14.2, "unit": "GiB"}),
     "oom 2": ("record", {"what": "out_of_memory", "plan": "2"}),
     "runs batch=512": ("record", {"what": "batch", "value": 512}),
+    "runs 2": ("record", {"what": "incumbent", "plan": "2"}),
+    "runs data=8 model=2": ("record", {"what": "incumbent", "plan": "data=8 model=2"}),
     "limit model<=8": ("record", {"what": "constraint", "about": "model", "bound": "most", "value": 8}),
     "limit batch": ("record", {"what": "constraint", "about": "batch"}),
     "forget 1": ("retract", {"number": 1}),
