@@ -10,16 +10,11 @@ from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text
-from asap.experiments.files.named_file import Brought
 from asap.experiments.files.saved_settings import without_wrapping
 from asap.experiments.files.sweeps import one_value_needed
-from asap.experiments.helm.command import released_values
-from asap.experiments.helm.reader import read_helm
-from asap.experiments.helm.release import is_helm_values
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.launch.cloud_jobs import STARTS, cloud_job
 from asap.experiments.launch.job import manifests, read_job, refuse_job, with_devices
-from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
 from asap.experiments.launch.refusal import refuse_script
@@ -106,9 +101,6 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if is_log(path):
         fields, rest = _fields_apart(overrides)
         return _with_fields(read_log_record(path, rest, experiment, _read_settings), fields)
-    if is_script(path) and (released := released_values(read_text(path), path)) is not None:
-        values, chip = released
-        return read_helm(values, path, overrides, experiment, _read_start, _read_document, chip)
     if other := read_as_text(path, overrides, experiment):
         return other
     if is_launch(path):
@@ -118,8 +110,6 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         return _read_manifests(found, overrides, experiment)
     document = read_document(path)
     document = replace(document, values=without_wrapping(document.values))
-    if is_helm_values(document.values):
-        return read_helm(document.values, path, overrides, experiment, _read_start, _read_document)
     return _read_document(document, overrides, experiment)
 
 
@@ -202,16 +192,6 @@ def read_commands(script: str, path: Path, overrides: tuple[str, ...], experimen
         maxtext, fields = _split(overrides, with_maxtext=True)
         return _with_fields(read_started(launch, path, maxtext, experiment), fields)
     raise refuse_script(script, path)
-
-
-def _read_start(
-    start: str | Launch, path: Path, overrides: list[str], experiment: Experiment, brought: Brought
-) -> Experiment | None:
-    """What the launcher of a chart starts."""
-    if isinstance(start, str):
-        return read_script(start, path, overrides, experiment, brought)
-    maxtext, fields = _split(overrides, with_maxtext=True)
-    return _with_fields(read_started(start, path, maxtext, experiment, brought), fields)
 
 
 def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:

@@ -22,24 +22,17 @@ from asap.experiments.files.hydra_defaults import with_defaults
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.fsdp import programs as fsdp
-from asap.experiments.launch.python.commands import started_script
-from asap.experiments.launch.python.defaults import notes_on
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
 from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
 from asap.experiments.megatron.bridge import recipe_script as bridge_recipe_script
 from asap.experiments.megatron.bridge import script as bridge_script
-from asap.experiments.megatron.bridge.program import is_bridge_program
-from asap.experiments.megatron.bridge.program_reader import is_setting as is_bridge_setting
-from asap.experiments.megatron.bridge.program_reader import read_bridge_program
 from asap.experiments.megatron.bridge.reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.nemo import launcher as nemo_launcher
 from asap.experiments.megatron.nemo import recipe_script as nemo_recipe_script
 from asap.experiments.megatron.nemo import script as nemo_script
-from asap.experiments.megatron.nemo.recipe import is_nemo_program
-from asap.experiments.megatron.nemo.recipe_reader import read_nemo_program
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.nanotron import reader as nanotron
@@ -113,24 +106,11 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
-    if path.suffix == ".py" and is_nemo_program(text := read_text(path)):
-        return _read(partial(read_nemo_program, text, path), megatron.is_argument, overrides, experiment)
-    if path.suffix == ".py" and is_bridge_program(text := read_text(path)):
-        return _read(partial(read_bridge_program, text, path), is_bridge_setting, overrides, experiment)
-    if path.suffix == ".py" and (found := _read_started_by(path, overrides, experiment)) is not None:
-        return found
     if path.suffix == ".py" and trainer_program.is_trainer_program(text := read_text(path)):
         return _read(partial(trainer_program.read_trainer_program, text, path), trl.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
-
-
-def _read_started_by(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """What a command starts that a Python program starts; ``None`` where that is nothing of another stack."""
-    started = started_script(read_text(path), str(path))
-    found = read_script(started[0], path, overrides, experiment) if started else None
-    return found and started and _with_notes(found, notes_on(started[1]))
 
 
 def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.megatron.yaml_dialects import dialect
-from asap.experiments.unread_texts import INSTEAD, TOKENS, refusal
+from asap.experiments.unread_texts import INSTEAD, RENDERED, TOKENS, refusal
 
 _NEOX = ("pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size")
 _TRAINER = {
@@ -23,6 +23,8 @@ _VEOMNI = {
     "rmpad_with_pos_ids",
     "bsz_warmup_ratio",
 }
+_OF_CHART = {"queue", "volumes", "network", "tasSettings", "dwsSettings", "gcsSidecarMemoryLimit"}
+"""Beside a workload, keys of the charts of AI-Hypercomputer/gpu-recipes (``src/helm-charts``)."""
 _MOSAIC = {"global_train_batch_size", "device_train_microbatch_size"}
 
 
@@ -55,6 +57,15 @@ def _has(values: Mapping[str, Any], section: str, keys: set[str]) -> bool:
 
 
 _MAPPINGS = (
+    Unread(
+        "file of values for a Helm chart",
+        RENDERED,
+        lambda v: (
+            "kind" not in v
+            and isinstance(v.get("workload"), dict)
+            and ("gpus" in v["workload"] or len(_OF_CHART & v.keys()) >= 2)
+        ),
+    ),
     Unread(
         "torchtune recipe",
         INSTEAD,

@@ -11,6 +11,7 @@ from asap.experiments.named_model import SHAPES
 INSTEAD = (
     f"give the model's config.json as --config, or {SHAPES} without it, and --hardware, --batch, --sequence and --plan"
 )
+RENDERED = "give what helm template prints of the chart with these values, as one file"
 TOKENS = "read are runs that train all parameters of a decoder on tokens"
 
 Named = tuple[re.Pattern[str], str, str]
@@ -29,7 +30,7 @@ PROGRAMS: tuple[Named, ...] = (
     ),
     (
         re.compile(r"^[ \t]*(from|import) megatron\.bridge\b", re.MULTILINE),
-        "Megatron-Bridge program that runs no recipe",
+        "Megatron-Bridge program",
         "give run_config.yaml, which a run of it writes into its checkpoint",
     ),
     (
@@ -39,7 +40,7 @@ PROGRAMS: tuple[Named, ...] = (
     ),
     (
         re.compile(r"^[ \t]*(from|import) (nemo|nemo_run)\b", re.MULTILINE),
-        "NeMo 2 program that runs no recipe",
+        "NeMo 2 program",
         INSTEAD,
     ),
     (
@@ -133,6 +134,7 @@ _SERVES = (
     r"|\btrtllm-serve\b|\blmdeploy serve\b"
 )
 OTHERWISE: tuple[Named, ...] = (
+    (re.compile(r"(?<![\w-])helm\s+(?:install|upgrade|template)\b"), "script that installs a Helm chart", RENDERED),
     (re.compile(_SERVES), "script that serves a model", TOKENS),
     (re.compile(r"\bneuron_parallel_compile\b|\bneuronx[-_]"), "script for AWS Neuron", INSTEAD),
     *((re.compile(pattern), f"script of {name}", TOKENS) for name, pattern in _OTHER_METHODS.items()),

@@ -16,7 +16,7 @@ from asap.experiments.fsdp.composer import has_olmo_options, is_olmo_file
 from asap.experiments.processes import environment_of, processes_of
 from asap.experiments.shell import (
     Command,
-    check_edits,
+    check_made,
     has_substitution,
     made_files,
     note_on_made,
@@ -82,7 +82,7 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
         elif (found := _of_command(command, path, before, brought or {})) is not None:
             document, of_yaml = found
             _check_backend(command, path)
-            made = note_on_made(document.path.name, made_files(before, path, brought or {}), path) if of_yaml else ()
+            made = note_on_made(document.path.name, made_files(before), path) if of_yaml else ()
             first = Started(document, processes_of(command), of_yaml, command.line, notes=made)
     return first
 
@@ -119,9 +119,9 @@ def _of_command(command: Command, path: Path, before: list[Command], brought: Br
     start = _FACTORY.search(command.text) or _AXOLOTL.search(command.text)
     if start is None:
         program = _PROGRAM.search(command.text)
-        return _of_program(program, path, {**brought, **made_files(before, path, brought)}) if program else None
+        return _of_program(program, path, {**brought, **made_files(before)}) if program else None
     said = start[1].partition(_FOR_LAUNCHER)[0]
-    if (found := _with_yaml(said, path, {**brought, **made_files(before, path, brought)})) is not None:
+    if (found := _with_yaml(said, path, {**brought, **made_files(before)})) is not None:
         return found, True
     if has_substitution(first := next(iter(words(said)), "")):
         raise missing("trains", below_variable(first), path, "give the YAML that it trains as --config")
@@ -146,7 +146,7 @@ def _with_yaml(said: str, path: Path, brought: Brought) -> Document | None:
     named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
     if has_substitution(named):
         return None
-    check_edits(named, brought, path)
+    check_made(named, brought, path)
     if (found := find_named(named, path, brought)) is None:
         return None
     document = found.document()

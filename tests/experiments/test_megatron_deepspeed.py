@@ -1,7 +1,5 @@
 """Megatron-DeepSpeed: its DeepSpeed configuration decides ZeRO and offloading, and its experts are DeepSpeed's."""
 
-import json
-
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
@@ -47,29 +45,10 @@ def test_the_configuration_decides_the_precision(read):
     assert (same.workload.precision, [note for note in same.notes if "not said; bf16" in note]) == ("bf16", [])
 
 
-def test_a_configuration_made_of_a_template_with_sed(read, tmp_path):
-    template = (
-        '{"train_batch_size": GB,\n\t"zero_optimization": {"stage": STAGE, "offload_optimizer": {"device": "cpu"}}}'
-    )
-    (tmp_path / "template.json").write_text(template)
-    made = 'sed "s/GB/${GB}/" template.json | sed "s/STAGE/3/" > ds.json\n'
-    run = read("run.sh", script(NAMED, before=made))
-    assert str(run.plan) == "data=64 microbatches=2 remat=full offload=optimizer"
-    open_ = read("run.sh", script(NAMED, before=made.replace("/3/", "/${STAGE}/")))
-    assert open_.plan is None
-    assert any("hangs on zero_stage" in note for note in open_.notes)
-    pattern = read("run.sh", script(NAMED, before=made.replace("s/STAGE/", "s/[A-Z]*AGE/")))
-    assert pattern.plan is None
-    (tmp_path / "ds.json").write_text(json.dumps({"zero_optimization": {"stage": 1}}))
-    assert read("run.sh", script(NAMED, before=made.replace("s/STAGE/", "s/[A-Z]*AGE/"))).plan is None
-    (tmp_path / "ds.json").unlink()
-    (tmp_path / "template.json").write_text(template.replace("GB", "G" * 2000))
-    endless = made.replace("s/GB/${GB}/", f"s/G/{'G' * 1000}/g")
-    assert read("run.sh", script(NAMED, before=endless)).plan is None
-    (tmp_path / "template.json").write_text(json.dumps({"zero_optimization": {"stage": 1}}))
-    place = 'cp template.json x.json\nsed -i "s/1/2/" template.json\n'
-    inside = read("run.sh", script(NAMED.replace("ds.json", "template.json"), before=place))
-    assert inside.workload.zero_stage == 2
+def test_a_configuration_made_of_a_template_is_asked_for(read):
+    run = read("run.sh", script(NAMED, before='sed "s/STAGE/3/" template.json > ds.json\n'))
+    assert run.plan is None
+    assert any("hangs on zero_stage" in note for note in run.notes)
 
 
 def test_a_stage_that_is_nowhere_is_asked_for(read):

@@ -149,11 +149,8 @@ def test_the_command_to_type_instead_has_what_is_plain(read, tmp_path):
 
 @pytest.mark.parametrize(("nodes", "devices"), [(4, 32), (1, None)])
 def test_recipes_of_nemo_have_eight_gpus_in_each_of_several_nodes(read, nodes, devices):
-    program = (
-        "import nemo_run as run\nfrom nemo.collections import llm\n"
-        f"recipe = llm.llama3_70b.pretrain_recipe(name='x', num_nodes={nodes})\nrun.run(recipe)\n"
-    )
-    assert read("run.py", program).hardware.devices == devices
+    start = f"nemo llm pretrain --factory 'llama3_70b(num_nodes={nodes})' trainer.max_steps=2\n"
+    assert read("run.sh", start).hardware.devices == devices
 
 
 def test_a_model_that_the_user_says_is_what_a_program_trains(read):

@@ -1,9 +1,8 @@
-"""Scripts under other names than .sh: of schedulers, other shells, without a suffix, and Makefiles."""
+"""Scripts under other names than .sh: of schedulers, other shells, without a suffix."""
 
 import pytest
 
-from asap.core.errors import ConfigError
-from asap.plans import Remat
+from asap.core.errors import ConfigError, UnreadError
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -12,19 +11,6 @@ START = (
     "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --block_size 4096 --do_train"
     " --per_device_train_batch_size {rows} --gradient_checkpointing true"
 )
-MAKEFILE = """# what we train
-ROWS ?= 4
-export GPUS := 8
-FILES = $(shell ls data)
-
-.PHONY: train
-train: data
-\t@echo training on $(FILES)
-\t@torchrun --nproc_per_node $(GPUS) train.py --model_name_or_path Qwen/Qwen3-8B \\
-\t\t--per_device_train_batch_size $(ROWS) --block_size 4096 --output_dir $$HOME/out \\
-\t\t--gradient_checkpointing true
-"""
-CONDITIONAL = "ifdef FULL\nROWS = 8\nelse\nROWS = 2\nendif\n"
 
 
 @pytest.mark.parametrize("name", ["run.pbs", "run.zsh", "job.lsf", "run.job"])
@@ -42,17 +28,19 @@ def test_other_files_are_no_scripts(read):
         read("notes", START.format(rows=2))
 
 
-def test_a_makefile_is_read_with_its_variables(read):
-    run = read("Makefile", MAKEFILE)
-    assert (run.hardware.devices, run.workload.global_batch, run.plan.remat) == (8, 32, Remat.FULL)
-    assert run.provenance["workload"] == "Makefile"
-    assert read("train.mk", MAKEFILE, "ROWS=1").workload.global_batch == 8
-
-
-def test_what_a_condition_of_make_sets_is_asked(read):
-    run = read("Makefile", MAKEFILE.replace("ROWS ?= 4\n", CONDITIONAL))
-    assert run.workload.global_batch is None
-    assert any("add ROWS=…" in note for note in run.notes)
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("Makefile", f"train:\n\t{START}\n", "a Makefile"),
+        ("train.mk", f"train:\n\t{START}\n", "a Makefile"),
+        ("train.fish", f"set -x ROWS 2\n{START}\n", "a script of Fish"),
+        ("train", f"#!/usr/bin/env fish\n{START}\n", "a script of Fish"),
+    ],
+)
+def test_what_is_no_script_of_the_bourne_shell_is_refused_by_name(read, name, text, kind):
+    with pytest.raises(UnreadError, match=f"is {kind}, which is not read") as caught:
+        read(name, text)
+    assert "asap resolve -- " in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -9,26 +9,18 @@ from tests.experiments.stack_configurations import read
 __all__ = ["read"]
 
 PROGRAM = """
-import argparse, os
+import os
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer, TrainingArguments
 
 NAME = "Qwen/Qwen3-8B"
 
-def parse():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=2)
-    parser.add_argument("--lora", action="store_true")
-    return parser.parse_args()
-
 def main():
-    args = parse()
+    rows = 2
     model = AutoModelForCausalLM.from_pretrained(NAME, torch_dtype=torch.bfloat16, attn_implementation="sdpa")
-    if args.lora:
-        model = get_peft_model(model, LoraConfig(r=8))
     settings = dict(bf16=True, gradient_accumulation_steps=4)
     arguments = TrainingArguments(
-        output_dir=os.environ["OUT"], per_device_train_batch_size=args.rows, MORE, **settings
+        output_dir=os.environ["OUT"], per_device_train_batch_size=rows, MORE, **settings
     )
     Trainer(model=model, args=arguments).train()
 
@@ -46,8 +38,7 @@ def test_arguments_and_model_of_a_program(read):
     run = read("train.py", PROGRAM.replace("MORE", 'fsdp="full_shard"'), hardware="h100-16")
     assert (run.model.name, run.workload.global_batch, run.plan.degree("data")) == ("Qwen/Qwen3-8B", 128, 16)
     assert (run.workload.precision, run.plan.remat, run.workload.attention) == ("bf16", Remat.NONE, "sdpa")
-    assert "arguments of the program stand in TrainingArguments(…), line 20 of train.py, as name=value" in run.notes
-    assert any("the defaults are taken: " in note and "rows=2" in note for note in run.notes)
+    assert "arguments of the program stand in TrainingArguments(…), line 12 of train.py, as name=value" in run.notes
 
 
 def test_deepspeed_beside_the_program(read, tmp_path):
@@ -76,10 +67,11 @@ def test_recomputation_that_the_program_turns_on(read):
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("default=2", "required=True", "sets per_device_train_batch_size to what only a run can tell"),
-        ("=args.rows", "=rows_of(FILE)", "sets per_device_train_batch_size to what only a run can tell"),
-        ("**settings", "**json.load(open(FILE))", "which only a run can tell"),
-        ('"--lora", action="store_true"', '"--lora", required=True', "trains adapters"),
+        ("rows = 2", "rows = int(os.environ['ROWS'])", "sets per_device_train_batch_size to what only a run can tell"),
+        ("rows = 2", "rows = 2\n    rows += 1", "sets per_device_train_batch_size to what only a run can tell"),
+        ("=rows", "=rows_of(FILE)", "sets per_device_train_batch_size to what only a run can tell"),
+        ("**settings", "**json.load(open(FILE))", "takes what only a run can tell"),
+        ("    settings", "    model = get_peft_model(model, LoraConfig(r=8))\n    settings", "trains adapters"),
         ("AutoModelForCausalLM.from", "AutoModelForSeq2SeqLM.from", "loads AutoModelForSeq2SeqLM"),
         ("Trainer(model", "DPOTrainer(model", "trains on preferences"),
     ],
@@ -103,7 +95,7 @@ def test_arguments_that_train_nothing_are_none(read, text):
 
 
 def test_what_the_user_says_wins_over_what_a_run_would_tell(read):
-    text = PLAIN.replace("default=2", "required=True")
+    text = PLAIN.replace("rows = 2", "rows = int(os.environ['ROWS'])")
     said = ("accelerate_config=multi_gpu", "per_device_train_batch_size=8")
     assert read("train.py", text, *said, hardware="h100-8").workload.global_batch == 256
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.files.named_file import Brought, find_named, missing
-from asap.experiments.shell import check_edits
+from asap.experiments.shell import check_made
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
@@ -20,7 +20,7 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None 
     named = arguments.get(CONFIG)
     if not isinstance(named, str) or not named.endswith((".yaml", ".yml", ".json")):
         return dict(arguments)
-    check_edits(named, brought or {}, path)
+    check_made(named, brought or {}, path)
     found = find_named(named, path, brought)
     if found is None:
         raise missing("names the arguments in", named, path, "lay it beside the file")

@@ -25,7 +25,7 @@ from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
-    check_edits,
+    check_made,
     commands_within,
     has_substitution,
     made_files,
@@ -72,7 +72,7 @@ def read_accelerate_script(
         if _starts(command):
             start, line = _innermost(command).text, command.line
             environment, open_ = environment_of(command), undecided_options(before, command)
-            files |= (made := made_files(before, path, files))
+            files |= (made := made_files(before))
             break
     if start is None:
         raise ConfigError("starts nothing that is read", where=str(path))
@@ -209,7 +209,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             hint = "give Accelerate's YAML as --config, with the program's arguments as key=value"
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
-    check_edits(named, files, path)
+    check_made(named, files, path)
     found = find_named(named, path, files)
     if found is None:
         raise missing("starts Accelerate with", named, path, "lay it beside the script")

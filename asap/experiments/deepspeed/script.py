@@ -23,7 +23,7 @@ from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
-    check_edits,
+    check_made,
     has_substitution,
     made_files,
     options,
@@ -120,8 +120,8 @@ def _configuration(
     if name is None:
         reason = "starts DeepSpeed without naming its configuration"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    files = {**brought, **made_files(commands, path, brought)}
-    check_edits(name, files, path)
+    files = {**brought, **made_files(commands)}
+    check_made(name, files, path)
     found = find_named(name, path, files)
     if found is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"

@@ -17,12 +17,14 @@ from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.python.literals import (
+    CLASS,
+    UNKNOWN,
     Lookup,
-    NotLiteralError,
-    evaluate,
+    is_literal,
     module_environment,
-    module_values,
+    names_of,
     parse_python,
+    value_of,
 )
 from asap.flags.environment import FLAG_VARIABLES, is_performance_variable
 
@@ -75,7 +77,7 @@ def definitions_of(text: str, path: Path) -> tuple[Definition, ...]:
     """
     tree = parse_python(text, str(path))
     lookup = _neighbours(path.parent)
-    names = module_values(tree, lookup)
+    names = names_of(tree, lookup)
     said = module_environment(tree, names, lookup)
     environment = {name: value for name, value in said.items() if is_performance_variable(name)}
     calls = (_definition(call, alias, names, lookup) for call, alias in _calls(tree))
@@ -116,38 +118,18 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str | None]]:
 
 
 def _definition(call: ast.Call, alias: str | None, names: dict[str, Any], lookup: Lookup) -> Definition | None:
-    given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    try:
-        name, model = (evaluate(given[key], names, lookup) for key in ("model_name", "model_type"))
-    except (KeyError, NotLiteralError):
+    given = {keyword.arg: value_of(keyword.value, names, lookup) for keyword in call.keywords if keyword.arg}
+    name, model = given.get("model_name"), given.get("model_type")
+    if not (isinstance(name, str) and isinstance(model, str)):
         return None
-    settings, unknown = _settings(given.get("tuning_params"), names, lookup)
-    flags = _flags(given.get("xla_flags"), names, lookup)
-    aliases = (alias,) if alias else ()
-    return Definition(str(name), str(model), call.lineno, settings, unknown, flags, aliases)
-
-
-def _settings(node: ast.expr | None, names: dict[str, Any], lookup: Lookup) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Settings that are literal, and the keys of those that are not."""
-    if not isinstance(node, ast.Dict):
-        return {}, ("tuning_params",) if node is not None else ()
-    settings: dict[str, Any] = {}
-    unknown: list[str] = []
-    for key, value in zip(node.keys, node.values, strict=True):
-        try:
-            found = evaluate(value, names, lookup)
-            settings |= found if key is None else {str(evaluate(key, names, lookup)): found}
-        except (NotLiteralError, TypeError):
-            unknown.append(str(key.value) if isinstance(key, ast.Constant) else "tuning_params")
-    return settings, tuple(unknown)
-
-
-def _flags(node: ast.expr | None, names: dict[str, Any], lookup: Lookup) -> str | None:
-    try:
-        value = evaluate(node, names, lookup) if node is not None else ""
-    except NotLiteralError:
-        return None
-    return " ".join(str(value).split()) or None
+    said = given.get("tuning_params", {})
+    every = said if isinstance(said, dict) and CLASS not in said else {"tuning_params": UNKNOWN}
+    settings = {key: value for key, value in every.items() if is_literal(value)}
+    flags = given.get("xla_flags")
+    flags = (" ".join(flags.split()) or None) if isinstance(flags, str) else None
+    return Definition(
+        name, model, call.lineno, settings, tuple(every.keys() - settings.keys()), flags, (alias,) if alias else ()
+    )
 
 
 def _neighbours(folder: Path) -> Lookup:
@@ -159,10 +141,8 @@ def _neighbours(folder: Path) -> Lookup:
             path = folder / f"{module}.py"
             modules[module] = {}
             if is_file(path):
-                modules[module] = module_values(parse_python(read_text(path), str(path)), lookup)
-        if name not in modules[module]:
-            raise NotLiteralError(f"{module}.{name}")
-        return modules[module][name]
+                modules[module] = names_of(parse_python(read_text(path), str(path)), lookup)
+        return modules[module].get(name, UNKNOWN)
 
     return lookup
 

@@ -12,7 +12,7 @@ from asap.core.units import counted
 from asap.experiments.cut_commands import note_on_cut
 from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, parse_document, read_document, read_text
+from asap.experiments.files.documents import Document, parse_document, read_document
 from asap.experiments.files.named_file import Brought, find_brought, find_named
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
@@ -20,9 +20,7 @@ from asap.experiments.launch.config_maps import config_maps
 from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
-from asap.experiments.launch.python.commands import started_script
-from asap.experiments.launch.python.defaults import notes_on
-from asap.experiments.launch.refusal import refuse_script, starts_launcher
+from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_calls, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.defaults import known_keys
@@ -57,8 +55,6 @@ def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) 
         ConfigError: nothing that is understood is started, or its configuration is wrong.
     """
     if path.suffix in DEFINITIONS:
-        if (found := _read_started_by(path, overrides, experiment)) is not None:
-            return found
         names = [override.removeprefix(_NAME) for override in overrides if override.startswith(_NAME)]
         definition = find_definition(read_definitions(path), names[-1] if names else None, str(path))
         rest = [override for override in overrides if not override.startswith(_NAME)]
@@ -67,16 +63,6 @@ def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) 
     given = with_given(text, overrides, known_keys().__contains__)
     found = read_started(_of_script(given.script, path), path, given.rest, experiment)
     return found.model_copy(update={"notes": (*found.notes, *given.note(path.name))})
-
-
-def _read_started_by(path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment | None:
-    """What a Python program starts by a command of MaxText; ``None`` where it starts no program."""
-    script, taken = started_script(read_text(path), str(path)) or ("", ())
-    launch = read_launch(script)
-    if launch is None and starts_launcher(script):
-        raise refuse_script(script, path)
-    found = read_started(launch, path, overrides, experiment) if launch else None
-    return found and found.model_copy(update={"notes": (*found.notes, *notes_on(taken))})
 
 
 def read_manifested(documents: list[Document], overrides: Sequence[str], experiment: Experiment) -> Experiment:

@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_brought, find_named
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.settings.stack_settings import StackSettings, dotted
-from asap.experiments.shell import edited_files, read_commands, written_file
+from asap.experiments.shell import made_files, read_commands
 from asap.plans.deepspeed.settings import OFFLOAD, STAGE
 from asap.plans.megatron.deepspeed import ZERO
 
@@ -61,11 +61,7 @@ def with_configuration(
 
 
 def _find(named: str, script: str, path: Path, brought: Brought) -> NamedFile | None:
-    commands = list(read_commands(script))
-    files = dict(brought)
-    for command in commands:
-        files |= written_file(command)
-    files |= edited_files(commands, path, files)
+    files = {**brought, **made_files(read_commands(script))}
     if (text := find_brought(named, files)) is not None:
         return NamedFile(path.parent / Path(below_variable(named)).name, text) if text else None
     return find_named(below_variable(named), path)

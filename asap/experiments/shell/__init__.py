@@ -3,8 +3,7 @@
 from asap.experiments.shell.called import with_called
 from asap.experiments.shell.given import Given, with_given
 from asap.experiments.shell.kind import SCRIPTS, is_script, script_text
-from asap.experiments.shell.made.edited import check_edits, edited_files, made_files, note_on_made
-from asap.experiments.shell.made.written import written_file
+from asap.experiments.shell.made import check_made, made_files, note_on_made
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import Command, read_commands, with_sources
@@ -18,9 +17,8 @@ __all__ = [
     "Command",
     "Given",
     "Option",
-    "check_edits",
+    "check_made",
     "commands_within",
-    "edited_files",
     "gpu_of_directives",
     "has_substitution",
     "is_script",
@@ -35,5 +33,4 @@ __all__ = [
     "with_given",
     "with_sources",
     "words",
-    "written_file",
 ]

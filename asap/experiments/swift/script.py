@@ -15,11 +15,11 @@ from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
     commands_within,
+    made_files,
     options,
     read_commands,
     undecided_options,
     with_sources,
-    written_file,
 )
 from asap.experiments.swift.megatron import is_setting as is_megatron_setting
 from asap.experiments.swift.megatron import read_megatron_swift
@@ -80,7 +80,7 @@ def read_swift_script(
     starts: list[_Start] = []
     before, open_ = list[Command](), dict[str, str]()
     for command in read_commands(with_sources(text, path.parent, brought)):
-        files |= {} if starts else written_file(command)
+        files |= {} if starts else made_files([command])
         if (found := _start(command)) is not None:
             open_ = open_ if starts else undecided_options(before, command)
             starts.append(found)

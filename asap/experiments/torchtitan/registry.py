@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.literals import parse_python
-from asap.experiments.launch.python.objects import ARGUMENTS, CHANGED, CLASS, OWNER, UNKNOWN, handed_over
-from asap.experiments.launch.python.values import functions_of, returned
+from asap.experiments.launch.python.literals import ARGUMENTS, CLASS, UNKNOWN, names_of, parse_python, value_of
 from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
 from asap.experiments.torchtitan.reader import read_torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
@@ -47,9 +45,9 @@ def is_registry(text: str) -> bool:
 def _configurations(tree: ast.Module) -> dict[str, ast.FunctionDef]:
     """Functions that return a ``Trainer.Config`` and need no arguments, also one of another trainer; those for the
     file's own use last."""
-    found = sorted(functions_of(tree).items(), key=lambda named: named[0].startswith("_"))
-    returning = ((n, node) for n, node in found if node.returns and _RETURNS.fullmatch(ast.unparse(node.returns)))
-    return {name: node for name, node in returning if not _needs_arguments(node.args)}
+    found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and not _needs_arguments(node.args))
+    returning = [node for node in found if node.returns and _RETURNS.fullmatch(ast.unparse(node.returns))]
+    return {node.name: node for node in sorted(returning, key=lambda node: node.name.startswith("_"))}
 
 
 def _needs_arguments(said: ast.arguments) -> bool:
@@ -77,13 +75,10 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
         listed = f"{', '.join([*functions][:_MOST_NAMED])}{', …' if len(functions) > _MOST_NAMED else ''}"
         reason = f"has no configuration {plain(name, 60)}" if name else f"has {len(functions)} configurations"
         raise ConfigError(reason, where=str(path), hint=f"name one with {_CHOSEN}NAME: {listed}")
-    try:
-        found = returned(name, functions_of(tree))
-    except ConfigError as error:
-        raise ConfigError(error.message, where=str(path)) from error
+    found = _returned(functions[name], names_of(tree))
     if _TRAINER not in str(found.get(CLASS)):
-        reason = f"{name} returns what {plain(found.get(CLASS), 60)} makes, which cannot be told without running it"
-        raise ConfigError(reason, where=str(path), hint=_SAVED)
+        reason = f"{name} returns no literal {_TRAINER}.{_CONFIGURATION}(…)"
+        raise UnreadError(reason, where=f"{path}:{functions[name].lineno}", hint=_SAVED)
     rest = [override for override in overrides if not override.startswith(_CHOSEN)]
     of_modes = _MODES in text
     in_sequences = of_modes or any(override.partition("=")[0] in _IN_SEQUENCES for override in rest)
@@ -96,9 +91,25 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
         update={
             "workload": workload,
             "hyperparameters": read.hyperparameters | {PYTHON: WITH_MODES if of_modes else True},
-            "notes": (*read.notes, *handed_over(found)),
         }
     )
+
+
+def _returned(function: ast.FunctionDef, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a function returns, where it only gives names to values before; nothing elsewhere."""
+    known = dict(names)
+    for statement in function.body:
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                known[name] = value_of(value, known)
+            case ast.Return(value=ast.expr() as value):
+                found = value_of(value, known)
+                return found if isinstance(found, dict) else {}
+            case _:
+                return {}
+    return {}
 
 
 def _in_names_of_toml(config: Mapping[str, Any], model: str, in_sequences: bool, path: Path) -> dict[str, Any]:
@@ -129,7 +140,7 @@ def _recomputation(config: Mapping[str, Any], path: Path) -> dict[str, Any]:
     if kind.endswith(_MODES):
         return _SELECTIVE | _literal(config, "activation_checkpoint", path)
     if kind not in ("", "SelectiveAC"):
-        raise ConfigError(
+        raise UnreadError(
             "activation_checkpoint cannot be told without running it",
             where=str(path),
             hint=_SAVED,
@@ -165,11 +176,11 @@ def _components(config: Mapping[str, Any]) -> dict[str, Any]:
 def _literal(config: Mapping[str, Any], section: str, path: Path) -> dict[str, Any]:
     said = config.get(section, {})
     if not isinstance(said, dict) or not str(said.get(CLASS, _CONFIGURATION)).endswith(_CONFIGURATION):
-        raise ConfigError(f"{section} cannot be told without running it", where=str(path))
-    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, CHANGED, OWNER, _STEPS)}
+        raise UnreadError(f"{section} cannot be told without running it", where=str(path), hint=_SAVED)
+    known = {key: value for key, value in said.items() if key not in (CLASS, ARGUMENTS, _STEPS)}
     if unknown := [key for key, value in known.items() if value is UNKNOWN or isinstance(value, dict)]:
         hint = f"say it: {section}.{unknown[0]}=…"
-        raise ConfigError(f"{section}.{unknown[0]} cannot be told without running it", where=str(path), hint=hint)
+        raise UnreadError(f"{section}.{unknown[0]} cannot be told without running it", where=str(path), hint=hint)
     return known
 
 
@@ -180,7 +191,7 @@ def _model(spec: Any, container: Any, package: str, path: Path) -> dict[str, Any
     given = said.get("converters", container.get("converters") if isinstance(container, dict) else container)
     made = given if isinstance(given, list) else [] if given is None else [given]
     if not all(isinstance(one, dict) for one in made):
-        raise ConfigError("the model's converters cannot be told without running it", where=str(path))
+        raise UnreadError("the model's converters cannot be told without running it", where=str(path), hint=_SAVED)
     kinds = [str(one.get(CLASS)).casefold() for one in made]
     converters = [word for kind in kinds for start, word in _CONVERTERS.items() if kind.startswith(start)]
     if any("lora" in kind for kind in kinds):

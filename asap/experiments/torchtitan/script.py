@@ -12,7 +12,7 @@ from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.processes import environment_of, with_processes
-from asap.experiments.shell import Command, has_substitution, options, read_commands, words, written_file
+from asap.experiments.shell import Command, check_made, has_substitution, made_files, options, read_commands, words
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 from asap.experiments.torchtitan.registry import read_registry
 
@@ -47,7 +47,7 @@ def read_titan_script(
     files = dict(brought or {})
     start = None
     for command in read_commands(text):
-        files |= written_file(command)
+        files |= made_files([command])
         if _starts(command) and _names(command):
             start = command
             break
@@ -56,6 +56,7 @@ def read_titan_script(
     experiment = with_processes(start, experiment)
     if (named := _file_of(start)) is None:
         return _read_registry(start, path, overrides, experiment, files)
+    check_made(named, files, path)
     found = None if has_substitution(named) else find_named(named, path, files)
     if found is None:
         raise missing("starts torchtitan with", named, path, "lay it beside the file, or give it as --config")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.objects import CLASS, UNKNOWN
-from asap.experiments.megatron.bridge.program_reader import read_recipe
+from asap.experiments.launch.python.literals import CLASS, UNKNOWN
+from asap.experiments.megatron.bridge.recipe import read_recipe
 from asap.experiments.megatron.hydra import laid_over
 
 _RECIPE, _TARGET = "recipe", "_target_"
@@ -25,7 +25,7 @@ def read_recipe_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with the recipe and what is laid over it; raises like
-    :func:`asap.experiments.megatron.bridge.program_reader.read_recipe`."""
+    :func:`asap.experiments.megatron.bridge.recipe.read_recipe`."""
     values, rest = laid_over(values, overrides)
     recipe = values[_RECIPE]
     sections = {key: _known(value) for key, value in values.items() if isinstance(value, dict) and key != _RECIPE}

@@ -11,9 +11,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
-from asap.experiments.launch.python.objects import CLASS, UNKNOWN
-from asap.experiments.launch.python.values import Functions, value_of
-from asap.experiments.megatron.nemo.recipe import Recipe
+from asap.experiments.launch.python.literals import CLASS, UNKNOWN, value_of
 from asap.experiments.megatron.nemo.recipe_reader import read_recipe
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
@@ -43,7 +41,7 @@ def read_recipe_script(
     if task is None:
         raise ConfigError("starts nothing that is read", where=str(path))
     said = _said(starts[0], task["task"], path)
-    read = read_recipe(Recipe(said, looped=False), path, overrides, experiment, of_command=True)
+    read = read_recipe(said, path, overrides, experiment)
     return with_note_on_others(read, path, len(starts), starts[0].line)
 
 
@@ -57,7 +55,7 @@ def _said(start: Command, task: str, path: Path) -> dict[str, Any]:
     every = words(start.text)
     written = next((word for word in every if factory and word.startswith(factory.partition("(")[0])), factory)
     said = _factory(written or "", path)
-    said[CLASS] = f"{said[CLASS]}.{task}_recipe"
+    said[CLASS] = f"{said[CLASS]}.{task}"
     for word in every:
         if found := _ASSIGNED.fullmatch(word):
             *sections, name = found[1].split(".")
@@ -72,7 +70,7 @@ def _said(start: Command, task: str, path: Path) -> dict[str, Any]:
 def _factory(text: str, path: Path) -> dict[str, Any]:
     called = text if "(" in text else f"{text}()"
     try:
-        made = value_of(ast.parse(_VARIABLE.sub("_", called), mode="eval").body, {}, Functions())
+        made = value_of(ast.parse(_VARIABLE.sub("_", called), mode="eval").body, {})
     except SyntaxError:
         made = None
     if not isinstance(made, Mapping):

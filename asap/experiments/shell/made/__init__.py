@@ -1,1 +1,0 @@
-"""Files that a script writes, or makes of others, before it starts a run."""
