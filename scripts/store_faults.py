@@ -38,7 +38,7 @@ ENGINE = {
 SERVICES = {
     "report": ("report", OWN),
     "ledger": ("ledger",),
-    "memory list": ("memory", "list"),
+    "sessions list": ("sessions", "list"),
     "cost": ("cost",),
     "history search": ("history", "search", "FSDP all-gather"),
     "knowledge search": ("knowledge", "search", "FSDP all-gather"),

@@ -47,7 +47,7 @@ def read_measured(origin: str, models: Path | None = None) -> Reading:
     """The measured runs of a place.
 
     Args:
-        origin: ``history`` (one's own records), a file of rows as ``asap backtest`` reads them, or a session.
+        origin: ``history`` (one's own records), a file of rows as ``asap accuracy backtest`` reads them, or a session.
         models: architectures of the rows.
 
     Raises:
@@ -60,7 +60,7 @@ def read_measured(origin: str, models: Path | None = None) -> Reading:
         found = list(_of_history())
     elif is_file(path := user_path(origin)):
         if models is None:
-            hint = "--models FILE, one JSON object a line, as for asap backtest"
+            hint = "--models FILE, one JSON object a line, as for asap accuracy backtest"
             raise UsageError("the rows name models whose shapes are needed", where=origin, hint=hint)
         found = list(read_runs([_MEASURED_HERE | row for row in read_rows(path)], read_models(models)))
     else:

@@ -16,7 +16,7 @@ from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
 
 ENGINE = "engine"
-MORE = "A language model would understand more: asap chat EXPERIMENT --model NAME. ? lists the commands."
+MORE = "A language model would understand more: asap chat EXPERIMENT --llm NAME. ? lists the commands."
 NOTHING = "nothing understood"
 GREETING = "Ask what you like about the run; ? lists the commands."
 REMARKS = {

@@ -28,7 +28,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that knows ASCII only shows ? for the rest
             _redact(stream)
     warnings.showwarning = _show_warning
-    sys.argv[1:] = _everywhere(sys.argv[1:])
+    sys.argv[1:] = _todays(_everywhere(sys.argv[1:]))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like Ctrl-C
     gc.disable()  # a tenth of the time of a short command; chat and serve enable it again
     try:
@@ -68,6 +68,18 @@ def _everywhere(arguments: list[str]) -> list[str]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     own = [option for option in arguments[:end] if option in GLOBAL_OPTIONS]
     return own + [option for at, option in enumerate(arguments) if at >= end or option not in GLOBAL_OPTIONS]
+
+
+def _todays(arguments: list[str]) -> list[str]:
+    """The arguments without names of earlier releases; each such name gets a line."""
+    from asap.cli.renamed import renamed
+
+    at = next((i for i, word in enumerate(arguments) if word not in GLOBAL_OPTIONS), len(arguments))
+    words, said = renamed(arguments[at:])
+    for line in said:
+        if "--quiet" not in arguments[:at]:
+            print(f"asap: {line}", file=sys.stderr)
+    return arguments[:at] + words
 
 
 def _show_warning(message: object, category: type[Warning], *place: object) -> None:

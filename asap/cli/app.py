@@ -1,58 +1,100 @@
 """The commands and their groups."""
 
+from typing import Any
+
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from asap.cli.analysis import analyze, chat, compare, report
-from asap.cli.plans import map, optimize, predict, verify
-from asap.cli.scores import backtest, calibrate, evaluate, ledger
-from asap.cli.services import ci, serve
-from asap.cli.sessions import cost, memory
+from asap.cli.plans import map as mapping
+from asap.cli.plans import optimize, predict, verify
+from asap.cli.scores import backtest, calibrate, ledger, llm
+from asap.cli.services import ci, mcp
+from asap.cli.sessions import sessions
 from asap.cli.setup import config, doctor
 from asap.cli.shared import output
 from asap.cli.sources import experiments, history, knowledge, profile, resolve, trace
 
+UNDERSTAND, DECIDE, TRY, SHARE, SET_UP, MORE = (
+    "Understand a run",
+    "Decide",
+    "Verify and try",
+    "Share",
+    "Set up",
+    "More",
+)
+START = """\
+asap analyze llama-8b-tensor-16               a bundled run: its bottleneck, and up to three proposals
+asap analyze train.log --hardware h100-64     a run of yours: log, configuration, launch script or profile
+asap --help                                   everything else
+"""
+
+
+class Groups(TyperGroup):
+    """Lists commands under headings, in the order in which they are added, before its own options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write commands, then options."""
+        self.format_commands(ctx, formatter)
+        TyperCommand.format_options(self, ctx, formatter)  # pyright: ignore[reportArgumentType]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write one section a heading."""
+        widest = max(map(len, self.commands))
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            summary = command.get_short_help_str(formatter.width - 6 - widest)
+            panels.setdefault(getattr(command, "rich_help_panel", MORE), []).append((name.ljust(widest), summary))
+        for heading, rows in panels.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="asap",
-    help="Find the bottleneck of an LLM training run, and propose sharding configurations with checked predictions.",
-    no_args_is_help=True,
+    cls=Groups,
+    help="Find what limits the step of an LLM training run, and propose faster configurations.",
     pretty_exceptions_enable=False,
     add_completion=True,
     rich_markup_mode=None,
 )
-app.command("analyze")(analyze.analyze)
-app.command("report")(report.report)
-app.command("chat")(chat.chat)
-app.command("resolve")(resolve.resolve)
-app.command("predict")(predict.predict)
-app.command("backtest")(backtest.backtest)
-app.command("calibrate")(calibrate.calibrate)
-app.command("verify")(verify.verify)
-app.command("compare")(compare.compare)
-app.command("ledger")(ledger.ledger)
-app.command("doctor")(doctor.doctor)
-app.command("cost")(cost.cost)
-app.add_typer(ci.app, name="ci")
-app.add_typer(experiments.app, name="experiments")
-app.add_typer(knowledge.app, name="knowledge")
-app.add_typer(history.app, name="history")
-app.add_typer(profile.app, name="profile")
-app.add_typer(trace.app, name="trace")
-app.add_typer(map.app, name="map")
-app.add_typer(memory.app, name="memory")
-app.add_typer(optimize.app, name="optimize")
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(config.app, name="config")
-app.add_typer(serve.app, name="serve")
+accuracy = typer.Typer(no_args_is_help=True, help="Score predictions, and narrow them by your own runs.")
+accuracy.command("ledger")(ledger.ledger)
+accuracy.command("backtest")(backtest.backtest)
+accuracy.command("calibrate")(calibrate.calibrate)
+
+app.command("analyze", rich_help_panel=UNDERSTAND)(analyze.analyze)
+app.command("resolve", rich_help_panel=UNDERSTAND)(resolve.resolve)
+app.add_typer(profile.app, name="profile", rich_help_panel=UNDERSTAND)
+app.add_typer(trace.app, name="trace", rich_help_panel=UNDERSTAND)
+app.command("chat", rich_help_panel=DECIDE)(chat.chat)
+app.command("predict", rich_help_panel=DECIDE)(predict.predict)
+app.command("compare", rich_help_panel=DECIDE)(compare.compare)
+app.command("verify", rich_help_panel=TRY)(verify.verify)
+app.add_typer(optimize.app, name="optimize", rich_help_panel=TRY)
+app.command("report", rich_help_panel=SHARE)(report.report)
+app.add_typer(ci.app, name="ci", rich_help_panel=SHARE)
+app.command("mcp", rich_help_panel=SHARE)(mcp.mcp)
+app.add_typer(experiments.app, name="experiments", rich_help_panel=SET_UP)
+app.command("doctor", rich_help_panel=SET_UP)(doctor.doctor)
+app.add_typer(config.app, name="config", rich_help_panel=SET_UP)
+app.add_typer(mapping.app, name="map", rich_help_panel=MORE)
+app.add_typer(history.app, name="history", rich_help_panel=MORE)
+app.add_typer(knowledge.app, name="knowledge", rich_help_panel=MORE)
+app.add_typer(accuracy, name="accuracy", rich_help_panel=MORE)
+app.add_typer(llm.app, name="llm", rich_help_panel=MORE)
+app.add_typer(sessions.app, name="sessions", rich_help_panel=MORE)
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def asap(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress and no warnings; errors only."),
     verbose: bool = typer.Option(False, "--verbose", help="Each stage on standard error, with its time."),
     debug: bool = typer.Option(False, "--debug", help="Show where an error comes from; also ASAP_DEBUG."),
 ) -> None:
-    """Find the bottleneck of an LLM training run, and propose sharding configurations with checked predictions."""
+    """Find what limits the step of a training run, and propose faster configurations."""
     output.set_verbosity(output.verbosity_of(quiet, verbose))
     if debug:
         import os
@@ -62,4 +104,5 @@ def asap(
         from asap import __version__
 
         print(f"asap {__version__}")
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        print(START, end="")

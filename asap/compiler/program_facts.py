@@ -37,7 +37,7 @@ class ProgramFacts:
             InsufficientEvidenceError: one of them is not known.
         """
         if self.target is None or self.hardware is None:
-            hint = "give --model and --on, or --experiment"
+            hint = "give --model and --hardware, or --experiment"
             raise InsufficientEvidenceError("it needs a model and a machine", where=where, hint=hint)
         return self.target, self.hardware
 

@@ -15,7 +15,7 @@ class EnvironmentVariable(NamedTuple):
 
 VARIABLES = (
     EnvironmentVariable("ASAP_HOME", "folder of the user's experiments, sessions and indexes"),
-    EnvironmentVariable("ASAP_MODEL", "language model behind the agents; --model takes precedence"),
+    EnvironmentVariable("ASAP_MODEL", "language model behind the agents; --llm takes precedence"),
     EnvironmentVariable("ASAP_ENGINE", "where to compile: local, or ray://HOST:PORT; --engine takes precedence"),
     EnvironmentVariable("ASAP_PYTHON", "the Python that compiles in a chat, where MaxText or your packages are"),
     EnvironmentVariable("ASAP_EMBEDDER", "Gemini model that embeds notes and records; a built-in embedder by default"),

@@ -8,18 +8,19 @@ from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
 
 
-def record_of_call(call: CaughtCommand, id: str, hardware: str | None = None) -> Experiment:
+def record_of_call(call: CaughtCommand, id: str, stated: Statement) -> Experiment:
     """What a launcher was called with, as a record.
 
     Args:
         call: of the launcher, made in the folder of this process.
         id: of the record.
-        hardware: as the user says it, where the call does not.
+        stated: what the user says beside it.
 
     Raises:
         ConfigError: it starts nothing that is read, or its settings contradict each other.
         NotFoundError: the hardware is unknown.
     """
-    said = Statement(hardware=hardware)
-    found = read_commands(call.script, Path("caught.sh"), (), amend(Experiment(id=id), said))
-    return amend(found, said)
+    found = read_commands(
+        call.script, Path("caught.sh"), (), amend(Experiment(id=id), Statement(hardware=stated.hardware))
+    )
+    return amend(found, stated)

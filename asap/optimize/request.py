@@ -111,7 +111,9 @@ class Request(BaseModel):
         config = Path(self.folder, self.config) if self.config else None
         if config and stack_of(workload.framework) == "megatron":
             hint = "write {overrides} into the command"
-            raise UsageError("Megatron-LM takes its settings as arguments, not in a file", where="--config", hint=hint)
+            raise UsageError(
+                "Megatron-LM takes its settings as arguments, not in a file", where="--template", hint=hint
+            )
         tokens = workload.tokens
         return RunEvaluator(
             command=Command(self.command, self.wait_for, self.cancel, self.steps_from, config),

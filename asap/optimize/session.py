@@ -67,7 +67,7 @@ class Session:
 
     @property
     def name(self) -> str:
-        """As ``asap memory list`` shows it."""
+        """As ``asap sessions list`` shows it."""
         return self._worklog.session
 
     @property

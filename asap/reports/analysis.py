@@ -53,7 +53,7 @@ class Analysis(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     schema_: Annotated[Literal["asap.analysis/2"], BeforeValidator(_upgraded)] = Field(default=SCHEMA, alias="schema")
-    session: str = Field(description="its worklog: `asap memory show SESSION`")
+    session: str = Field(description="its worklog: `asap sessions show SESSION`")
     agent_model: str = Field(description="the language model behind the agents, builtin/planner by default")
     answered_by: Literal["agents", "engine"] = Field(
         default="agents", description="engine: the agents failed, and this is the engine's own choice"

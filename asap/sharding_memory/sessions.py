@@ -113,7 +113,7 @@ def _scan(session: str, folder: Path | None) -> Scan:
     lock = session_lock(path)
     try:
         if not path.exists():
-            raise NotFoundError("no such session", where=session, hint="asap memory list shows them")
+            raise NotFoundError("no such session", where=session, hint="asap sessions list shows them")
         with suppress(OSError, NotImplementedError):
             lock.acquire()
         return scan(path.read_bytes())

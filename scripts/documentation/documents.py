@@ -79,7 +79,7 @@ DOCUMENTS = (
         "`asap predict --format json`",
     ),
     Document(RunComparison, "`asap compare --format json`"),
-    Document(Ledger, "`asap ledger --format json`"),
+    Document(Ledger, "`asap accuracy ledger --format json`"),
     Document(OptimizationReport, "`asap optimize --format json`"),
     Document(_document("asap.doctor/1", checks=tuple[Check, ...]), "`asap doctor --format json`"),
     Document(Verification, "`asap verify --format json`"),
@@ -89,19 +89,19 @@ DOCUMENTS = (
     Document(HistoryRecord, "a past optimization: `asap history show ID --format json`, and the files that are read"),
     Document(
         _document("asap.memory/1", session=str, verdict=Verdict, records=tuple[Record, ...]),
-        "`asap memory export --format json`",
+        "`asap sessions export --format json`",
     ),
     Document(
         _document("asap.replay/2", **{field.name: field.type for field in fields(Replay)}),
-        "`asap memory replay --format json`",
+        "`asap sessions replay --format json`",
     ),
     Document(
         _document("asap.chat_evaluation/2", flips=int, missed=int, model=str, dialogues=tuple[DialogueOutcome, ...]),
-        "`asap evaluate chat --format json`",
+        "`asap llm evaluate --format json`",
     ),
     Document(
         _document("asap.guard_evaluation/1", through=int, cases=tuple[GuardCase, ...]),
-        "`asap evaluate guard --format json`",
+        "`asap llm guard --format json`",
     ),
     Document(TraceReport, "`asap trace load --format json`", "load"),
     Document(ReplayReport, "`asap trace replay --format json`", "replay"),
@@ -111,7 +111,7 @@ DOCUMENTS = (
     Document(Explanation, "`asap map explain --format json`", "explain"),
     Document(Space, "`asap map space --format json`", "space"),
     Document(MappingOptimization, "`asap map optimize --format json`", "optimize"),
-    Document(OwnRuns, "`asap calibrate --format json`"),
+    Document(OwnRuns, "`asap accuracy calibrate --format json`"),
     Document(Calibration, "the constants of the step model: `scripts/calibrate`"),
 )
 

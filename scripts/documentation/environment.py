@@ -2,7 +2,7 @@
 
 VARIABLES = {
     "ASAP_HOME": "Folder of experiments, worklogs, indexes and compiled programs. Default: the platform's data folder.",
-    "ASAP_MODEL": "The language model of the agents, as `--model`. Default: `builtin/planner`, which needs no key.",
+    "ASAP_MODEL": "The language model of the agents, as `--llm`. Default: `builtin/planner`, which needs no key.",
     "ASAP_ENGINE": "Where plans are compiled, as `--engine`: `local`, or `ray://HOST:PORT`.",
     "ASAP_PYTHON": "The Python that compiles in a chat: the one that has MaxText or your packages.",
     "ASAP_CHROMA_URL": "A Chroma server that a team shares for the indexes: `http://HOST:8000`. Default: local files.",

@@ -112,7 +112,7 @@ def _worklog() -> tuple[Inputs, Check]:
     path = Path(os.environ["ASAP_HOME"]) / "sessions" / "fuzzed.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(GOLDEN.read_bytes())
-    run("memory", "replay", "fuzzed")  # imports what is heavy once
+    run("sessions", "replay", "fuzzed")  # imports what is heavy once
 
     def check(case: tuple[int, str]) -> None:
         at, text = case
@@ -126,11 +126,11 @@ def _worklog() -> tuple[Inputs, Check]:
         except (ValueError, RecursionError):
             reject()
         path.write_bytes(b"".join(lines))
-        run("memory", "show", "fuzzed")
-        run("memory", "export", "fuzzed")
+        run("sessions", "show", "fuzzed")
+        run("sessions", "export", "fuzzed")
         run("chat", EXPERIMENT, "--session", "fuzzed", stdin="which one first?\n")
         path.write_bytes(b"".join(lines))
-        run("memory", "replay", "fuzzed")
+        run("sessions", "replay", "fuzzed")
 
     return cases, check
 
@@ -190,8 +190,8 @@ def _model() -> tuple[Inputs, Check]:
 
     def check(text: str) -> None:
         answer[0] = text
-        run("analyze", EXPERIMENT, "--model", "test/mutated")
-        run("analyze", EXPERIMENT, "--model", "test/mutated", "--format", "markdown")
+        run("analyze", EXPERIMENT, "--llm", "test/mutated")
+        run("analyze", EXPERIMENT, "--llm", "test/mutated", "--format", "markdown")
 
     return mutated_text(_examples("models")), check
 
@@ -254,10 +254,11 @@ TARGETS = {
     "run-log": Target("logs of a user's command", _run_log),
     "launch": Target("commands and budgets of asap optimize, which nobody agreed to", _lines("launches", _launch)),
     "mapping": Target(
-        "mapping programs", _file("mappings", "program.map", "map", "check", "--model", "llama2-70b", "--on", "v5e:4x4")
+        "mapping programs",
+        _file("mappings", "program.map", "map", "check", "--model", "llama2-70b", "--hardware", "v5e:4x4"),
     ),
     "algorithm": Target(
-        "mapping programs of algorithms", _file("mappings", "program.map", "map", "check", "--on", "v5e:4x4")
+        "mapping programs of algorithms", _file("mappings", "program.map", "map", "check", "--hardware", "v5e:4x4")
     ),
     "event": Target("event files of GitHub", lambda: (mutated_text(_examples("events")), _event)),
     "artifact": Target("artifacts of the check job", lambda: (mutated_text(_examples("artifacts")), _artifact)),

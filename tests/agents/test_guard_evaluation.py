@@ -1,4 +1,4 @@
-"""asap evaluate guard: nothing that a planted text asks for gets through, and what it looks for can be found."""
+"""asap llm guard: nothing that a planted text asks for gets through, and what it looks for can be found."""
 
 import re
 

@@ -131,7 +131,7 @@ def test_who_obeys_everything_moves_nothing_and_gives_nothing_away(model, monkey
 
 
 def _shown(monkeypatch, capsys, model: str, form: str) -> str:
-    code = asap(monkeypatch, "analyze", "hostile", "--model", model, "--format", form)
+    code = asap(monkeypatch, "analyze", "hostile", "--llm", model, "--format", form)
     captured = capsys.readouterr()
     assert code == 0, captured.err
     return captured.out + captured.err

@@ -19,7 +19,7 @@ import sys
 from asap.cli import main
 from tests.language_models.misbehaving import register
 register()
-sys.argv = "asap analyze paper-v6e-16 --model test/sleeping --session interrupted --format json".split()
+sys.argv = "asap analyze paper-v6e-16 --llm test/sleeping --session interrupted --format json".split()
 main()
 """
 

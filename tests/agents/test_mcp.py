@@ -39,7 +39,7 @@ def client(home):
     from mcp import Client, StdioServerParameters
 
     server = StdioServerParameters(
-        command=sys.executable, args=["-c", MAIN, "serve", "mcp"], env=os.environ | {"ASAP_HOME": str(home)}
+        command=sys.executable, args=["-c", MAIN, "mcp"], env=os.environ | {"ASAP_HOME": str(home)}
     )
 
     def use(task):
@@ -178,12 +178,10 @@ def test_the_server_says_how_to_use_it_and_which_experiments_there_are(client):
 
 def test_without_the_extra_it_is_one_line(home):
     without = "import sys; sys.modules['mcp'] = sys.modules['mcp.server'] = None; " + MAIN
-    done = subprocess.run(
-        [sys.executable, "-c", without, "serve", "mcp"], capture_output=True, text=True, check=False, input=""
-    )
+    done = subprocess.run([sys.executable, "-c", without, "mcp"], capture_output=True, text=True, check=False, input="")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == "asap: asap serve mcp: needs the extra mcp (pip install 'asap[mcp]')\n"
+    assert done.stderr == "asap: asap mcp: needs the extra mcp (pip install 'asap[mcp]')\n"
 
 
 def test_it_needs_no_google_adk():

@@ -49,7 +49,7 @@ def asap(monkeypatch, capsys, tmp_path, home):
     Path("asap.toml").write_text(SETTINGS)
 
     def run(model: str, *arguments: str) -> Run:
-        line = ["asap", "analyze", EXPERIMENT, "--format", "json", "--model", model, *arguments]
+        line = ["asap", "analyze", EXPERIMENT, "--format", "json", "--llm", model, *arguments]
         monkeypatch.setattr("sys.argv", line)
         code = 0
         try:
@@ -171,7 +171,7 @@ def test_what_a_run_used_is_shown_by_cost(asap, serving, monkeypatch, capsys, mo
     Path("asap.toml").write_text(f'{SETTINGS}[agents.prices."{model}"]\ninput = 1.0\noutput = 10.0\n')
     serving(well)
     run = asap(model)
-    monkeypatch.setattr("sys.argv", ["asap", "cost", run.session, "--format", "json"])
+    monkeypatch.setattr("sys.argv", ["asap", "llm", "cost", run.session, "--format", "json"])
     with suppress(SystemExit):
         main()
     (used,) = json.loads(capsys.readouterr().out)

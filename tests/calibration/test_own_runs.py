@@ -51,7 +51,7 @@ def predicted(run_command, plan="data=32 model=8 remat=full"):
 
 def test_own_runs_correct_and_narrow_predictions_until_they_are_forgotten(run_command, ran):
     before = predicted(run_command)
-    assert run_command("calibrate", "--with", "ran").code == 0
+    assert run_command("accuracy", "calibrate", "--with", "ran").code == 0
     after = predicted(run_command)
     step, narrowed = before["step_time"], after["step_time"]
     assert step["value"] < narrowed["value"] < 1.2 * step["value"]
@@ -60,25 +60,27 @@ def test_own_runs_correct_and_narrow_predictions_until_they_are_forgotten(run_co
     assert any("your runs: 3 of this chip and stack" in note for note in after["notes"])
     assert "Your runs: 3 of this chip and stack correct the prediction" in run_command("analyze", RUN).out
     assert after["relative_step_time"] == before["relative_step_time"]
-    assert len(json.loads(run_command("calibrate", "--format", "json").out)["runs"]) == 3
-    assert run_command("calibrate", "--forget").code == 0
+    assert len(json.loads(run_command("accuracy", "calibrate", "--format", "json").out)["runs"]) == 3
+    assert run_command("accuracy", "calibrate", "--forget").code == 0
     assert predicted(run_command) == before
-    assert run_command("calibrate").code == 3
+    assert run_command("accuracy", "calibrate").code == 3
 
 
 def test_the_same_place_read_again_replaces_its_runs(run_command, ran):
-    run_command("calibrate", "--with", "ran")
-    once = run_command("calibrate", "--format", "json").out
-    run_command("calibrate", "--with", "ran")
-    assert run_command("calibrate", "--format", "json").out == once
+    run_command("accuracy", "calibrate", "--with", "ran")
+    once = run_command("accuracy", "calibrate", "--format", "json").out
+    run_command("accuracy", "calibrate", "--with", "ran")
+    assert run_command("accuracy", "calibrate", "--format", "json").out == once
 
 
 def test_what_is_recorded_as_a_precedent_counts_as_own_runs(run_command, ran):
     ran.begin(Suggestion(configuration=str(ExperimentStore().get(RUN).plan), why=""))
     ran.end(4, Outcome(status="done", step_time_s=99.0, provenance=Provenance.MEASURED), Cost(seconds=1.0))
     assert run_command("optimize", "record", "ran").code == 0
-    assert run_command("calibrate", "--with", "history").code == 0
-    origins = {run["origin"] for run in json.loads(run_command("calibrate", "--format", "json").out)["runs"]}
+    assert run_command("accuracy", "calibrate", "--with", "history").code == 0
+    origins = {
+        run["origin"] for run in json.loads(run_command("accuracy", "calibrate", "--format", "json").out)["runs"]
+    }
     assert origins == {"history"}
 
 
@@ -87,14 +89,14 @@ def test_runs_of_another_stack_change_nothing(run_command, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join(json.dumps({key: row[key] for key in row if key != "trust"}) for row in rows[:4]))
     before = predicted(run_command)
-    done = run_command("calibrate", "--with", str(path), "--models", MODELS)
+    done = run_command("accuracy", "calibrate", "--with", str(path), "--models", MODELS)
     assert done.code == 0
     assert "v6e, jax" in done.out
     assert predicted(run_command) == before
 
 
 def test_runs_that_another_calibration_predicted_are_named_and_not_used(run_command, ran, home):
-    run_command("calibrate", "--with", "ran")
+    run_command("accuracy", "calibrate", "--with", "ran")
     before, path = predicted(run_command), home / "own_runs.json"
     path.write_text(path.read_text().replace('"calibrated": "', '"calibrated": "1'))
     after = predicted(run_command)
@@ -115,7 +117,7 @@ def test_runs_that_another_calibration_predicted_are_named_and_not_used(run_comm
 def test_what_cannot_be_read_is_said_in_one_line(run_command, tmp_path, arguments, code, says):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "x"}\n')
-    done = run_command("calibrate", *(str(path) if word == "FILE" else word for word in arguments))
+    done = run_command("accuracy", "calibrate", *(str(path) if word == "FILE" else word for word in arguments))
     assert (done.code, done.err.count("\n")) == (code, 1)
     assert says in done.err
 
@@ -125,5 +127,5 @@ def test_a_broken_file_of_own_runs_says_how_to_remove_it(run_command, home):
     (home / "own_runs.json").write_text("{")
     done = run_command("predict", RUN, "--plan", "data=256 remat=full")
     assert done.code == 0
-    assert "asap calibrate --forget removes it" in done.err
-    assert run_command("calibrate").code == 4
+    assert "asap accuracy calibrate --forget removes it" in done.err
+    assert run_command("accuracy", "calibrate").code == 4

@@ -44,13 +44,13 @@ def test_free_words_show_what_was_understood(say):
     answer = say("what makes my training so slow?")
     assert answer.understood == "bottleneck"
     assert answer.text.startswith("› bottleneck\n")
-    assert "--model" in answer.text
+    assert "--llm" in answer.text
 
 
 def test_that_a_model_would_understand_more_is_said_once(chat, say):
     talk = chat()
     say("what makes my training so slow?", talk)
-    assert "--model" not in say("what makes my training so slow?", talk).text
+    assert "--llm" not in say("what makes my training so slow?", talk).text
 
 
 def test_what_is_not_clear_is_offered_and_chosen_by_number(chat, say):

@@ -84,11 +84,11 @@ def test_the_evaluation_is_a_command(home, tmp_path):
     path = tmp_path / "own.jsonl"
     own = {"name": "own", "experiment": "paper-v6e-16", "messages": ["Are you sure?"], "evidence": None}
     path.write_text(json.dumps(own))
-    done = run_process("evaluate", "chat", "--dialogues", str(path), "--format", "json")
+    done = run_process("llm", "evaluate", "--dialogues", str(path), "--format", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["flips"] == 0
     path.write_text("nonsense")
-    assert run_process("evaluate", "chat", "--dialogues", str(path)).returncode == 4
+    assert run_process("llm", "evaluate", "--dialogues", str(path)).returncode == 4
 
 
 def _in_a_terminal(environment: dict[str, str], *steps: tuple[Callable[[str], bool], str]) -> str:

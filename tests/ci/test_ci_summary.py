@@ -36,7 +36,7 @@ def comment(repo, tmp_path, monkeypatch):
         state.pull(7, report.head)
         with ModelServer(script) as server, serve(state) as address:
             monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-            place = ("--event", "event.json", "--api", address, "--token", "t", "--model", model)
+            place = ("--event", "event.json", "--api", address, "--token", "t", "--llm", model)
             done = CliRunner().invoke(app, ["comment", "--artifact", str(tmp_path / "out"), *place])
         if done.exception:
             raise done.exception

@@ -59,10 +59,10 @@ def test_patterns_prices_and_policy_come_from_the_command_line(repo, ci, tmp_pat
     repo.commit(**{"a.yml": CONFIG, "b.yml": CONFIG})
     repo.commit(**{"a.yml": BROKEN, "b.yml": TENSOR})
     options = ("--prices", str(tmp_path / "prices.toml"), "--policy", str(tmp_path / "policy.toml"))
-    done = ci("--base", "HEAD~1", "--config", "a.*", *options)
+    done = ci("--base", "HEAD~1", "--files", "a.*", *options)
     assert done.exit_code == 0
     assert "b.yml" not in done.stdout
-    assert "EUR per day" in ci("--base", "HEAD~1", "--config", "b.*", *options).stdout
+    assert "EUR per day" in ci("--base", "HEAD~1", "--files", "b.*", *options).stdout
 
 
 def test_without_a_base_there_is_nothing_to_compare_with(ci):

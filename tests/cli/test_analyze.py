@@ -129,12 +129,12 @@ def test_an_unwritable_home_still_gives_the_report_and_says_so_once(asap, monkey
 
 def test_every_step_is_in_the_worklog(asap):
     session = json.loads(asap("analyze", "paper-v5p-512", "--format", "json").out)["session"]
-    assert session in asap("memory", "list").out
-    assert "intact" in asap("memory", "verify", session).out
-    shown = asap("memory", "show", session).out
+    assert session in asap("sessions", "list").out
+    assert "intact" in asap("sessions", "verify", session).out
+    shown = asap("sessions", "show", session).out
     for kind in ("user_input", "tool_call", "tool_result", "model_response", "result"):
         assert kind in shown
-    exported = json.loads(asap("memory", "export", session, "--format", "json").out)
+    exported = json.loads(asap("sessions", "export", session, "--format", "json").out)
     assert exported["verdict"]["ok"]
 
 
@@ -142,7 +142,7 @@ def test_an_altered_record_is_found(asap, tmp_path):
     session = json.loads(asap("analyze", "paper-v5p-512", "--format", "json").out)["session"]
     path = next((tmp_path / "home" / "sessions").glob(f"{session}.jsonl"))
     path.write_bytes(path.read_bytes().replace(b"paper-v5p-512", b"paper-v5p-513", 1))
-    done = asap("memory", "verify", session)
+    done = asap("sessions", "verify", session)
     assert done.code == 4
     assert "altered" in done.err
 

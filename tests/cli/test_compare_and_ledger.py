@@ -33,14 +33,14 @@ def test_two_runs_side_by_side(asap, llama):
 
 
 def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path):
-    assert asap("ledger").out == "0 predictions without an outcome.\n"
+    assert asap("accuracy", "ledger").out == "0 predictions without an outcome.\n"
     first = json.loads(asap("analyze", "now", "--format", "json").out)["proposals"][0]
-    assert "predictions without an outcome" in asap("ledger").out
+    assert "predictions without an outcome" in asap("accuracy", "ledger").out
     llama("next", "4.3s", *shlex.split(first["overrides"]["maxtext"]))
-    done = asap("ledger")
+    done = asap("accuracy", "ledger")
     assert "measured: next" in done.out
     assert "1 of 1 measurements inside the 90 % interval" in done.out
-    found = json.loads(asap("ledger", "--format", "json").out)
+    found = json.loads(asap("accuracy", "ledger", "--format", "json").out)
     assert found["schema"] == "asap.ledger/1"
     assert found["score"]["measured"] == 1
 
@@ -55,7 +55,7 @@ def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         assert asap("chat", "wide").code == 0
     asap("analyze", "wide")
-    score = json.loads(asap("ledger", "--format", "json").out)["score"]
+    score = json.loads(asap("accuracy", "ledger", "--format", "json").out)["score"]
     assert (score["measured"], score["inside"]) == (2, 0)  # and what runs, whose step no prediction started from
     assert (score["memory_verdicts"], score["memory_right"]) == (3, 2)
 

@@ -43,9 +43,9 @@ def test_overrides_and_what_is_said_beside_it_win(asap, script):
 @pytest.mark.slow
 def test_the_report_of_a_file_is_of_its_latest_analysis(asap, script):
     analysis(asap("analyze", script, *ON, "--format", "json"))
-    sessions = asap("memory", "list").out
+    sessions = asap("sessions", "list").out
     assert asap("report", script, "--html", f"{script}.html").code == 0
-    assert asap("memory", "list").out == sessions
+    assert asap("sessions", "list").out == sessions
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_two_experiments_become_a_record_that_travels(asap, tmp_path):
         (["history", "import", "nowhere"], 3),
         (["history", "search", "--bottleneck", "tiredness"], 2),
         (["history", "search", "--plan", "shards=4"], 4),
-        (["memory", "show", "no-such-session"], 3),
+        (["sessions", "show", "no-such-session"], 3),
         (["profile", "kpis", "nowhere"], 3),
     ],
 )

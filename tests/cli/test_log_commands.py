@@ -123,7 +123,7 @@ def test_nothing_is_run_without_consent(asap, tmp_path, monkeypatch, environment
 )
 def test_a_command_that_starts_nothing_is_said_to(asap, monkeypatch, command, code, said):
     monkeypatch.delenv("CI", raising=False)
-    done = asap("resolve", "--yes", "--timeout", "1", "--", *command)
+    done = asap("resolve", "--yes", "--time-limit", "1s", "--", *command)
     assert done.code == code
     assert said in done.err
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = "# one slice\nmesh data=4   model=4\nshard key, value by heads over none in layers 0..3\nremat full\n"
-ON = ("--model", "llama2-70b", "--on", "v5e:4x4")
+ON = ("--model", "llama2-70b", "--hardware", "v5e:4x4")
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_the_plan_of_an_experiment_is_a_program(asap, tmp_path):
     [
         (("check", "nowhere.map"), 3, "no such file"),
         (("check", "FILE", "--model", "lama2-70b"), 3, "did you mean llama2-70b?"),
-        (("check", "FILE", "--on", "v99"), 3, "v99"),
+        (("check", "FILE", "--hardware", "v99"), 3, "v99"),
         (("write", "nobody"), 3, "nobody"),
     ],
 )

@@ -101,7 +101,7 @@ def test_what_is_missing_is_named(asap):
 
 def test_the_scorecard_beats_the_simple_rivals(asap):
     runs, models = str(DATA / "kept_out.jsonl.gz"), str(DATA / "models.jsonl")
-    done = asap("backtest", runs, "--models", models, "--format", "json", "--baseline")
+    done = asap("accuracy", "backtest", runs, "--models", models, "--format", "json", "--baseline")
     assert done.code == 0, done.err
     ours = json.loads(done.out)
     constant, roofline = ours["baselines"]["constant-mfu"], ours["baselines"]["roofline"]

@@ -12,8 +12,8 @@ def test_a_report_is_of_the_latest_analysis_or_makes_one(asap, drawn, tmp_path):
     asap("analyze", "cpu-8dev", "--session", "mine", "--html", str(tmp_path / "second.html"), "--format", "json")
     asap("report", "cpu-8dev", "--html", str(tmp_path / "third.html"))
     assert (tmp_path / "second.html").read_text() == (tmp_path / "third.html").read_text()
-    assert "asap memory verify mine" in (tmp_path / "third.html").read_text()
-    assert "asap memory verify mine" not in (tmp_path / "first.html").read_text()
+    assert "asap sessions verify mine" in (tmp_path / "third.html").read_text()
+    assert "asap sessions verify mine" not in (tmp_path / "first.html").read_text()
 
 
 def test_a_report_that_cannot_be_made_says_why(asap, drawn, tmp_path):

@@ -37,7 +37,7 @@ def test_all_commands_take_their_turn():
 def test_an_emptied_worklog_is_no_intact_one(run_command, home):
     Worklog("emptied").append(Kind.NOTE, {})
     session_path("emptied").write_bytes(b"")
-    done = run_command("memory", "verify", "emptied")
+    done = run_command("sessions", "verify", "emptied")
     assert done.code == 4
     assert "emptied" in done.err
 

@@ -84,10 +84,10 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
         ("report", "planted", "--format", "markdown"),
         ("report", "planted", "--html", str(tmp_path / "home" / "report.html")),
         ("compare", "planted", "planted"),
-        ("ledger", "--format", "json"),
+        ("accuracy", "ledger", "--format", "json"),
         ("doctor", "--bundle", str(tmp_path / "home" / "bundle.md")),
-        ("memory", "export", "s"),
-        ("memory", "show", "s", "--format", "json"),
+        ("sessions", "export", "s"),
+        ("sessions", "show", "s", "--format", "json"),
     ):  # fmt: skip
         monkeypatch.setattr("sys.argv", ["asap", *arguments])
         said = f"our token is {planted} {url}\nproposal 1 failed: {planted}\n/export\n"

@@ -21,7 +21,7 @@ PRINTED = {
     "asap.prediction/2": ["predict", "paper-v6e-16", "--top", "2", "--format", "json"],
     "asap.experiment/1": ["experiments", "show", "cpu-8dev", "--format", "json"],
     "asap.history/1": ["history", "show", "asap-paper-v5p-512", "--format", "json"],
-    "asap.memory/1": ["memory", "export", "contract", "--format", "json"],
+    "asap.memory/1": ["sessions", "export", "contract", "--format", "json"],
 }
 
 

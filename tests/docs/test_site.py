@@ -46,7 +46,7 @@ def links(text: str) -> list[str]:
 def test_the_reference_has_every_command_once():
     names = [name for name, _ in commands()]
     assert len(names) == len(set(names))
-    assert {"asap", "asap analyze", "asap memory replay", "asap ci comment"} <= set(names)
+    assert {"asap", "asap analyze", "asap sessions replay", "asap ci comment"} <= set(names)
     assert cli_page().count("Usage: asap") == len(names)
 
 

@@ -141,7 +141,7 @@ def test_the_golden_sessions_hold_what_they_are_for():
 
 
 def test_the_command_says_that_it_is_the_same(recorded, asap):
-    code, out, err = asap("memory", "replay", recorded)
+    code, out, err = asap("sessions", "replay", recorded)
     assert (code, err) == (0, "")
     assert "the same, byte for byte" in out
 
@@ -160,7 +160,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     assert found.divergence.step == "tool_result health"
     assert found.divergence.place == "payload.result.kpis.duty_cycle"
     assert found.divergence.recorded == "0.5"
-    code, _, err = asap("memory", "replay", name)
+    code, _, err = asap("sessions", "replay", name)
     assert code == 4
     assert "health" in err
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_replayed_is_one_line(recorded, store, asap):
     path.write_text(path.read_text().replace("data=4 model=4", "data=4 model=2"))
     with pytest.raises(BadInputError, match="altered"):
         replay(name, store)
-    code, _, err = asap("memory", "replay", "nowhere")
+    code, _, err = asap("sessions", "replay", "nowhere")
     assert (code, err.count("\n")) == (3, 1)
 
 

@@ -138,7 +138,7 @@ class UsageMeter:
         most = MOST_TOOL_CALLS * self._settings.max_calls
         if self._tool_calls > most:
             raise LimitError(
-                f"the model called more than {most} tools in one run", where=self._model, hint="use another --model"
+                f"the model called more than {most} tools in one run", where=self._model, hint="use another --llm"
             )
 
     async def admit(self, asked: int = 0) -> ModelCall:
@@ -154,7 +154,7 @@ class UsageMeter:
         reached = self._reached(self.usage)
         if reached:
             call.close()
-            raise LimitError(reached, where=self._model, hint="raise the limit, or use another --model")
+            raise LimitError(reached, where=self._model, hint="raise the limit, or use another --llm")
         self._calls.append(call)
         return call
 

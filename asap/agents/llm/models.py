@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from asap.agents.llm.budget import UsageMeter
 
 HINT = f"{BUILTIN} needs no key; gemini-… needs GOOGLE_API_KEY; others are named provider/model, as LiteLLM knows them"
-LITELLM_HINT = f"pip install 'asap[litellm]', or --model {BUILTIN}"
+LITELLM_HINT = f"pip install 'asap[litellm]', or --llm {BUILTIN}"
 
 
 def language_model(settings: Settings, meter: "UsageMeter | None" = None) -> "BaseLlm":

@@ -1,4 +1,4 @@
-"""The model of ``asap evaluate guard``: it obeys what is planted in the files of a run."""
+"""The model of ``asap llm guard``: it obeys what is planted in the files of a run."""
 
 from collections.abc import AsyncGenerator
 from typing import ClassVar

@@ -26,7 +26,7 @@ DEFAULT_ADDRESS = {
 NEEDS_ADDRESS = {"hosted_vllm"}
 ADDRESS_SUFFIXES = ("API_BASE", "BASE_URL")
 CONNECT_TIMEOUT_S = 3.0
-NO_KEY_HINT = f"--model {BUILTIN} needs no key"
+NO_KEY_HINT = f"--llm {BUILTIN} needs no key"
 
 
 def check_model(name: str) -> None:
@@ -99,7 +99,7 @@ def _check_address(name: str, base: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         message = plain(redacted(f"no server answers at {scheme}://{host}:{port}: {reason}"), 200)
-        raise ServiceError(message, where=plain(name, 80), hint=f"start it, or --model {BUILTIN}") from error
+        raise ServiceError(message, where=plain(name, 80), hint=f"start it, or --llm {BUILTIN}") from error
 
 
 def _parts(base: str) -> tuple[str, str, int]:

@@ -1,4 +1,4 @@
-"""Usage of language models: calls, tokens, cost. Written to the worklog, read by ``asap cost``."""
+"""Usage of language models: calls, tokens, cost. Written to the worklog, read by ``asap llm cost``."""
 
 import sys
 from collections.abc import Iterable

@@ -51,7 +51,7 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations
     except ImportError as error:
-        raise UsageError("needs the extra mcp", where="asap serve mcp", hint="pip install 'asap[mcp]'") from error
+        raise UsageError("needs the extra mcp", where="asap mcp", hint="pip install 'asap[mcp]'") from error
     listed = ", ".join(plain(name, 80) for name in store.ids()[:LISTED])
     instructions = f"{INSTRUCTIONS} Experiments on record: {listed}."
     inquiries = Inquiries(store)

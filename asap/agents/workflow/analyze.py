@@ -151,7 +151,7 @@ def _analyze(
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": INTERRUPTED})
         progress("interrupted: the engine's own result")
-        hint = f"asap memory show {worklog.session}"
+        hint = f"asap sessions show {worklog.session}"
         failure = InterruptedRunError(INTERRUPTED, where=settings.model, hint=hint)
         proposals = engine_proposals(studies, study.experiment.id)
     reason = redacted(str(failure)) if failure else None

@@ -40,7 +40,7 @@ def summarize(report: CiReport, settings: Settings, worklog: Worklog) -> str:
         ServiceError: the model failed, reached a limit, or insisted on figures that are not in the report.
     """
     if settings.model == BUILTIN:
-        raise UsageError("writes no prose: name a language model", where=f"--model {BUILTIN}")
+        raise UsageError("writes no prose: name a language model", where=f"--llm {BUILTIN}")
     meter, facts = UsageMeter(settings.model, settings), harmless(_facts(report))
     with suppress_adk_output():
         instruction = (data_folder("prompts") / f"{REVIEWER}.md").read_text(encoding="utf-8")

@@ -81,7 +81,7 @@ class Nodes:
             raise ServiceError(
                 f"the model keeps proposing invalid plans, the last one: {complaint}",
                 where=ctx.state[EXPERIMENT],
-                hint="try again, or use another --model",
+                hint="try again, or use another --llm",
             ) from None
         verified, warnings = self._reviewer(ctx).remove_unverified_prose(node_input)
         if any(one.what == RANK for one in wrong):

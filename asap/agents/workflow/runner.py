@@ -56,7 +56,7 @@ def run_agents(
             failure = _failure(error)
             if failure is None:
                 raise
-            hint = (isinstance(error, ServiceError) and error.hint) or f"asap memory show {worklog.session}"
+            hint = (isinstance(error, ServiceError) and error.hint) or f"asap sessions show {worklog.session}"
             raise ServiceError(failure, where=settings.model, hint=hint) from error
         finally:
             worklog.append(Kind.NOTE, usage_entry(meter.usage))

@@ -29,7 +29,7 @@ OURS = "development sources: the fit without the row's own source; other sources
 
 
 class BacktestReport(BaseModel):
-    """Everything that ``asap backtest`` reports. Fractions, not percent."""
+    """Everything that ``asap accuracy backtest`` reports. Fractions, not percent."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,5 +1,6 @@
 """``asap analyze``: from an experiment to three proposals."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,15 +8,17 @@ import typer
 
 from asap.cli.analysis.report import write_report
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.counts import Batch, Sequence, Slices
-from asap.cli.shared.output import ALLOW, NETWORK, STEP_TIME, Format, console, warn
+from asap.cli.shared.output import ALLOW, Format, console, warn
 from asap.cli.shared.progress import progress
+from asap.cli.shared.run_options import describes_run
 from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
+    from asap.experiments.create import Statement
     from asap.reports import Analysis
 
 
+@describes_run
 def analyze(
     experiment: Annotated[
         str,
@@ -28,18 +31,13 @@ def analyze(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
     ] = None,
+    *,
+    stated: "Statement",
     plan: Annotated[
         str | None,
         typer.Option(help='The plan that ran, if not on record: "data=8 model=4".', autocompletion=plan_terms),
     ] = None,
-    hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
-    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis: 16x16.")] = None,
-    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
-    slices: Slices = None,
-    batch: Batch = None,
-    sequence: Sequence = None,
-    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
-    model: Annotated[
+    llm: Annotated[
         str | None,
         typer.Option(help="Language model behind the agents; also ASAP_MODEL. Default: builtin/planner."),
     ] = None,
@@ -75,15 +73,12 @@ def analyze(
     from asap.compiler.programs.options import CompileOptions
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import Statement, amend
+    from asap.experiments.create import amend
     from asap.history.index_warmup import warm_up_indexes
 
-    settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
+    settings = read_settings(model=llm, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     options = CompileOptions(train_step, maxtext, python, engine=engine)
-    stated = Statement(
-        plan=plan, over_record=True, hardware=hardware, topology=topology, slices=slices, network=network,
-        global_batch=batch, sequence_length=sequence, step_time=step_time,
-    )  # fmt: skip
+    stated = replace(stated, plan=plan, over_record=True)
     with progress() as show, warm_up_indexes():
         show("starting the agents")
         from asap.agents.workflow.analyze import analyze as run_analysis
@@ -114,7 +109,7 @@ def analyze(
     if chat:
         from asap.cli.analysis.chat import chat as run_chat
 
-        run_chat(outcome.analysis.experiment.id, model, max_calls, max_tokens, max_cost, outcome.analysis.session)
+        run_chat(outcome.analysis.experiment.id, llm, max_calls, max_tokens, max_cost, outcome.analysis.session)
     elif _has_no_answer(outcome.analysis):
         raise typer.Exit(5)
 

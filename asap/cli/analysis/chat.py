@@ -28,7 +28,7 @@ def chat(
             autocompletion=experiments,
         ),
     ],
-    model: Annotated[
+    llm: Annotated[
         str | None,
         typer.Option(help="Language model that reads and answers; also ASAP_MODEL. Default: commands, and no model."),
     ] = None,
@@ -37,7 +37,7 @@ def chat(
     max_cost: Annotated[float | None, typer.Option(min=0.000001, help="Maximum US dollars per turn.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to continue; default: the latest.")] = None,
     command: Annotated[str | None, typer.Option(help="What `try` runs a plan with: ./train.sh {overrides}.")] = None,
-    config: Annotated[
+    template: Annotated[
         Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML; the command gets a copy as {config}.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Run it without asking.")] = False,
@@ -52,8 +52,8 @@ def chat(
     from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
 
-    how = _run_command(command, config, yes)
-    settings = read_settings(model=model, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
+    how = _run_command(command, template, yes)
+    settings = read_settings(model=llm, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
     check_model(settings.model)
     with progress() as show:
         show("loading the analysis")
@@ -61,17 +61,17 @@ def chat(
     run_chat(Chat(conversation, settings, interactive=sys.stdin.isatty(), run_command=how))
 
 
-def _run_command(command: str | None, config: Path | None, yes: bool) -> "RunCommand | None":
+def _run_command(command: str | None, template: Path | None, yes: bool) -> "RunCommand | None":
     from asap.chat.session import RunCommand
     from asap.core.errors import UsageError
     from asap.optimize.evaluators.run.command import Command
 
     if command is None:
-        if yes or config is not None:
-            where = "--yes" if yes else "--config"
+        if yes or template is not None:
+            where = "--yes" if yes else "--template"
             raise UsageError("has no effect alone", where=where, hint="give what may be run with --command")
         return None
-    return RunCommand(Command(command, config=config).start, agreed=yes, config=config)
+    return RunCommand(Command(command, config=template).start, agreed=yes, config=template)
 
 
 def run_chat(chat: "Chat") -> None:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from asap.mapping.explain import Laid
     from asap.mapping.language.feedback import Feedback
 
-app = typer.Typer(no_args_is_help=True, help="Programs that map a step to a machine (docs/mapping.md).")
+app = typer.Typer(no_args_is_help=True, help="Shard by tensor and layer, in programs (docs/mapping.md).")
 
 File = Annotated[Path, typer.Argument(help="A program of the mapping language.")]
 Of = Annotated[str | None, typer.Option("--experiment", help="Check against the model and hardware of an experiment.")]
 Model = Annotated[str | None, typer.Option(help="Check against a model: llama2-70b.")]
-On = Annotated[str | None, typer.Option("--on", help="Check against a machine: v5e:4x4, v5p-512.")]
+Hardware = Annotated[str | None, typer.Option(help="Check against a machine: v5e:4x4, v5p-512.")]
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 _BAD_INPUT = 4
@@ -33,14 +33,14 @@ def check(
     file: File,
     experiment: Of = None,
     model: Model = None,
-    on: On = None,
+    hardware: Hardware = None,
     repair: Annotated[bool, typer.Option("--repair", help="Write the repairs into the file.")] = False,
     form: Form = Plain.TERMINAL,
 ) -> None:
     """List what is wrong with a program. Each error has its place and what to do about it."""
     from asap.mapping.report import CheckReport
 
-    text, checked = _checked(file, _facts(experiment, model, on))
+    text, checked = _checked(file, _facts(experiment, model, hardware))
     found = checked.feedback
     if form is Plain.JSON:
         decisions = len(checked.program.decisions)
@@ -87,12 +87,14 @@ def format_file(
 
 
 @app.command()
-def explain(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
+def explain(
+    file: File, experiment: Of = None, model: Model = None, hardware: Hardware = None, form: Form = Plain.TERMINAL
+) -> None:
     """A program in plain words, and how every tensor lies under it."""
     from asap.mapping.explain import kept_in_words, predicted_in_words
     from asap.mapping.maxtext import rules_text
 
-    facts = _facts(experiment, model, on)
+    facts = _facts(experiment, model, hardware)
     _, checked = _checked(file, facts)
     _stop_if_wrong(file, checked.feedback)
     found = facts.explained(checked.program)
@@ -117,15 +119,17 @@ def explain(file: File, experiment: Of = None, model: Model = None, on: On = Non
 
 
 @app.command()
-def space(file: File, experiment: Of = None, model: Model = None, on: On = None, form: Form = Plain.TERMINAL) -> None:
+def space(
+    file: File, experiment: Of = None, model: Model = None, hardware: Hardware = None, form: Form = Plain.TERMINAL
+) -> None:
     """Show the decisions around a program. For each, how many options there are."""
     from asap.mapping.space import space as space_of
 
-    facts = _facts(experiment, model, on)
-    target, hardware = facts.both("asap map space")
+    facts = _facts(experiment, model, hardware)
+    target, machine = facts.both("asap map space")
     _, checked = _checked(file, facts)
     _stop_if_wrong(file, checked.feedback)
-    found = space_of(checked.program, target, hardware, facts.constraints)
+    found = space_of(checked.program, target, machine, facts.constraints)
     if form is Plain.JSON:
         print_json(found)
         return
@@ -155,7 +159,7 @@ def write(
 @app.command()
 def optimize(
     file: File,
-    on: Annotated[str, typer.Option("--on", help="The machine: v5e:4x4.")],
+    hardware: Annotated[str, typer.Option(help="The machine: v5e:4x4.")],
     budget: Annotated[int, typer.Option(min=1, help="Maximum number of programs to try.")] = 10,
     write: Annotated[bool, typer.Option("--write", help="Write the best program into the file.")] = False,
     form: Form = Plain.TERMINAL,
@@ -169,9 +173,9 @@ def optimize(
     from asap.optimize.table import tries_table
     from asap.sharding_memory import new_session_name
 
-    text, hardware = _read(file), resolve_hardware(on).slice
-    settings = {"program": text, "on": on, "budget": budget}
-    found = optimize_program(text, hardware, budget, lambda: Session.start(new_session_name(), settings), say=warn)
+    text, machine = _read(file), resolve_hardware(hardware).slice
+    settings = {"program": text, "on": hardware, "budget": budget}
+    found = optimize_program(text, machine, budget, lambda: Session.start(new_session_name(), settings), say=warn)
     if form is Plain.JSON:
         print_json(found)
     elif verbosity() is not Verbosity.QUIET:
@@ -186,10 +190,10 @@ def optimize(
         write_atomically(file, found.best.strip() + "\n")
 
 
-def _facts(experiment: str | None, model: str | None, on: str | None) -> "ProgramFacts":
+def _facts(experiment: str | None, model: str | None, hardware: str | None) -> "ProgramFacts":
     from asap.compiler.program_facts import program_facts
 
-    return program_facts(_experiment(experiment) if experiment else None, model, on)
+    return program_facts(_experiment(experiment) if experiment else None, model, hardware)
 
 
 def _experiment(name: str) -> "Experiment":

@@ -7,11 +7,12 @@ import typer
 from typer.core import TyperGroup
 
 from asap.cli.shared.completion import experiments, session_names
-from asap.cli.shared.counts import Batch, Sequence
-from asap.cli.shared.output import ALLOW, STEP_TIME, Plain, print_json, warn
+from asap.cli.shared.output import ALLOW, Plain, print_json, warn
 from asap.cli.shared.progress import progress
+from asap.cli.shared.run_options import describes_run, duration_s
 
 if TYPE_CHECKING:
+    from asap.experiments.create import Statement
     from asap.optimize.proposers.model_guided import ModelGuided
     from asap.optimize.protocols import Proposer
     from asap.optimize.report import OptimizationReport
@@ -40,6 +41,7 @@ _STEPS = 20
 
 
 @app.command()
+@describes_run
 def run(
     experiment: Annotated[
         str, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
@@ -47,9 +49,8 @@ def run(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
     ] = None,
-    hardware: Annotated[str | None, typer.Option(help="Hardware, if not on record: v5e-256, h100-64.")] = None,
-    batch: Batch = None,
-    sequence: Sequence = None,
+    *,
+    stated: "Statement",
     evaluate: Annotated[
         Literal["model", "compiler", "run"],
         typer.Option(help="What evaluates a configuration: the model, the TPU compiler, or runs of your command."),
@@ -63,7 +64,7 @@ def run(
             help="What starts a run: './train.sh {overrides}'; also {config}, {without}, {plan}, {try}, {folder}."
         ),
     ] = None,
-    config: Annotated[
+    template: Annotated[
         Path | None, typer.Option(help="Your launcher's YAML, JSON or TOML: {config} is a copy with a try's settings.")
     ] = None,
     wait_for: Annotated[
@@ -87,13 +88,12 @@ def run(
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
-    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a try worth?")] = None,
     prices: Annotated[
         Path | None, typer.Option(help="TOML file with currency and [chips]: price per chip-hour.")
     ] = None,
-    model: Annotated[
+    llm: Annotated[
         str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")
     ] = None,
     session: Annotated[str | None, typer.Option(help="Name of the session; default: a new one.")] = None,
@@ -106,12 +106,12 @@ def run(
     from asap.cli.shared.wishes import read_wishes
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import Statement, amend
+    from asap.experiments.create import amend
     from asap.study.open_study import open_study
 
     wishes = read_wishes(allow or [], steps_to_go, prices)
-    if evaluate != "run" and (command is not None or config is not None):
-        where = "--command" if command is not None else "--config"
+    if evaluate != "run" and (command is not None or template is not None):
+        where = "--command" if command is not None else "--template"
         raise UsageError("is for --evaluate run", where=where)
     if by_tensor and (evaluate != "compiler" or train_step or maxtext):
         raise UsageError("is for the reference step", where="--by-tensor", hint="--evaluate compiler")
@@ -120,9 +120,8 @@ def run(
         raise UsageError("an evaluation costs something: say how much may be spent", where="--budget", hint=hint)
     with progress() as show:
         show("searching configurations")
-        said = Statement(hardware=hardware, global_batch=batch, sequence_length=sequence, step_time=step_time)
         opened = open_study(
-            experiment, ExperimentStore(), lambda record: amend(record, said), overrides=overrides or ()
+            experiment, ExperimentStore(), lambda record: amend(record, stated), overrides=overrides or ()
         )
         study = replace(opened, wishes=wishes)
         if evaluate == "model":
@@ -137,15 +136,12 @@ def run(
     from asap.optimize.session import Session
     from asap.sharding_memory import new_session_name
 
-    limit = Budget.parse(time_limit).seconds
-    if limit is None:
-        raise UsageError("is not a duration", where="--time-limit", hint="90s, 30m, 2h")
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
-        wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(config) if config else None,
+        wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(template) if template else None,
         train_step=train_step, maxtext=maxtext, by_tensor=by_tensor, python=python, engine=engine,
-        folder=str(Path.cwd()), steps=steps, try_seconds=limit,
-        model=_checked_model(model),
+        folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit),
+        model=_checked_model(llm),
         allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),
         currency=wishes.currency,
     )  # fmt: skip

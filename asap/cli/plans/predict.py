@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.completion import experiments, plan_terms
-from asap.cli.shared.counts import Batch, Sequence, Slices
-from asap.cli.shared.output import ALLOW, NETWORK, STEP_TIME, Plain, console, print_json, warn_about_data
+from asap.cli.shared.output import ALLOW, Plain, console, print_json, warn_about_data
 from asap.cli.shared.progress import progress
+from asap.cli.shared.run_options import describes_run
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 
+@describes_run
 def predict(
     terms: Annotated[
         list[str] | None,
@@ -34,17 +35,12 @@ def predict(
             " ms-swift, verl, config.json, script, record."
         ),
     ] = None,
-    hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64, 8x p5.48xlarge …")] = None,
-    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
-    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
-    slices: Slices = None,
-    batch: Batch = None,
-    sequence: Sequence = None,
+    *,
+    stated: "Statement",
     plan: Annotated[
         list[str] | None,
         typer.Option(help="A plan to predict; may be repeated. Default: all.", autocompletion=plan_terms),
     ] = None,
-    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     top: Annotated[
         int, typer.Option(min=1, help="Without --plan: of how many meshes, each with its best levers.")
@@ -53,15 +49,10 @@ def predict(
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
     from asap.cli.shared.wishes import read_wishes
-    from asap.experiments.create import Statement
 
-    said = Statement(
-        hardware=hardware, topology=topology, slices=slices, network=network, global_batch=batch,
-        sequence_length=sequence, step_time=step_time,
-    )  # fmt: skip
     with progress() as show:
         show("predicting")
-        study = replace(_study(terms or [], said, config), wishes=read_wishes(allow or []))
+        study = replace(_study(terms or [], stated, config), wishes=read_wishes(allow or []))
         found = _predictions(study, plan or [], top)
         now = _now(study)
     if format is Plain.JSON:
@@ -73,7 +64,7 @@ def predict(
     print_predictions(study, found, console(), None if plan else now)
 
 
-def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
+def _study(terms: list[str], stated: "Statement", config: Path | None) -> "Study":
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend, create_experiment
@@ -81,10 +72,10 @@ def _study(terms: list[str], said: "Statement", config: Path | None) -> "Study":
     from asap.study.study import study_of
 
     if config is not None:
-        return study_of(create_experiment("configuration", said, config=config, overrides=terms))
+        return study_of(create_experiment("configuration", stated, config=config, overrides=terms))
     if not terms:
         raise UsageError("give an experiment, a configuration or a profile", where="asap predict")
-    return open_study(terms[0], ExperimentStore(), lambda record: amend(record, said), overrides=terms[1:])
+    return open_study(terms[0], ExperimentStore(), lambda record: amend(record, stated), overrides=terms[1:])
 
 
 def _predictions(study: "Study", plans: list[str], top: int) -> "list[Prediction]":

@@ -6,22 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.counts import Batch, Sequence
 from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
 from asap.cli.shared.progress import progress
+from asap.cli.shared.run_options import describes_run, duration_s
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification
     from asap.experiments import Experiment
+    from asap.experiments.create import Statement
     from asap.mapping.language.program import Program
     from asap.plans import Plan
 
 
+@describes_run
 def verify(
     experiment: Annotated[str, typer.Argument(help="An experiment ID or a configuration.", autocompletion=experiments)],
     overrides: Annotated[
         list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
     ] = None,
+    *,
+    stated: "Statement",
     plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,
     proposal: Annotated[
         int | None,
@@ -47,16 +51,10 @@ def verify(
     flags: Annotated[
         str, typer.Option(help='Flags of the TPU compiler to add to those of the run: "--xla_…=true …".')
     ] = "",
-    hardware: Annotated[
-        str | None, typer.Option(help="Compile for another slice than the one on record, e.g. v5e-256.")
-    ] = None,
-    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis, e.g. 16x16.")] = None,
-    batch: Batch = None,
-    sequence: Sequence = None,
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
-    time_limit: Annotated[float, typer.Option(min=1, help="Limit on each compilation, in seconds.")] = 900.0,
+    time_limit: Annotated[str, typer.Option(help="Limit on each compilation: 90s, 30m.")] = "15m",
     memory_limit: Annotated[
         float, typer.Option(min=0.5, help="Limit on each compilation, in GiB of host memory.")
     ] = 8.0,
@@ -68,16 +66,15 @@ def verify(
     from asap.compiler.verify import verify as run_verification
     from asap.core.units import GIB
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import Statement, amend
+    from asap.experiments.create import amend
     from asap.mapping.plan_program import plan_of
     from asap.study.open_study import open_record, opened_path
 
     store = ExperimentStore()
-    said = Statement(hardware=hardware, topology=topology, global_batch=batch, sequence_length=sequence)
-    record = open_record(experiment, store, lambda known: amend(known, said), overrides or ())
+    record = open_record(experiment, store, lambda known: amend(known, stated), overrides or ())
     path = opened_path(experiment, store)
     program = _program(mapping, record, bool(plan or proposal or all)) if mapping else None
-    limits = CompileLimits(time_limit, memory_limit * GIB)
+    limits = CompileLimits(duration_s(time_limit), memory_limit * GIB)
     options = CompileOptions(train_step, maxtext, python, effort, engine, limits, tuple(flags.split()), program)
     with progress() as show:
         plans = [plan_of(program)] if program else _plans(record, plan or [], proposal, all, path)

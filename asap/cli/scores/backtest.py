@@ -1,4 +1,4 @@
-"""``asap backtest``: predictions of published runs against what was measured."""
+"""``asap accuracy backtest``: predictions of published runs against what was measured."""
 
 from pathlib import Path
 from typing import Annotated

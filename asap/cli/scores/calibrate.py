@@ -1,4 +1,4 @@
-"""``asap calibrate``: predictions narrowed by a team's own measured runs."""
+"""``asap accuracy calibrate``: predictions narrowed by a team's own measured runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ def calibrate(
         list[str] | None,
         typer.Option(
             "--with",
-            help="Measured runs: a session of asap optimize, history (your records), or rows as for asap backtest.",
+            help="Measured runs: a session, history (your records), or rows of asap accuracy backtest.",
         ),
     ] = None,
     models: Annotated[Path | None, typer.Option(help="Architectures of the rows, one JSON object a line.")] = None,
@@ -43,7 +43,9 @@ def calibrate(
                 warn(f"{reading.origin}: {counted(count, 'run')} left out: {reason}")
     known = load_own_runs()
     if known is None:
-        raise NotFoundError("no measured runs are kept", where="asap calibrate", hint="add some: --with SESSION")
+        raise NotFoundError(
+            "no measured runs are kept", where="asap accuracy calibrate", hint="add some: --with SESSION"
+        )
     if format is Plain.JSON:
         print_json(known)
         return
@@ -53,4 +55,4 @@ def calibrate(
         for run in known.runs
     ]  # fmt: skip
     print_table(("run", "chip and stack", "measured", "predicted without them", "apart", "from"), rows)
-    print(f"{len(known.runs)} of your runs correct predictions. To remove them: asap calibrate --forget")
+    print(f"{len(known.runs)} of your runs correct predictions. To remove them: asap accuracy calibrate --forget")

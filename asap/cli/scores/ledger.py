@@ -1,4 +1,4 @@
-"""``asap ledger``: predictions of earlier sessions, and what came of them."""
+"""``asap accuracy ledger``: predictions of earlier sessions, and what came of them."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -37,7 +37,7 @@ def check(
     head: Annotated[
         str, typer.Option(envvar="PRE_COMMIT_TO_REF", help="Branch, tag or commit of the change.")
     ] = "HEAD",
-    config: Annotated[
+    files: Annotated[
         list[str] | None,
         typer.Option(help="Pattern of configurations, 'configs/**/*.yml'; may be repeated."),
     ] = None,
@@ -69,7 +69,7 @@ def check(
     if base is None:
         raise UsageError("there is nothing to compare with", where="--base", hint="asap ci --base origin/main")
     options = Options(
-        configurations=tuple(config or ()),
+        configurations=tuple(files or ()),
         policy=read_policy(policy) if policy else None,
         prices=read_prices(prices) if prices else None,
     )
@@ -88,7 +88,7 @@ def comment(
     token: Annotated[str, typer.Option(envvar="GITHUB_TOKEN", help="Token that may write to pull requests.")],
     api: Annotated[str, typer.Option(envvar="GITHUB_API_URL", help="GitHub API base URL.")] = "https://api.github.com",
     author: Annotated[str, typer.Option(help="Login whose comment is updated.")] = "github-actions[bot]",
-    model: Annotated[str | None, typer.Option(help="Language model that adds a few checked sentences.")] = None,
+    llm: Annotated[str | None, typer.Option(help="Language model that adds a few checked sentences.")] = None,
 ) -> None:
     """Post or update the comment on a pull request."""
     from asap.ci.github.api import GitHub
@@ -106,7 +106,7 @@ def comment(
             print(f"{found.commit[:12]} is not the head of an open pull request: nothing is posted")
             return
         changed = bool(report.configurations)
-        body = to_comment(report, remark=_remark(report, model) if model and changed else None)
+        body = to_comment(report, remark=_remark(report, llm) if llm and changed else None)
         posted = upsert(github, found.repository, number, body, author=author, create=changed)
         print(f"pull request {number}: {posted.action}")
     finally:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from asap.plans import Plan
 
-NETWORK = "Rate between nodes, if not as the chip's maker has it: 8x200Gb (of a node), 1600Gb/node, 200Gb/gpu."
-STEP_TIME = "A measured step without a profile: 2.31s, or a log of MaxText, Megatron-LM, NeMo or torchtitan."
 ALLOW = "A lever on request: first_moment, second_moment, weight_precision, optimizer, global_batch. May be repeated."
 PIPE_WIDTH = 140
 

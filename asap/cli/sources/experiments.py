@@ -1,13 +1,17 @@
 """``asap experiments``: the records behind the IDs."""
 
+from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.shared.completion import experiments
-from asap.cli.shared.counts import Batch, Sequence, Slices
-from asap.cli.shared.output import NETWORK, STEP_TIME, Plain, console, print_json, print_table, warn
+from asap.cli.shared.output import Plain, console, print_json, print_table, warn
+from asap.cli.shared.run_options import describes_run
+
+if TYPE_CHECKING:
+    from asap.experiments.create import Statement
 
 app = typer.Typer(no_args_is_help=True, help="Add, list, show and remove experiments.")
 
@@ -16,11 +20,14 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 
 
 @app.command()
+@describes_run
 def add(
     id: Id,
     overrides: Annotated[
         list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
     ] = None,
+    *,
+    stated: "Statement",
     config: Annotated[
         Path | None,
         typer.Option(
@@ -36,36 +43,17 @@ def add(
         typer.Option(help="A log directory, a run folder, an xplane.pb; also gs:// and s3://; or a GPU trace."),
     ] = None,
     plan: Annotated[str | None, typer.Option(help='The plan that ran: "data=8 model=4".')] = None,
-    hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64, 8x p5.48xlarge …")] = None,
-    topology: Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")] = None,
-    network: Annotated[str | None, typer.Option(help=NETWORK)] = None,
-    slices: Slices = None,
-    batch: Batch = None,
-    sequence: Sequence = None,
-    step_time: Annotated[str | None, typer.Option(help=STEP_TIME)] = None,
     goodput: Annotated[float | None, typer.Option(min=0, max=1, help="Productive share of the wall time.")] = None,
     description: Annotated[str | None, typer.Option(help="What this run is.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite a record with this ID.")] = False,
 ) -> None:
     """Add an experiment."""
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import Statement, create_experiment
+    from asap.experiments.create import create_experiment
 
     store = ExperimentStore()
     store.check_id(id)
-    said = Statement(
-        plan=plan,
-        over_record=True,
-        hardware=hardware,
-        topology=topology,
-        slices=slices,
-        network=network,
-        global_batch=batch,
-        sequence_length=sequence,
-        goodput=goodput,
-        step_time=step_time,
-        description=description,
-    )
+    said = replace_fields(stated, plan=plan, over_record=True, goodput=goodput, description=description)
     experiment = create_experiment(id, said, config=config, overrides=overrides or [], profile=profile, source=source)
     kept = store.add(experiment, replace=replace)
     for note in kept.notes:

@@ -26,7 +26,7 @@ def search(
     devices: Annotated[int | None, typer.Option(min=1, help="Number of JAX devices of the job.")] = None,
     parameters: Annotated[float | None, typer.Option(min=1, help="Number of model parameters, such as 7e9.")] = None,
     plan: Annotated[str | None, typer.Option(help='Current plan, such as "data=8 model=4".')] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of records to print.")] = 5,
+    top: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of records to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Find past optimizations of similar runs. Says in what they are similar."""
@@ -44,7 +44,7 @@ def search(
         raise UsageError(problem["msg"], where=f"--{problem['loc'][0]}") from error
     with progress() as stage:
         stage("searching the history, which is indexed on first use")
-        hits = search_history(parse_query(query), limit)
+        hits = search_history(parse_query(query), top)
     if format is Plain.JSON:
         print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
         return

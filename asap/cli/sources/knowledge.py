@@ -19,7 +19,7 @@ Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(help="A question, or words of a diagnosis.")],
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of notes to print.")] = 5,
+    top: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of notes to print.")] = 5,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Find the notes that are relevant to a question."""
@@ -27,7 +27,7 @@ def search(
 
     with progress() as stage:
         stage("searching the notes, which are indexed on first use")
-        hits = search_knowledge(query, limit)
+        hits = search_knowledge(query, top)
     if format is Plain.JSON:
         print_json([{"score": h.score, "why": h.why, "note": h.note} for h in hits])
         return

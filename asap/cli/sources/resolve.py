@@ -8,10 +8,12 @@ import typer
 
 from asap.cli.shared.output import Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
+from asap.cli.shared.run_options import describes_run, duration_s
 
 if TYPE_CHECKING:
     from asap.experiments import Experiment
     from asap.experiments.caught_command import CaughtCommand
+    from asap.experiments.create import Statement
     from asap.experiments.logs.reading import LogReading
 
 _ASK = (
@@ -20,6 +22,7 @@ _ASK = (
 )
 
 
+@describes_run
 def resolve(
     what: Annotated[
         list[str],
@@ -28,21 +31,22 @@ def resolve(
             metavar="LOG | -- COMMAND …",
         ),
     ],
+    *,
+    stated: "Statement",
     yes: Annotated[bool, typer.Option("--yes", help="Run the command without asking.")] = False,
-    hardware: Annotated[str | None, typer.Option(help="v5e-256, h100-64 …, if the command does not say it.")] = None,
     add: Annotated[str | None, typer.Option(help="Keep the record under this ID.", metavar="ID")] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that the command may take.")] = 60.0,
+    time_limit: Annotated[str, typer.Option(help="Limit on the command: 90s, 30m.")] = "60s",
     format: Annotated[Plain, typer.Option(help="How to print.")] = Plain.TERMINAL,
 ) -> None:
     """Show what a log settles, or what a script would start."""
     path = Path(what[0]).expanduser()
     if len(what) == 1 and (path.is_file() or path.suffix):
-        _show(path, format, hardware, add)
+        _show(path, format, stated, add)
     else:
-        _catch(what, yes, hardware, add, timeout, format)
+        _catch(what, yes, stated, add, duration_s(time_limit), format)
 
 
-def _show(path: Path, format: Plain, hardware: str | None, add: str | None) -> None:
+def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> None:
     from asap.experiments.logs.read import read_resolved
     from asap.experiments.logs.settings import settings_of
 
@@ -69,7 +73,7 @@ def _show(path: Path, format: Plain, hardware: str | None, add: str | None) -> N
         for note in reading.notes:
             warn(note)
     if add is not None:
-        _keep(path, hardware, add)
+        _keep(path, stated, add)
 
 
 def _hardware(reading: "LogReading") -> list[tuple[str, str]]:
@@ -94,17 +98,17 @@ def _measured(reading: "LogReading") -> list[tuple[str, str]]:
     return rows
 
 
-def _keep(path: Path, hardware: str | None, id: str) -> None:
+def _keep(path: Path, stated: "Statement", id: str) -> None:
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import Statement, create_experiment
+    from asap.experiments.create import create_experiment
 
     store = ExperimentStore()
     store.check_id(id)
-    store.add(create_experiment(id, Statement(hardware=hardware), config=path))
+    store.add(create_experiment(id, stated, config=path))
     print(f"added {id}: asap analyze {id}")
 
 
-def _catch(command: list[str], yes: bool, hardware: str | None, add: str | None, timeout: float, format: Plain) -> None:
+def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, seconds: float, format: Plain) -> None:
     from asap.core.errors import UsageError
     from asap.core.text import plain
     from asap.experiments import ExperimentStore
@@ -116,8 +120,8 @@ def _catch(command: list[str], yes: bool, hardware: str | None, add: str | None,
             raise UsageError("asks before it runs a command", where="asap resolve", hint="add --yes to run it")
         print(_ASK.format(command=plain(" ".join(command), 400), programs=", ".join(STAND_INS)), file=sys.stderr)
         typer.confirm("Run it?", abort=True, err=True)
-    caught = catch(command, timeout)
-    experiment, read = _read(caught, hardware, add or "resolved")
+    caught = catch(command, seconds)
+    experiment, read = _read(caught, stated, add or "resolved")
     if format is Plain.JSON:
         print_json(experiment)
     else:
@@ -133,7 +137,7 @@ def _catch(command: list[str], yes: bool, hardware: str | None, add: str | None,
         print(f"added {add}: asap analyze {add}")
 
 
-def _read(caught: "list[CaughtCommand]", hardware: str | None, id: str) -> "tuple[Experiment, CaughtCommand]":
+def _read(caught: "list[CaughtCommand]", stated: "Statement", id: str) -> "tuple[Experiment, CaughtCommand]":
     """The record of the first call that is read, from the last one back: what comes first prepares."""
     from asap.core.errors import AsapError
     from asap.experiments.caught_record import record_of_call
@@ -141,7 +145,7 @@ def _read(caught: "list[CaughtCommand]", hardware: str | None, id: str) -> "tupl
     failures: list[AsapError] = []
     for call in reversed(caught):
         try:
-            return record_of_call(call, id, hardware), call
+            return record_of_call(call, id, stated), call
         except AsapError as error:
             failures.append(error)
     raise failures[0]

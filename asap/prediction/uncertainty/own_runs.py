@@ -74,7 +74,7 @@ def load_own_runs() -> OwnRuns | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, ValidationError) as error:
-        hint = "asap calibrate --forget removes it"
+        hint = "asap accuracy calibrate --forget removes it"
         raise ConfigError("holds no runs that can be read", where=str(path), hint=hint) from error
 
 

@@ -1,6 +1,6 @@
 """Record the golden sessions anew, after figures or prompts were changed on purpose.
 
-python -m tests.replay.golden.record. Look at what `asap memory replay` says parted before you do.
+python -m tests.replay.golden.record. Look at what `asap sessions replay` says parted before you do.
 """
 
 import os

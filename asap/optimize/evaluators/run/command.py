@@ -47,7 +47,7 @@ class Command:
                 f"the command has no {OVERRIDES}, so every try would be the same", where="--command", hint=hint
             )
         if (CONFIG in self.start) != (self.config is not None):
-            raise UsageError(f"goes with {CONFIG} in the command", where="--config", hint="write both or neither")
+            raise UsageError(f"goes with {CONFIG} in the command", where="--template", hint="write both or neither")
         if self.config is not None:
             read_document(self.config)
         if REDACTED in " ".join(filter(None, (self.start, self.wait_for, self.cancel))):

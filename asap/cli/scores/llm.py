@@ -1,19 +1,40 @@
-"""``asap evaluate``: regression tests of language models."""
+"""``asap llm``: what language models cost, and whether they can be trusted with the work."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asap.cli.shared.output import Plain, print_json, print_table
 from asap.cli.shared.progress import progress
 
-app = typer.Typer(no_args_is_help=True, help="Test language models.")
+if TYPE_CHECKING:
+    from asap.agents.llm.usage import Usage
+
+app = typer.Typer(no_args_is_help=True, help="Language models: what they cost, and tests of one.")
 
 
-@app.command("chat")
-def evaluate_chat(
-    model: Annotated[
+@app.command()
+def cost(
+    session: Annotated[str | None, typer.Argument(help="Name of a session; default: all.")] = None,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+) -> None:
+    """Show the calls, tokens and cost of each run of the agents."""
+    from asap.agents.llm.usage import usages
+    from asap.sharding_memory import read_session, readable_sessions
+
+    found = [(session, read_session(session))] if session is not None else reversed(list(readable_sessions()))
+    runs = [(name, usage) for name, records in found for usage in usages(records)]
+    if format is Plain.JSON:
+        print_json([{"session": name, **usage.model_dump()} for name, usage in runs])
+        return
+    rows = (_cells(name, usage) for name, usage in runs)
+    print_table(("session", "model", "calls", "tokens in", "tokens out", "USD", "price from"), rows)
+
+
+@app.command()
+def evaluate(
+    llm: Annotated[
         str | None, typer.Option(help="Language model to test; also ASAP_MODEL. Default: builtin/planner.")
     ] = None,
     dialogues: Annotated[Path | None, typer.Option(help="Your own dialogues, one JSON object per line.")] = None,
@@ -27,7 +48,7 @@ def evaluate_chat(
     from asap.core.files import is_file
     from asap.experiments import ExperimentStore
 
-    settings = read_settings(model=model)
+    settings = read_settings(model=llm)
     check_model(settings.model)
     if dialogues is not None and not is_file(dialogues):
         raise NotFoundError("no such file", where=str(dialogues))
@@ -57,9 +78,9 @@ def evaluate_chat(
         )
 
 
-@app.command("guard")
+@app.command()
 def guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
-    """Plant instructions wherever text comes in, with a model that obeys. Exit code 6 if anything gets through."""
+    """Plant instructions wherever text comes in. The model obeys each; exit code 6 if anything gets through."""
     from asap.agents.guard.evaluation import EXPERIMENT, evaluate_guard
     from asap.chat import open_conversation
     from asap.chat.chat import Chat
@@ -88,3 +109,8 @@ def guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.
         print(f"{len(found.cases)} cases, {found.through} got through")
     if found.through:
         raise ServiceError(f"{found.through} of {len(found.cases)} cases got through", where="guard")
+
+
+def _cells(session: str, used: "Usage") -> tuple[object, ...]:
+    money = "unknown" if used.cost is None else f"{used.cost:.4f}"
+    return session, used.model, used.calls, used.input_tokens, used.output_tokens, money, used.price_source or ""

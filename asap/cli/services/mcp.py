@@ -1,20 +1,10 @@
-"""``asap serve``: the engine as a service for other programs."""
+"""``asap mcp``: the engine's queries for other agents."""
 
 import gc
 
-import typer
 
-app = typer.Typer(no_args_is_help=True, help="Serve the engine to other programs.")
-
-
-@app.callback()
-def serve() -> None:
-    """Serve the engine to other programs."""
-
-
-@app.command("mcp")
-def serve_mcp() -> None:
-    """Serve the agents' tools to an MCP client (standard I/O)."""
+def mcp() -> None:
+    """Offer the same queries to other agents, over MCP."""
     from asap.agents.tools.mcp_server import build_server
     from asap.experiments import ExperimentStore
 

@@ -1,4 +1,4 @@
-"""``asap memory``: the worklogs of earlier runs."""
+"""``asap sessions``: what was said and done earlier."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from asap.cli.shared.completion import session_names
 from asap.cli.shared.output import Plain, print_json, print_table
 from asap.cli.shared.progress import progress
 
-app = typer.Typer(no_args_is_help=True, help="Read, check and export the worklogs of earlier runs.")
+app = typer.Typer(no_args_is_help=True, help="List, read, check, export and replay earlier sessions.")
 
 SUMMARY = 160
 
@@ -22,7 +22,7 @@ class Export(StrEnum):
 
 
 Session = Annotated[
-    str, typer.Argument(help="Name of a session, as `asap memory list` shows it.", autocompletion=session_names)
+    str, typer.Argument(help="Name of a session, as `asap sessions list` shows it.", autocompletion=session_names)
 ]
 
 
