@@ -37,7 +37,7 @@ class Narrowing:
     def note(self) -> str:
         """What was done, in words."""
         if not self.runs:
-            return f"{OWN_RUNS}not used: their calibration is another; asap accuracy calibrate --with adds them again"
+            return f"{OWN_RUNS}not used, from another calibration; asap accuracy calibrate --with adds them again"
         change = f"{format_percent(abs(self.scale - 1), 0)} {'narrower' if self.scale < 1 else 'wider'}"
         return f"{OWN_RUNS}{self.runs} of this chip and stack correct the prediction; its interval is {change}"
 
