@@ -18,15 +18,18 @@ from asap.answers.plan_row import (
 from asap.answers.query import Answer, Lines, PlanName, Query
 from asap.core.errors import PlanError
 from asap.core.provenance import Provenance
+from asap.hardware.nodes import chips_per_node
 from asap.plans import Plan
 from asap.plans.launchers import TITLES, Stack
+from asap.plans.start_command import start_command
 from asap.plans.validity import violations
 from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
 from asap.proposals.proposal import ChangedSetting, Citation
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.reasons.cite import cite
 from asap.proposals.reasons.explain import reasons, trade_offs
-from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.passed_over import why_passed_over
 from asap.proposals.selection.ranked_candidates import evaluate
 
 Standing = Literal[
@@ -249,10 +252,9 @@ def _standing(
     candidate = found[1] if found else evaluate(revised.ranked, plan)
     if plan in inquiry.order:
         return "proposed", (), candidate
-    memory = candidate.prediction.memory
-    if memory is not None and not memory.fits:
-        return "not fitting", (), candidate
-    return "not among the best", (), candidate
+    first = next(iter(inquiry.proposals), None)
+    because = (why_passed_over(candidate.prediction, first.prediction, inquiry.study.plan),) if first else ()
+    return ("not among the best" if fits(candidate.prediction) else "not fitting"), because, candidate
 
 
 class LineAnswer(Answer):
@@ -262,6 +264,7 @@ class LineAnswer(Answer):
     exports: Lines
     plan: str
     stack: str
+    command: Lines = ()
     stays: tuple[str, ...] = Field(default=(), description="degrees that are as they are now")
     change: tuple[ChangedSetting, ...] = ()
 
@@ -271,6 +274,7 @@ class Line(Query):
 
     plan: PlanName = "1"
     stack: Stack | None = Field(default=None, description="another launcher than the run's own")
+    command: bool = Field(default=False, description="the whole command as well")
 
     def answer(self, inquiry: Inquiry) -> LineAnswer:
         """In the launcher's own words."""
@@ -282,7 +286,9 @@ class Line(Query):
                 change=changes_of(inquiry, plan),
             )  # fmt: skip
         found = overrides_of(study, plan)
+        whole = self._whole(inquiry, found.stack, found.text) if self.command else ""
         return LineAnswer(
+            command=tuple(whole.splitlines()),
             line=tuple(found.text.splitlines()),
             exports=found.exports,
             plan=str(plan),
@@ -290,6 +296,14 @@ class Line(Query):
             stays=mesh_that_stays(study, plan),
             change=changes_of(inquiry, plan),
         )
+
+    def _whole(self, inquiry: Inquiry, stack: Stack, line: str) -> str:
+        study = inquiry.study
+        devices = study.slice.devices if study.slice else 1
+        of_chip = chips_per_node(study.slice.chip) if study.slice else None
+        gpus = min(devices, study.experiment.hardware.node or of_chip or devices)
+        sources = study.experiment.provenance.values()
+        return start_command(stack, line, sources, gpus, max(1, devices // gpus))
 
 
 def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:

@@ -86,7 +86,12 @@ def _command(tree: Any) -> Command:
         case "compare":
             return Command("compare", {"plans": tuple(_plan(one) for one in tree.children if _is(one, "plan"))})
         case "line":
-            return Command("line", _given(plan=plans) | _token(tokens, "STACK", "stack", str.lower))
+            return Command(
+                "line",
+                _given(plan=plans)
+                | _token(tokens, "STACK", "stack", str.lower)
+                | _token(tokens, "WHOLE", "command", bool),
+            )
         case "worth":
             return Command("worth", _given(plan=plans) | _options(tree))
         case "candidates" | "operations":

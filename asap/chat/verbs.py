@@ -11,7 +11,7 @@ USAGE: dict[str, tuple[str, str]] = {
     "what": ("what if [PLAN] batch=… seq_len=… hardware=… chips=… slices=… precision=… optimizer=…", "what_if"),
     "sweep": ("sweep batch|seq_len|chips|remat|microbatches|AXIS [VALUES]", "sweep"),
     "solve": ("solve batch|sequence|microbatch|chips [for PLAN]; solve step_time 4s; solve mfu 45%", "solve"),
-    "line": ("line [PLAN] [STACK]", "line"),
+    "line": ("line [PLAN] [STACK] [--command]", "line"),
     "next": ("next", "next_test"),
     "worth": ("worth [PLAN] [--steps COUNT] [--price PER CHIP-HOUR] [--currency NAME]", "worth"),
     "verify": ("verify [PLAN]", "verify"),

@@ -7,7 +7,7 @@ from asap.chat.language import Command
 
 _VERBS = {"what_if": "what if", "next_test": "next", "explain": "why", "retract": "forget"}
 _SHORT = {"global_batch": "batch", "sequence_length": "seq_len"}
-_OPTIONS = {"price": "--price", "steps_to_go": "--steps", "currency": "--currency"}
+_OPTIONS = {"price": "--price", "steps_to_go": "--steps", "currency": "--currency", "command": "--command"}
 
 
 def written(command: Command) -> str:
@@ -21,7 +21,9 @@ def written(command: Command) -> str:
 
 def _plain(known: dict[str, Any]) -> list[str]:
     return [_number(value) for name, value in known.items() if name not in _OPTIONS] + [
-        f"{_OPTIONS[name]} {_number(value)}" for name, value in known.items() if name in _OPTIONS
+        _OPTIONS[name] if value is True else f"{_OPTIONS[name]} {_number(value)}"
+        for name, value in known.items()
+        if name in _OPTIONS
     ]
 
 

@@ -8,19 +8,17 @@ from asap.plans.megatron.versions import PROFILER, lacks
 from asap.profiles import Gap
 from asap.profiles.gaps import NO_PROFILE
 
-_LOG = "a log of the run for --step-time"
-_BY_HAND = f"{_LOG}; torch.profiler around a few steps for --profile"
+_BY_HAND = "torch.profiler around a few steps for --profile"
 _CAPTURES: Mapping[Stack, str] = {
-    "megatron": f"{_LOG}; --profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12"
-    " for asap's --profile",
+    "megatron": "--profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12 for asap's --profile",
     "nemo": _BY_HAND,
-    "bridge": f"{_LOG}; profiling.use_pytorch_profiler=true for --profile",
-    "torchtitan": f"{_LOG}; profiling.enable_profiling=true for --profile",
+    "bridge": "profiling.use_pytorch_profiler=true for --profile",
+    "torchtitan": "profiling.enable_profiling=true for --profile",
     "deepspeed": _BY_HAND,
     "axolotl": _BY_HAND,
     "accelerate": _BY_HAND,
     "fsdp": _BY_HAND,
-    "nanotron": f"{_LOG}; profiler.profiler_export_path for --profile",
+    "nanotron": "profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
 

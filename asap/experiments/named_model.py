@@ -8,6 +8,7 @@ from asap.experiments.other_kinds import other_kind
 from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import REQUIRED
+from asap.models.catalogue import find_base
 
 SHAPES = " ".join(f"model.{field}=…" for field in REQUIRED)
 """An architecture as fields of a record, as they are added to a command."""
@@ -43,6 +44,9 @@ def read_named_model(name: str) -> tuple[Architecture, tuple[str, ...]]:
     if known is None and (kind := other_kind(name)) is not None:
         reason = f"the model {shown} is by its name {kind}, which is not modelled"
         raise ConfigError(reason, hint="add model=NAME if it is a decoder with attention after all")
+    if known is None and (base := find_base(name)) is not None:
+        note = f"the model {shown} is taken to have the shapes of {base.name}: add model=NAME if it has others"
+        return base.model_copy(update={"name": shown}), (note,)
     if known is None:
         ask = f"add model=NAME of one that is (such as llama3.1-8b), or {SHAPES}"
         more = (f"{shown} reads more than text; only its language model is read",)

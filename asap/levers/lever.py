@@ -23,6 +23,7 @@ class Run:
         xla: XLA compiles the step and plans its memory.
         model: what is trained; ``None`` if it is not known.
         chip: name of the chip; empty if it is not known.
+        node: devices of a node; ``None`` where that is not known, or all devices are in one.
         settings: the stack's settings on record.
     """
 
@@ -32,6 +33,7 @@ class Run:
     xla: bool
     model: Architecture | None = None
     chip: str = ""
+    node: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -94,6 +96,7 @@ class Trial:
         workload: what is another of the workload under it; empty where its effect is not modelled.
         at_most: the change of a recorded run's graph that takes away all that it can save, as a what-if on the trace
             has it; empty where none is known.
+        of_run: gives ``workload`` where it depends on the run.
     """
 
     name: str
@@ -104,3 +107,8 @@ class Trial:
     settings: Callable[[Run], Mapping[str, str]]
     workload: Mapping[str, object] = field(default_factory=dict)
     at_most: str = ""
+    of_run: Callable[[Run], Mapping[str, object]] | None = None
+
+    def changed(self, run: Run) -> Mapping[str, object]:
+        """What is another of a run's workload; empty where its effect is not modelled."""
+        return self.of_run(run) if self.of_run else self.workload

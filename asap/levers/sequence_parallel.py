@@ -13,10 +13,12 @@ _SAID_BY: Mapping[str, Mapping[str, str]] = {
 
 
 def _settings(run: Run) -> Mapping[str, str]:
-    """Not beside saved activations in parts, which Megatron refuses (``training/arguments.py``)."""
-    whole = run.workload.sequence_parallel is False and run.plan.degree("model") > 1
-    whole = whole and not run.settings.get("distribute_saved_activations")
-    return _SAID_BY.get(run.workload.framework or "", {}) if whole else {}
+    """In place of saved activations in parts, beside which Megatron refuses it (``training/arguments.py``)."""
+    words = _SAID_BY.get(run.workload.framework or "", {})
+    if not words or run.workload.sequence_parallel is not False or run.plan.degree("model") == 1:
+        return {}
+    in_parts = run.settings.get("distribute_saved_activations")
+    return {**words, "distribute-saved-activations": "false"} if in_parts else words
 
 
 TRIAL = Trial(

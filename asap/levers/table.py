@@ -16,6 +16,7 @@ from asap.levers import (
     parameter_offload,
     pipeline_repeats,
     rematerialisation,
+    secondary_shards,
     sequence_parallel,
     state_precision,
     tensor_overlap,
@@ -46,6 +47,7 @@ TRIALS: tuple[Trial, ...] = (
     tensor_overlap.TRIAL,
     distributed_optimizer.TRIAL,
     sequence_parallel.TRIAL,
+    secondary_shards.TRIAL,
     fused_loss.TRIAL,
     expert_dispatcher.TRIAL,
 )

@@ -64,6 +64,11 @@ class Workload(BaseModel):
         description="pipeline stages, and virtual stages of each, whose numbers of layers the settings say",
     )
     zero_stage: int | None = Field(default=None, ge=0, le=3, description="what data parallelism shards (ZeRO)")
+    secondary_shards: Count | None = Field(
+        default=None,
+        description="devices over which a second copy of sharded parameters lies, from which the backward pass gathers"
+        " (ZeRO++ hpZ, arXiv:2306.10209); None: there is none",
+    )
     context_parallel: ContextParallel | None = Field(
         default=None, description="how devices that share a sequence attend to all of it"
     )

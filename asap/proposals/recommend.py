@@ -100,7 +100,7 @@ def with_trial(
     if trial is None or trial.gain is None:
         return advice
     if situation is not None and situation.name in TOO_TIGHT:
-        counts = trial.fits or (trial.saves_time and trial.saved_bytes)
+        counts = trial.fits or (trial.saves_time and trial.saved_bytes > 0)
         statement = _towards_a_fit(trial, trial.gain) if counts else None
     else:
         statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent) if trial.saves_time else None

@@ -68,13 +68,14 @@ def smallest_fit(study: Study) -> SmallestFit | None:
 def _together(study: Study) -> Iterator[tuple[Trial, ...]]:
     """Settings that the stack has words for and whose HBM is modelled: none of them, one, or two."""
     run = run_of(study)
-    known = [trial for trial in TRIALS if trial.workload and trial.settings(run)]
+    known = [trial for trial in TRIALS if trial.changed(run) and trial.settings(run)]
     for count in range(MOST_SETTINGS + 1):
         yield from combinations(known, count)
 
 
 def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
-    changed: Mapping[str, object] = {key: value for trial in trials for key, value in trial.workload.items()}
+    run = run_of(study)
+    changed: Mapping[str, object] = {key: value for trial in trials for key, value in trial.changed(run).items()}
     workload = Workload.model_validate({**study.experiment.workload.model_dump(), **changed})
     return replace(study, experiment=study.experiment.model_copy(update={"workload": workload}))
 

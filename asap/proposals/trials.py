@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.diagnosis.replayed import believed
-from asap.levers.lever import Trial
+from asap.levers.lever import Run, Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
 from asap.plans.deepspeed.trainer import SECTION
@@ -16,6 +16,7 @@ from asap.plans.maxtext.overrides import paste_line
 from asap.plans.megatron.written_arguments import command_line
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.selection.search import run_of
 from asap.study.changed import without_step_time
 from asap.study.study import Study
@@ -38,7 +39,10 @@ class OfferedTrial(BaseModel):
     title: str = Field(description="in a few words, for a sentence")
     statement: str
     gain: float | None = Field(default=None, description="share of the step that is expected to be saved, if modelled")
-    saved_bytes: float = Field(default=0.0, description="HBM of a device that is expected to be saved, if modelled")
+    saved_bytes: float = Field(
+        default=0.0, description="HBM of a device that is expected to be saved, if modelled; below 0: taken more"
+    )
+    fit_odds: float | None = Field(default=None, description="that the run fits, where it fits without and not with it")
     fits: bool = Field(default=False, description="what runs does not fit, and is expected to fit with it")
     source: str
     stack: Stack = "maxtext"
@@ -60,7 +64,8 @@ def written(stack: Stack, settings: Mapping[str, str]) -> str:
     if stack == "maxtext":
         return paste_line(dict(settings))
     if stack == "megatron":
-        return command_line({key: value == "true" or value for key, value in settings.items()})
+        switches: dict[str, str | bool] = {"true": True, "false": False}
+        return command_line({key: switches.get(value, value) for key, value in settings.items()})
     if stack in _IN_FILES:
         return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
     return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in settings.items())
@@ -72,8 +77,8 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
     if study.plan is None or not study.experiment.hyperparameters:
         return ()
     run = run_of(study)
-    offered = (_offered(study, trial, run.stack, trial.settings(run)) for trial in TRIALS if trial.settings(run))
-    kept = [trial for trial in offered if trial.gain is None or trial.saves_time or trial.saved_bytes]
+    offered = (_offered(study, run, trial) for trial in TRIALS if trial.settings(run))
+    kept = [trial for trial in offered if trial.gain is None or trial.saves_time or trial.saved_bytes > 0]
     return tuple(sorted(kept, key=_promise, reverse=True))
 
 
@@ -88,25 +93,28 @@ def _in_file(key: str, value: str, stack: Stack) -> str:
 
 
 def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:
-    """Of the trials whose effect is modelled the one with which what runs fits, and that is expected to save most."""
-    return max((trial for trial in trials if trial.gain is not None), key=_promise, default=None)
+    """Of the trials whose effect is modelled the one with which what runs fits, and that is expected to save most; none
+    for which there is too little HBM."""
+    modelled = (trial for trial in trials if trial.gain is not None and trial.fit_odds is None)
+    return max(modelled, key=_promise, default=None)
 
 
-def _promise(trial: OfferedTrial) -> tuple[bool, bool, float]:
-    return trial.fits, trial.gain is not None, trial.gain or 0.0
+def _promise(trial: OfferedTrial) -> tuple[bool, bool, bool, float]:
+    return trial.fits, trial.fit_odds is None, trial.gain is not None, trial.gain or 0.0
 
 
-def _offered(study: Study, trial: Trial, stack: Stack, settings: Mapping[str, str]) -> OfferedTrial:
-    now, then = _predicted(study, trial)
+def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
+    now, then = _predicted(study, trial.changed(run))
     gain = None if now is None or then is None else 1 - _seconds(then) / _seconds(now)
     saved, fits = _hbm_saved(now, then)
-    said, most = _in_words(gain, saved), most_held(study.replay, trial.at_most)
+    odds = fit_odds(then) if now is not None and then is not None and _holds(now) and not _holds(then) else None
+    said, most = _in_words(gain, saved, odds), most_held(study.replay, trial.at_most)
     if gain is not None and most is not None and most < gain:
         gain, said = most, f"the recorded run holds {format_percent(most)} of a step that it could save"
     words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {said}."
     return OfferedTrial(
-        name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=fits,
-        source=trial.source, stack=stack, settings=dict(settings),
+        name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=fits, fit_odds=odds,
+        source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
     )  # fmt: skip
 
 
@@ -119,33 +127,39 @@ def most_held(replay: ReplayReport | None, change: str) -> float | None:
     return max(1 - without.step_time_s / found.step_time_s.replayed_s, 0.0)
 
 
-def _predicted(study: Study, trial: Trial) -> tuple[Prediction | None, Prediction | None]:
+def _predicted(study: Study, changed: Mapping[str, object]) -> tuple[Prediction | None, Prediction | None]:
     """What runs, by the architecture, without and with a trial; ``None`` where its effect is not modelled."""
     workload, model = study.experiment.workload, study.experiment.model
-    if not trial.workload or study.slice is None or model is None or model.missing():
+    if not changed or study.slice is None or model is None or model.missing():
         return None, None
-    return _step(study, workload), _step(study, workload.model_copy(update=dict(trial.workload)))
+    return _step(study, workload), _step(study, workload.model_copy(update=dict(changed)))
 
 
 def _hbm_saved(now: Prediction | None, then: Prediction | None) -> tuple[float, bool]:
-    """Bytes of a device that a trial saves, where they can be told from nothing, and whether what runs fits by them."""
+    """Bytes of a device that a trial saves, or takes below 0, where they can be told from nothing, and whether what
+    runs fits by them."""
     if now is None or then is None or now.memory is None or then.memory is None:
         return 0.0, False
     saved = now.memory.total.value - then.memory.total.value
-    told = saved >= _LEAST_SAVED * now.memory.capacity_bytes
-    return (saved if told else 0.0), told and then.memory.fits and not now.memory.fits
+    counts = abs(saved) >= _LEAST_SAVED * now.memory.capacity_bytes
+    return (saved if counts else 0.0), counts and then.memory.fits and not now.memory.fits
 
 
-def _in_words(gain: float | None, saved_bytes: float) -> str:
+def _holds(prediction: Prediction) -> bool:
+    return prediction.memory is not None and prediction.memory.fits
+
+
+def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str:
     if gain is None:
         return "only a run tells what it brings"
-    return f"modelled, {effect(gain, saved_bytes)} with it"
+    tight = f", which fits with {format_percent(odds, 0)}" if odds is not None else ""
+    return f"modelled, {effect(gain, saved_bytes)} with it{tight}"
 
 
 def effect(gain: float, saved_bytes: float) -> str:
     """What the step takes, as in ``the step takes 10 % less time and 3.00 GiB less HBM``."""
     time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time" if abs(gain) >= _LEAST_TOLD else ""
-    hbm = f"{format_bytes(saved_bytes)} less HBM" if saved_bytes else ""
+    hbm = f"{format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
     return f"the step takes {' and '.join(filter(None, (time, hbm)))}"
 
 

@@ -15,7 +15,7 @@ def experiment_facts(experiment: ExperimentSummary) -> list[tuple[str, str]]:
         ("model", describe_model(experiment.model)),
         ("batch", _batch(experiment)),
         ("plan", _plan(experiment)),
-        ("facts", _origin(experiment)),
+        ("profile", _origin(experiment)),
     ]
 
 
@@ -59,5 +59,5 @@ def _batch(experiment: ExperimentSummary) -> str:
 
 def _origin(experiment: ExperimentSummary) -> str:
     if experiment.profile is None:
-        return "no profile"
+        return "none"
     return f"{'stated by' if experiment.stated else 'measured,'} {experiment.profile}"

@@ -67,7 +67,7 @@ def summary_of(analysis: Analysis) -> Summary:
         why=_why(analysis),
         settings="; ".join(_setting(trial) for trial in analysis.trials),
         flags=_flags(analysis.flags) if analysis.flags else "",
-        missing=_missing(analysis.diagnosis.missing),
+        missing=_missing(analysis),
         warnings=analysis.warnings,
     )
 
@@ -118,16 +118,25 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _missing(gaps: tuple[Gap, ...]) -> str:
+def _missing(analysis: Analysis) -> str:
     """What to capture, and what that would tell."""
+    gaps = analysis.diagnosis.missing
+    measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
+    log = [] if measured or not gaps else ["a log of the run, for its step time"]
+    return "; ".join([*log, *filter(None, [_captures(gaps)])])
+
+
+def _captures(gaps: tuple[Gap, ...]) -> str:
     captures = "; ".join(dict.fromkeys(gap.capture for gap in gaps if gap.capture))
     facts = "; ".join(gap.what.rstrip(".") for gap in gaps)
-    return f"capture {captures}, for {facts}" if captures else facts
+    return f"{captures}, for {facts}" if captures else facts
 
 
 def _setting(trial: OfferedTrial) -> str:
     effects = [f"step {format_percent(trial.gain)} shorter"] if trial.gain is not None and trial.saves_time else []
-    effects += [f"{format_bytes(trial.saved_bytes)} less HBM"] if trial.saved_bytes else []
+    amount = format_bytes(abs(trial.saved_bytes))
+    effects += [f"{amount} {'less' if trial.saved_bytes > 0 else 'more'} HBM"] if trial.saved_bytes else []
+    effects += [f"fits with {format_percent(trial.fit_odds, 0)}"] if trial.fit_odds is not None else []
     return f"{trial.title} ({', '.join(effects)}, modelled)" if effects else trial.title
 
 

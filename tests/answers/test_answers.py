@@ -5,10 +5,12 @@ import json
 import pytest
 
 from asap.answers.inquiries import Inquiries
+from asap.answers.inquiry import Inquiry
 from asap.answers.registry import QUERIES, ask, query, signature
-from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError, UsageError
+from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError, PlanError, UsageError
 from asap.core.provenance import Provenance, Quantity
 from asap.experiments import ExperimentStore
+from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.compact import to_compact
@@ -16,6 +18,7 @@ from asap.reports.answers.html import answer_to_html
 from asap.reports.answers.markdown import answer_to_markdown
 from asap.reports.answers.text import to_text
 from asap.reports.quantities import is_written, written
+from asap.study.study import study_of
 
 ARGUMENTS = {
     "operation": {"name": "1"},
@@ -202,3 +205,29 @@ def test_a_quantity_is_rounded_once(run):
     quantity = Quantity(value=2.4351, unit="s", provenance="modelled", source="a test", low=2.2, high=2.711)
     assert written(quantity) == "2.44 s (2.20 s to 2.71 s)"
     assert written(quantity, brief=True) == "2.44 s (2.20 to 2.71)"
+
+
+CONFIGURATIONS = {
+    "train.yml": ("v5e-256", "model_name: llama3.1-8b\nper_device_batch_size: 2\nmax_target_length: 8192\n"
+                  "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\nremat_policy: full\n"),
+    "train.toml": ("h100-32", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'
+                   'seq_len = 8192\n[parallelism]\ntensor_parallel_degree = 2\n'
+                   '[activation_checkpoint]\nmode = "full"\n'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_whole_command_of_a_proposal_is_read_as_its_plan(store, tmp_path, name):
+    hardware, text = CONFIGURATIONS[name]
+    (tmp_path / name).write_text(text)
+    said = Statement(hardware=hardware)
+    inquiry = Inquiry(study_of(create_experiment("mine", said, config=tmp_path / name)), store)
+    (tmp_path / "run.sh").write_text("\n".join(ask(inquiry, "line", plan="1", command=True).command))
+    started = create_experiment("again", said, config=tmp_path / "run.sh")
+    proposed = inquiry.proposals[0].plan
+    assert (started.plan.ici, started.plan.remat) == (proposed.ici, proposed.remat)
+
+
+def test_a_whole_command_is_refused_where_no_configuration_is_on_record(store):
+    with pytest.raises(PlanError, match="no whole command is known"):
+        ask(Inquiries(store).of("paper-v5p-512"), "line", plan="1", command=True)

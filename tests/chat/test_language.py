@@ -32,6 +32,7 @@ LINES = {
     "operation 3": ("operation", {"name": "3"}),
     "operation all-reduce.82": ("operation", {"name": "all-reduce.82"}),
     "line 1": ("line", {"plan": "1"}),
+    "line 1 --command": ("line", {"plan": "1", "command": True}),
     "line 1 megatron": ("line", {"plan": "1", "stack": "megatron"}),
     "solve batch": ("solve", {"find": "batch"}),
     "solve mfu 45% for 1": ("solve", {"find": "mfu", "target": 0.45, "plan": "1"}),

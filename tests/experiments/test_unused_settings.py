@@ -20,9 +20,9 @@ def zero(**more: object) -> str:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.json", zero(zero_quantized_weights=True, zero_hpz_partition_size=4),
-         "use zero_optimization.zero_quantized_weights, zero_optimization.zero_hpz_partition_size=4"),
-        ("b.json", zero(zero_quantized_weights=False, zero_hpz_partition_size=1), None),
+        ("a.json", zero(zero_quantized_weights=True),
+         "use zero_optimization.zero_quantized_weights"),
+        ("b.json", zero(zero_quantized_weights=False, zero_hpz_partition_size=4), None),
         ("c.json", zero(offload_optimizer={"device": "nvme"}), "is nvme, taken as the memory of the host"),
         ("d.json", json.dumps(DEEPSPEED | {"optimizer": {"type": "ZeroOneAdam"}}), "compresses what is exchanged"),
         ("e.toml", f"{TITAN}\n[optimizer]\nearly_step_in_backward = true\n", "use optimizer.early_step_in_backward"),

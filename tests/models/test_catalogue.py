@@ -7,6 +7,7 @@ import pytest
 
 import asap.models
 from asap.models import count_parameters, find_architecture, known_architectures
+from asap.models.catalogue import find_base
 
 FILE = Path(asap.models.__file__).parent / "catalogue.jsonl"
 ENTRIES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
@@ -54,3 +55,23 @@ def test_names_as_hubs_and_launchers_write_them(name: str, entry: str) -> None:
 @pytest.mark.parametrize("name", ["", "llama", "llama2-71b", "a model of ours", "../../etc/passwd"])
 def test_an_unknown_name_finds_nothing(name: str) -> None:
     assert find_architecture(name) is None
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "base"),
+    [
+        ("TinyLlama/TinyLlama-1.1B-step-50K-105b", "tinyllama-1.1b"),
+        ("TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T", "tinyllama-1.1b"),
+        ("Open-Orca/Mistral-7B-OpenOrca", "mistral-7b"),
+        ("Qwen/Qwen2.5-7B-Instruct-1M", "qwen2.5-7b"),
+        ("google/gemma-2-9b-it-abliterated", "gemma2-9b"),
+        ("Qwen/Qwen3-30B-A3B-Foo", None),
+        ("Qwen/Qwen2.5-7B-VL", None),
+        ("someone/Mistral-7B-MoE-4x", None),
+        ("lmsys/vicuna-7b-v1.5", None),
+        ("01-ai/Yi-34B-200K", None),
+    ],
+)
+def test_a_checkpoint_has_the_shapes_that_its_name_begins_with(checkpoint, base):
+    found = find_base(checkpoint)
+    assert (found.name if found else None) == base

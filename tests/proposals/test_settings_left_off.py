@@ -2,6 +2,7 @@ import pytest
 
 from asap.experiments.create import Statement, create_experiment
 from asap.prediction import load_calibration
+from asap.prediction.predict_study import expect
 from asap.proposals.propose import propose
 from asap.proposals.recommend import recommend, with_trial
 from asap.proposals.selection.ranked_candidates import rank_candidates
@@ -55,6 +56,43 @@ def test_deepspeed_is_told_of_its_first_stage(offered, tmp_path):
         " --per_device_train_batch_size 1 --max_seq_length 4096 --gradient_checkpointing true", "h100-8",
     )  # fmt: skip
     assert trials["distributed_optimizer"].line == '{"zero_optimization": {"stage": 1}}'
+
+
+TUNE = (
+    "deepspeed --num_gpus 8 --num_nodes 4 tune.py --deepspeed zero3.json --model_name_or_path Qwen/Qwen2.5-14B"
+    " --packing true --per_device_train_batch_size 1 --max_seq_length 4096 --gradient_checkpointing true"
+)
+
+
+@pytest.mark.parametrize(("hardware", "size"), [("h100-8", None), ("h100-32", 8), ("8x4xh100", 4)])
+def test_a_second_copy_of_parameters_is_offered_inside_a_node_where_zero_3_spans_several(
+    offered, tmp_path, hardware, size
+):
+    (tmp_path / "zero3.json").write_text('{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3}}')
+    _, trials = offered(TUNE.replace("--num_gpus 8 --num_nodes 4", ""), hardware)
+    found = trials.get("secondary_shards")
+    assert (found.line if found else None) == (
+        None if size is None else f'{{"zero_optimization": {{"zero_hpz_partition_size": {size}}}}}'
+    )
+    if found:
+        parameters, half = 14.8e9, 2
+        reserved = load_calibration().full.overhead("pytorch").scale
+        assert -found.saved_bytes == pytest.approx(half * parameters / size * reserved, rel=0.05)
+        assert "more HBM" in found.statement
+
+
+def test_a_second_copy_on_record_takes_hbm_for_time(offered, tmp_path):
+    steps = []
+    for more in ("", ', "zero_hpz_partition_size": 8'):
+        (tmp_path / "zero3.json").write_text(
+            f'{{"bf16": {{"enabled": true}}, "zero_optimization": {{"stage": 3{more}}}}}'
+        )
+        study, trials = offered(TUNE.replace("--num_gpus 8 --num_nodes 4", ""))
+        (found,) = expect(study, [study.plan])
+        steps.append((found.step_time.value, found.memory.total.value))
+    assert "secondary_shards" not in trials
+    assert steps[1][0] < steps[0][0]
+    assert steps[1][1] > steps[0][1]
 
 
 def test_nanotron_is_told_in_its_yaml(tmp_path):

@@ -135,7 +135,7 @@ def test_proposals_with_levers_are_among_the_plans_that_are_drawn(tmp_path):
 
 def test_a_run_that_does_not_fit_says_so_first(tmp_path):
     page = page_of(open_study("llama-8b-too-large", ExperimentStore(tmp_path)))
-    assert "It does not fit: <em>HBM capacity</em>" in page
+    assert 'It does not fit: <em class="bad">HBM capacity</em>' in page
 
 
 def test_copies_with_the_host_are_drawn():

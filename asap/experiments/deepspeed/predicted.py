@@ -8,7 +8,6 @@ _ZERO, _RECOMPUTED = "zero_optimization", "activation_checkpointing"
 _USUAL: dict[str, object] = {
     f"{_ZERO}.zero_quantized_weights": False,
     f"{_ZERO}.zero_quantized_gradients": False,
-    f"{_ZERO}.zero_hpz_partition_size": 1,
     f"{_ZERO}.offload_optimizer.ratio": 1.0,
     f"{_ZERO}.zenflow": False,
     f"{_RECOMPUTED}.cpu_checkpointing": False,

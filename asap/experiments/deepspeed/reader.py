@@ -126,8 +126,15 @@ def _workload(settings: StackSettings, batch: int | None, given: Workload) -> Wo
             "optimizer": _optimizer(settings),
             "framework": FRAMEWORK,
             "zero_stage": zero.zero_stage(settings),
+            "secondary_shards": _secondary_shards(settings),
         }
     )
+
+
+def _secondary_shards(settings: StackSettings) -> int | None:
+    """``auto``, as the Trainer fills in no such value, is DeepSpeed's default."""
+    size = settings.get(zero.SECONDARY, 1)
+    return settings.count(zero.SECONDARY) if size not in (1, None, "auto") else None
 
 
 def _precision(settings: StackSettings) -> str | None:

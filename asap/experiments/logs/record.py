@@ -270,7 +270,7 @@ def _says_something(experiment: Experiment) -> bool:
 
 def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     """What a reader of the record should know: blocks that are cut, slow steps, and the end."""
-    notes = []
+    notes = [] if reading.blocks else [f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}"]
     for block in reading.blocks:
         if not block.complete:
             taken = ": what is missing is taken as MaxText's defaults" if "model_name" in block.values else ""

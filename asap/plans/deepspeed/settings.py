@@ -34,6 +34,7 @@ BATCH = "train_batch_size"
 TENSOR = "tensor_parallel.autotp_size"
 SEQUENCE = "sequence_parallel_size"
 GROUP = "zero_optimization.mics_shard_size"
+SECONDARY = "zero_optimization.zero_hpz_partition_size"
 OFFLOAD: dict[Offload, str] = {
     "optimizer": "zero_optimization.offload_optimizer.device",
     "parameters": "zero_optimization.offload_param.device",

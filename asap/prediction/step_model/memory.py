@@ -101,7 +101,8 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
     flight = np.where(ends, last, first) * layers
     held = work.updates_on_host > 0
     return StepMemory(
-        parameters=owned.total * work.parameter_bytes * np.where(held, 1 - layout.host_parameters, 1.0),
+        parameters=owned.total * work.parameter_bytes * np.where(held, 1 - layout.host_parameters, 1.0)
+        + _second_copy(inputs),
         gradients=gradients * np.where(held, 1 - layout.host_optimizer, 1.0)
         + _accumulated_whole(inputs)
         + _of_microbatch(inputs, gradients),
@@ -111,6 +112,13 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
         temporaries=np.where(ends, peak, working),
         collectives=_gathered(inputs),
     )
+
+
+def _second_copy(inputs: StepInputs) -> Number:
+    """Parameters in 16 bits over fewer devices than those that shard them (arXiv:2306.10209, section 3.2)."""
+    second = np.minimum(np.maximum(inputs.workload.secondary_shards, 1.0), inputs.plan.fsdp)
+    kept = (inputs.workload.secondary_shards > 0) & (inputs.plan.fsdp > second)
+    return np.where(kept, ACTIVATION_BYTES * stage_parameters(inputs) / second, 0.0)
 
 
 def _accumulated_whole(inputs: StepInputs) -> Number:

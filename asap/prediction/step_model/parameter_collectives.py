@@ -36,7 +36,23 @@ def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, besid
     if np.any(inputs.workload.gathers_through_one_port):
         ring = through_one_port(ring, inputs.workload.gathers_through_one_port)
     far = network(inputs, constants, inputs.plan.dcn_data)
-    return _gather(inputs, parameters, ring) + _gather(inputs, parameters / shards, far)
+    return (
+        _gather(inputs, parameters, ring)
+        + _gather(inputs, parameters / shards, far)
+        - _saved_by_second_copy(inputs, constants, parameters, ring, beside)
+    )
+
+
+def _saved_by_second_copy(
+    inputs: StepInputs, constants: Constants, parameters: Number, ring: Channel, beside: Number
+) -> Number:
+    """What the backward pass saves where it gathers from a second copy over fewer devices (arXiv:2306.10209, 3.2)."""
+    second = inputs.workload.secondary_shards
+    if not np.any(second):
+        return 0.0
+    near = channel(inputs, constants, np.minimum(np.maximum(second, 1.0), ring.members), _inner(inputs) / beside)
+    size = ACTIVATION_BYTES * parameters
+    return np.where(second > 0, all_gather(size, ring) - all_gather(size, near), 0.0)
 
 
 def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number, Number]:

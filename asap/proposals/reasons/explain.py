@@ -83,8 +83,8 @@ def trade_offs(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
 
 
 def impacts(study: Study, prediction: Prediction) -> tuple[Impact, ...]:
-    """Expected change of step time, duty cycle, communication and HBM."""
-    return (_step_time(prediction), _duty_cycle(study), _communication(study, prediction), _hbm(prediction))
+    """Expected change of step time, duty cycle where it was measured, communication and HBM."""
+    return (_step_time(prediction), *_duty_cycle(study), _communication(study, prediction), _hbm(prediction))
 
 
 def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, ...]) -> Confidence:
@@ -123,11 +123,12 @@ def _step_time(prediction: Prediction) -> Impact:
     return Impact(name="step time", statement=f"{amount}{direction}", quantity=relative)
 
 
-def _duty_cycle(study: Study) -> Impact:
+def _duty_cycle(study: Study) -> tuple[Impact, ...]:
     duty = study.profile.kpis.duty_cycle if study.profile else None
     if duty is None:
-        return Impact(name="duty cycle", statement="unknown, as it was not measured")
-    return Impact(name="duty cycle", statement=f"stays near {format_percent(duty)}: sharding changes no host work")
+        return ()
+    statement = f"stays near {format_percent(duty)}: sharding changes no host work"
+    return (Impact(name="duty cycle", statement=statement),)
 
 
 def _communication(study: Study, prediction: Prediction) -> Impact:

@@ -61,6 +61,9 @@ class WorkloadInputs:
     """Switch: a token crosses the network once for all experts of a node, and is forwarded there."""
     zero_stage: Number
     """ZeRO stage over the replicas, 0 to 2: stage 3 is the ``data`` axis of a plan, and its replicas hold copies."""
+    secondary_shards: Number
+    """Devices over which a second 16-bit copy of sharded parameters lies, from which the backward pass gathers; 0 where
+    there is none."""
     weights_over_tokens: Number
     """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
     gathers_through_one_port: Number

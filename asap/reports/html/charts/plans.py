@@ -7,9 +7,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.core.units import GIB, format_bytes
+from asap.core.units import GIB, format_bytes, format_seconds
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
+from asap.proposals.selection.passed_over import why_passed_over
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
@@ -32,8 +33,8 @@ _LOOK = {
     TOO_LARGE: ("var(--bad)", "cross", 34),
     FRONT: ("var(--hbm)", "circle", 60),
     PROPOSED: ("var(--compute)", "diamond", 170),
-    RUNS: ("var(--axis-model)", "square", 150),
-    START: ("var(--axis-model)", "square", 150),
+    RUNS: ("var(--ink)", "square", 150),
+    START: ("var(--ink)", "square", 150),
 }
 
 _BASELINES = {"now": RUNS, "start": START}
@@ -63,6 +64,7 @@ def plans_chart(analysis: Analysis, drawn: DrawnPlans) -> Chart | None:
     points = _points(analysis, near)
     ends = [one for one in points if one.kind in (FRONT, PROPOSED, RUNS, START)]
     other = "HBM" if by_memory else "distance from the plan that runs"
+    faster = _faster_neighbour(analysis, timed)
     hidden = " Of plans that lie on each other one is drawn." if drawn.is_sample else ""
     hidden += " The slowest are left out." if len(near) < len(timed) else ""
     capacity = _capacity(near)
@@ -79,8 +81,22 @@ def plans_chart(analysis: Analysis, drawn: DrawnPlans) -> Chart | None:
         rows=tuple(_row(one, near) for one in sorted(ends, key=lambda one: one.seconds)),
         note=f"{drawn.valid:,} plans. On the Pareto front, no other plan is both faster and "
         + ("smaller." if by_memory else "nearer to what runs.")
-        + hidden,
+        + hidden
+        + faster,
     )
+
+
+def _faster_neighbour(analysis: Analysis, predictions: Sequence[Prediction]) -> str:
+    """The fastest plan that fits, where it is faster than every proposal, and why it is not one."""
+    proposed = [one.prediction for one in analysis.proposals if one.prediction.step_time is not None]
+    fitting = [one for one in predictions if _fits(one)]
+    if not proposed or not fitting:
+        return ""
+    fastest, first = min(fitting, key=_seconds), proposed[0]
+    if any(_seconds(fastest) >= _seconds(one) for one in proposed):
+        return ""
+    why = why_passed_over(fastest, first, analysis.experiment.plan)
+    return f" {fastest.plan} is faster ({format_seconds(_seconds(fastest))}) and not proposed: {why}."
 
 
 def _points(analysis: Analysis, predictions: Sequence[Prediction]) -> list[_Point]:
