@@ -45,6 +45,6 @@ class Discussion:
     def _turn(self, opened: tuple[str, str], message: str) -> list[str]:
         if opened not in self._chats:
             session = analyze(opened[1], store=self._store).analysis.session
-            self._chats[opened] = Chat(restore(session, self._store), self._settings)
+            self._chats[opened] = Chat(restore(session, self._store), self._settings, origin="tool")
         reply = self._chats[opened].turn(message, lambda piece: None)
         return reply.text.splitlines() if reply else ["The chat has ended."]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import InsufficientEvidenceError
+from asap.evidence.fact import Origin
 from asap.experiments import ExperimentStore
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.study.open_study import open_study
@@ -18,10 +19,11 @@ class Inquiries:
 
     Args:
         store: where experiments are looked up. Paths are opened by :meth:`open` alone.
+        origin: where what is stated of the runs comes from.
     """
 
-    def __init__(self, store: ExperimentStore | None = None):
-        self.store = store or ExperimentStore()
+    def __init__(self, store: ExperimentStore | None = None, origin: Origin = "typed"):
+        self.store, self._origin = store or ExperimentStore(), origin
         self._open: dict[str, Inquiry] = {}
 
     def of(self, experiment: str) -> Inquiry:
@@ -39,7 +41,7 @@ class Inquiries:
 
     def add(self, study: Study) -> None:
         """Keep a study under the ID of its experiment."""
-        self.keep(Inquiry(study, self.store))
+        self.keep(Inquiry(study, self.store, origin=self._origin))
 
     def keep(self, inquiry: Inquiry) -> None:
         """Keep a run that is open."""

@@ -10,7 +10,7 @@ from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
 from asap.evidence.claims import RUN_CLAIMS
 from asap.evidence.effect import with_run_claims
-from asap.evidence.fact import StatedFact
+from asap.evidence.fact import Origin, StatedFact
 from asap.evidence.judgement import Judgement, judge
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
@@ -37,6 +37,7 @@ class Inquiry:
         known: candidates of that analysis by plan, such as those that were compiled.
         facts: stated since, oldest first.
         recorded: all that ever were, in the order of their numbers.
+        origin: where what is stated now comes from.
     """
 
     analysed: Study
@@ -45,6 +46,7 @@ class Inquiry:
     known: dict[Plan, Candidate] = field(default_factory=dict, repr=False)
     facts: tuple[StatedFact, ...] = ()
     recorded: tuple[StatedFact, ...] = ()
+    origin: Origin = "typed"
     compiled: int = 0
     _rankings: dict[int, RankedCandidates] = field(default_factory=dict, repr=False)
     _studies: dict[tuple[StatedFact, ...], Study] = field(default_factory=dict, repr=False)

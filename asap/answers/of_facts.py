@@ -12,7 +12,7 @@ from asap.core.numbers import LARGEST_COUNT
 from asap.core.provenance import Provenance
 from asap.core.units import GIB
 from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
-from asap.evidence.fact import Origin, StatedFact
+from asap.evidence.fact import StatedFact
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS
 
@@ -107,7 +107,7 @@ class Record(Query):
         """Recorded, unless it is on record already."""
         return record(inquiry, self.fact(inquiry))
 
-    def fact(self, inquiry: Inquiry, origin: Origin = "typed") -> StatedFact:
+    def fact(self, inquiry: Inquiry) -> StatedFact:
         """The fact, in the units of the record; it is not recorded yet.
 
         Raises:
@@ -128,7 +128,8 @@ class Record(Query):
             keeps = inquiry.study.plan
         return StatedFact(
             claim=claim, plan=plan, value=value, about=self.about if claim is Claim.CONSTRAINT else None,
-            bound=self.bound, keeps=keeps, words=self.words or self._as_words(), origin=origin, **said,
+            bound=self.bound, keeps=keeps, words=self.words or self._as_words(),
+            origin=inquiry.origin, **said,
         )  # fmt: skip
 
     def _plan(self, inquiry: Inquiry, claim: Claim) -> Plan | None:

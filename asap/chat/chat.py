@@ -27,6 +27,8 @@ REMARKS = {
 """What is said of words that seem to state, take back or claim something."""
 ENDS = ("quit", "exit", "q")
 """Lines that end a chat with a model, too."""
+FACTS = ("record", "retract")
+"""Queries that change what is on record."""
 LONGEST_WORDS = 600
 """Characters of free words that are read."""
 
@@ -40,7 +42,9 @@ class Chat(ChatSession):
         Returns:
             The answer; ``None`` for a command that gives none.
         """
-        self.worklog.append(Kind.USER_INPUT, {"text": text, "model": self.model})
+        origin = {"origin": self.origin} if self.origin != "typed" else {}
+        self.worklog.append(Kind.USER_INPUT, {"text": text, "model": self.model, **origin})
+        self.conversation.inquiry.origin = self.origin
         try:
             found = self._answer(text, show)
         except KeyboardInterrupt:
@@ -54,12 +58,19 @@ class Chat(ChatSession):
         return found
 
     def _answer(self, text: str, show: Show) -> Reply | None:
-        if self.model != BUILTIN and not text.startswith("/") and text.lower() not in ENDS:
+        if self.model != BUILTIN and not self._is_command(text):
             return self._ask_model(text, show)
         reply = self._of_engine(text)
         if reply is not None:
             show(f"{reply.text}\n")
         return reply
+
+    def _is_command(self, text: str) -> bool:
+        """Whether a line is read exactly although there is a model; of what is piped in, no word of prose is a fact."""
+        if text.startswith("/") or text.lower() in ENDS:
+            return True
+        command = parse(text) if self.origin == "piped" else None
+        return command is not None and command.name in FACTS
 
     def _of_engine(self, text: str) -> Reply | None:
         """The exact language, or free words; what fails is one line."""
@@ -81,7 +92,8 @@ class Chat(ChatSession):
         """A number picks one of the commands that were offered."""
         offered, self.conversation.offered = self.conversation.offered, ()
         word = text.strip().rstrip(".")
-        return offered[int(word) - 1] if word.isdigit() and 0 < int(word) <= len(offered) else None
+        found = offered[int(word) - 1] if word.isdigit() and 0 < int(word) <= len(offered) else None
+        return None if found is not None and found.name in FACTS and self.origin == "piped" else found
 
     def _run(self, command: Command, understood: str | None) -> Reply:
         """A command, on record like the call of any tool, with what it put on record."""

@@ -78,11 +78,12 @@ class FactTools:
         said = {"what": what, "plan": plan, "value": value, "unit": unit, "about": about}
         known = {name: one for name, one in said.items() if one is not None}
         self._check(quote, value)
-        if not is_statement(sentence_of(quote, self._message)):
+        doubt = self._doubt(quote)
+        if doubt is not None:
             line = written(Command("record", known))
-            reply = Reply(topic="record", text=f'Not put on record: "{plain(quote, 80)}" may ask or suppose. {line}')
+            reply = Reply(topic="record", text=f'Not put on record: "{plain(quote, 80)}" {doubt}. {line}')
             self._noted(reply.model_copy(update={"text": f"{reply.text} puts it on record.", "ranking": self._order}))
-            return {"recorded": False, "why": "the words may ask, wish or suppose; the engineer was told the command"}
+            return {"recorded": False, "why": f"what was said {doubt}; the engineer was told the command"}
         return self._do(Record.model_validate(known | {"words": quote}))
 
     @answering
@@ -94,8 +95,9 @@ class FactTools:
             quote: the engineer's own words in the last message, letter by letter.
         """
         self._check(quote, None)
-        if not is_statement(sentence_of(quote, self._message)):
-            raise BadInputError("asks or supposes, and retracts nothing", where=plain(quote, 80), hint="ask back")
+        doubt = self._doubt(quote)
+        if doubt is not None:
+            raise BadInputError(f"{doubt}, and retracts nothing", where=plain(quote, 80), hint="`forget NUMBER` does")
         return self._do(Retract(number=number))
 
     @answering
@@ -112,6 +114,12 @@ class FactTools:
         found: Found = query.answer(self._conversation.inquiry)
         self._noted(reply_of(self._conversation, "record", found, before, facts))
         return {"shown": True, **to_compact(found)}
+
+    def _doubt(self, quote: str) -> str | None:
+        """Why words are no report of the engineer's; ``None`` where they are one."""
+        if self._conversation.inquiry.origin == "piped":
+            return "is prose that was piped in"
+        return None if is_statement(sentence_of(quote, self._message)) else "may ask, wish or suppose"
 
     def _check(self, quote: str, value: float | None) -> None:
         """Refuse words and numbers that the engineer did not say in the last message."""

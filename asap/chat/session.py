@@ -7,6 +7,7 @@ from pathlib import Path
 from asap.agents.settings import Settings
 from asap.chat.conversation import Conversation
 from asap.core.errors import AsapError
+from asap.evidence.fact import Origin
 from asap.plans import Plan
 from asap.sharding_memory import Worklog
 
@@ -39,6 +40,7 @@ class ChatSession:
         progress: called with what is being done where that takes long.
         interactive: whether somebody can agree to the cost of a run.
         run_command: how configurations may be run; without it they are compiled.
+        origin: where the lines come from.
 
     ``lost`` says that a line was not understood.
     """
@@ -51,6 +53,7 @@ class ChatSession:
         *,
         interactive: bool = False,
         run_command: RunCommand | None = None,
+        origin: Origin = "typed",
     ):
         self.conversation = conversation
         self.progress = progress
@@ -62,6 +65,7 @@ class ChatSession:
         self.interactive = interactive
         self.run_command = run_command
         self.offered_run: Plan | None = None
+        self.origin = origin
 
     @property
     def model(self) -> str:

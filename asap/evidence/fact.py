@@ -11,12 +11,12 @@ from asap.evidence.node_span import leaves_node
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
 
-Origin = Literal["typed", "log", "tool", "compiler", "session"]
-"""Where a fact comes from: a line that somebody typed, a training log, a tool, the compiler, ``asap optimize``."""
+Origin = Literal["typed", "piped", "tool", "compiler", "session"]
+"""Where a fact comes from: a command that was typed or piped in, a tool, the compiler, ``asap optimize``."""
 ORIGINS: dict[Origin, str] = {
     "typed": "stated by you",
-    "log": "read from a log",
-    "tool": "found by a tool",
+    "piped": "piped in as a command",
+    "tool": "stated through a tool",
     "compiler": "by the TPU compiler",
     "session": "measured by a session",
 }

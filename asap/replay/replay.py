@@ -98,4 +98,4 @@ def _replay_message(turn: RecordedTurn, again: str, store: ExperimentStore, name
     from asap.chat.chat import Chat
 
     settings = Settings(model=BUILTIN if turn.model == BUILTIN else name)
-    Chat(restore(again, store), settings).turn(turn.text, lambda piece: None)
+    Chat(restore(again, store), settings, origin=turn.origin).turn(turn.text, lambda piece: None)

@@ -1,12 +1,14 @@
 """A recorded session, turn by turn."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from asap.agents.llm.usage import EVENT as USAGE
 from asap.agents.workflow.compiled_note import recorded_compile_options
 from asap.chat.language import parse
 from asap.compiler.programs.options import CompileOptions
+from asap.evidence.fact import ORIGINS, Origin
 from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment
 from asap.sharding_memory import INTERRUPTED, Kind, Record
@@ -25,6 +27,7 @@ class RecordedTurn:
 
     text: str
     model: str
+    origin: Origin
     records: tuple[Record, ...]
 
     @property
@@ -79,9 +82,14 @@ def recorded_turns(records: Sequence[Record]) -> Iterator[RecordedTurn]:
     starts = [n for n, r in enumerate(records) if r.kind is Kind.USER_INPUT and {"text", "model"} <= r.fields.keys()]
     for start, end in zip(starts, [*starts[1:], len(records)], strict=True):
         payload = records[start].fields
-        turn = RecordedTurn(str(payload["text"]), str(payload["model"]), tuple(records[start:end]))
+        turn = RecordedTurn(str(payload["text"]), str(payload["model"]), _origin(payload), tuple(records[start:end]))
         if turn.is_replayable:
             yield turn
+
+
+def _origin(payload: Mapping[str, Any]) -> Origin:
+    """Where a line came from; that it was piped is said since 2026-11-28."""
+    return next((one for one in ORIGINS if one == payload.get("origin")), "typed")
 
 
 def recorded_name(turns: Sequence[RecordedTurn], session: str) -> str:

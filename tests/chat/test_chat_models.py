@@ -139,6 +139,23 @@ def test_a_fact_that_the_model_records_is_shown_before_it_goes_on(chatting):
     assert len(answer.evidence) == 1
 
 
+def test_in_a_pipe_an_exact_command_is_a_fact_and_prose_is_none(chatting):
+    said = "proposal 1 ran out of memory"
+
+    def script(question):
+        if "record" in question.answers:
+            return Say("Fine.")
+        return Ask([("record", {"what": "out_of_memory", "plan": "1", "quote": said})])
+
+    chat, shown = chatting(script)
+    chat.origin = "piped"
+    chat.turn(said, shown.append)
+    assert not chat.conversation.evidence
+    assert "oom 1 puts it on record" in "".join(shown)
+    chat.turn("oom 1", shown.append)
+    assert [fact.origin for fact in chat.conversation.evidence] == ["piped"]
+
+
 def test_what_was_only_asked_is_not_recorded_whatever_the_model_does(chatting):
     asked = "did proposal 1 run out of memory?"
 

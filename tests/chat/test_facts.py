@@ -4,9 +4,11 @@ from functools import partial
 
 import pytest
 
+from asap.chat.chat import Chat
 from asap.chat.facts import FactTools
 from asap.chat.statements import is_statement
 from asap.evidence.claims import Claim
+from asap.sharding_memory import new_session_name
 from tests.chat.rephrasings import REPHRASED, REPORTS
 
 SAID = "We gave the second one a go on the pod, 4.1 s for every step it made."
@@ -23,6 +25,12 @@ def heard(chat):
     return hear
 
 
+@pytest.fixture
+def piped(opened):
+    """A chat whose lines are piped in."""
+    return Chat(opened("paper-v6e-16").afresh(new_session_name()), origin="piped")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [*REPORTS, *(line for lines in REPHRASED.values() for line in lines)])
 def test_no_free_words_put_anything_on_record(say, line):
@@ -36,6 +44,29 @@ def test_the_same_facts_as_commands_are_on_record(say):
     for line in ("ran 1 = 4.1s", "oom 2", "limit model<=8", "runs batch=64", "ran now = 38% mfu"):
         (fact,) = say(line).evidence
         assert fact.words.startswith(line.split()[0])
+
+
+@pytest.mark.parametrize("line", [*REPORTS[::4], "proposal 1 ran out of memory", "Step 12: 4.1 s, loss 2.1"])
+def test_piped_prose_is_no_fact_and_neither_is_the_number_behind_it(piped, line):
+    for text in (line, "1"):
+        piped.turn(text, lambda piece: None)
+    assert not piped.conversation.evidence
+
+
+def test_an_exact_command_in_a_pipe_is_a_fact_that_says_so(piped):
+    answer = piped.turn("oom 1", lambda piece: None)
+    (fact,) = answer.evidence
+    assert fact.said_by == "piped in as a command"
+    assert fact.said_by in answer.text
+
+
+def test_no_model_makes_a_fact_of_what_was_piped_in(heard):
+    tools, conversation, noted = heard(SAID)
+    conversation.inquiry.origin = "piped"
+    answer = tools.record(what="step_time", quote="4.1 s for every step", plan="2", value=4.1, unit="s")
+    assert not answer["recorded"]
+    assert "ran 2 = 4.1 s" in noted[0].text
+    assert not conversation.evidence
 
 
 @pytest.mark.parametrize("line", REPORTS)

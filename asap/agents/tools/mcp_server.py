@@ -54,7 +54,7 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
         raise UsageError("needs the extra mcp", where="asap mcp", hint="pip install 'asap[mcp]'") from error
     listed = ", ".join(plain(name, 80) for name in store.ids()[:LISTED])
     instructions = f"{INSTRUCTIONS} Experiments on record: {listed}."
-    inquiries = Inquiries(store)
+    inquiries = Inquiries(store, "tool")
     box = Toolbox(inquiries)
     made = [_served(tool, reads=tool.__name__ not in FACTS[:2]) for tool in (*box.all, *box.facts, box.open)]
     made += [_served(tool) for tool in (_optimize(inquiries), answering(show_optimization))]

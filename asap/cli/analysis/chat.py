@@ -44,7 +44,8 @@ def chat(
 ) -> None:
     """Discuss an analysis: ask, put facts on record.
 
-    Lines may be piped in: each gets one answer; exit code 2 where one is not understood.
+    Lines may be piped in: each gets one answer, and only exact commands put facts on record. Exit code 2: a line was
+    not understood.
     """
     from asap.agents.llm.preflight import check_model
     from asap.agents.settings_sources import read_settings
@@ -58,7 +59,9 @@ def chat(
     with progress() as show:
         show("loading the analysis")
         conversation = open_conversation(experiment, ExperimentStore(), settings, session, show)
-    run_chat(Chat(conversation, settings, interactive=sys.stdin.isatty(), run_command=how))
+    interactive = sys.stdin.isatty()
+    origin = "typed" if interactive else "piped"
+    run_chat(Chat(conversation, settings, interactive=interactive, run_command=how, origin=origin))
 
 
 def _run_command(command: str | None, template: Path | None, yes: bool) -> "RunCommand | None":
