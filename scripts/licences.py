@@ -1,6 +1,7 @@
 """Write ``THIRD_PARTY_LICENSES.md``: python scripts/licences.py [FOLDER] reads the metadata of what is installed.
 
-FOLDER holds packages that are not, as ``uv pip install --no-deps --target FOLDER`` puts them there.
+FOLDER holds packages that are not, as ``uv pip install --no-deps --target FOLDER`` puts them there. What is found
+nowhere keeps the licence that the page has.
 """
 
 import re
@@ -8,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -53,12 +55,18 @@ def table(title: str, names: Iterable[str]) -> str:
     return f"\n## {title}\n\n| package | licence |\n|---|---|\n{rows}"
 
 
+@cache
+def listed() -> dict[str, str]:
+    """What the page said before it is written again."""
+    return dict(re.findall(r"^\| ([\w.-]+) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def licence(name: str) -> str:
     """The licence that a package states: as an expression, as a classifier, or in its first line of words."""
     try:
         stated = metadata.metadata(name)
     except metadata.PackageNotFoundError:
-        return "only on another platform; not looked up"
+        return listed().get(name, "only on another platform; not looked up")
     if "License-Expression" in stated:
         return stated["License-Expression"]
     classifiers = [one for one in stated.get_all("Classifier") or () if one.startswith("License :: ")]

@@ -12,8 +12,9 @@ from asap.experiments.store import BUNDLED
 from asap.profiles import read_profile
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-REQUIRED = ("google-adk", "chromadb", "jax", "xprof", "numpy", "pydantic")
+REQUIRED = ("google-adk", "chromadb", "numpy", "pydantic")
 EXTRAS = {
+    "jax": "jax", "xprof": "xprof",
     "litellm": "litellm", "mcp": "mcp", "ray": "ray", "html": "vl-convert-python", "gs": "gcsfs", "s3": "s3fs",
     "mlflow": "mlflow-skinny", "tensorboard": "tensorboard",
 }  # fmt: skip
@@ -27,7 +28,7 @@ def package_checks() -> Iterator[Check]:
     for name in REQUIRED:
         version = _version(name)
         yield ok(name, version) if version else problem(name, "not installed", "pip install asap, in this Python")
-    yield _xprof()
+    yield _profiles()
     yield _tpu_compiler()
     for extra, name in EXTRAS.items():
         version = _version(name)
@@ -46,13 +47,13 @@ def _python() -> Check:
     return problem("Python", version, f"use Python {supported}")
 
 
-def _xprof() -> Check:
-    """A real conversion: of the profile that is bundled."""
+def _profiles() -> Check:
+    """The profile that is bundled, read."""
     try:
         profile = read_profile(BUNDLED / "cpu-8dev")
     except (AsapError, ImportError, TypeError) as error:  # TypeError: another release of protobuf
-        return problem("XProf", f"{type(error).__name__}: {error}", "pip install --force-reinstall xprof")
-    return ok("XProf", f"reads {len(profile.operations)} operations of the bundled profile")
+        return problem("profiles", f"{type(error).__name__}: {error}", "pip install --force-reinstall asap")
+    return ok("profiles", f"reads {len(profile.operations)} operations of the bundled profile")
 
 
 def _tpu_compiler() -> Check:
@@ -61,8 +62,6 @@ def _tpu_compiler() -> Check:
         versions = compiler_versions()
     except ConfigError as error:
         return optional("TPU compiler", error.message, error.hint or "pip install 'asap[tpu]'")
-    except metadata.PackageNotFoundError as error:
-        return problem("TPU compiler", f"{error} is not installed", "pip install asap, in this Python")
     return ok("TPU compiler", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 

@@ -10,13 +10,13 @@ from asap.plans.text import SETTINGS, data_note
 _KEY = "|".join(sorted((*WORDS, *KEYS), key=len, reverse=True))
 _COUNTS = ("microbatches", "pipeline_repeats", "loss_chunks")
 _COUNTED = "|".join(word for word, setting in SETTINGS.items() if setting in _COUNTS)
-_DEGREE = rf"(?:(?:dcn\.|ici\.)?(?:{_KEY})|(?:ici|dcn)_[a-z_]+_parallelism|{_COUNTED})"
+_DEGREE = rf"(?:(?:dcn\.|ici\.)?(?:{_KEY})|(?:ici|dcn)_[a-z_]++(?<=_parallelism)|{_COUNTED})"
 _POLICY = r"remat(?:_policy)?['\"]?\s*[=:]\s*\w+(?:[.+]\w+)*"
 _TERM = (
     rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\b{_POLICY}|\boffload['\"]?\s*[=:]\s*[\w+]+"
     r"|\b(?:(?:first|second)_moment|weight_precision|optimizer|global_batch)\s*[=:]\s*\w+"
 )
-_PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]*(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
+_PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]+(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
 _ONE_TERM = re.compile(_TERM, re.IGNORECASE)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
 _COUNT = rf"\d+|{'|'.join(_NUMBERS)}"

@@ -5,10 +5,16 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
+
+from asap.compiler.toolchain.versions import compiler_versions
+from asap.core.errors import AsapError
+from asap.profiles.xprof import converter
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -46,6 +52,23 @@ def test_every_locked_package_is_listed_with_its_licence():
     page = (ROOT / "THIRD_PARTY_LICENSES.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| ([\w.-]+) \| \S.* \|$", page, re.MULTILINE)
     assert set(listed) - {"package"} == set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
+
+
+def test_where_an_extra_is_missing_its_name_is_said(monkeypatch):
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    monkeypatch.setitem(sys.modules, "xprof.convert", None)
+    converter._xprof.cache_clear()
+    for extra, call in {
+        "tpu": compiler_versions,
+        "jax": partial(compiler_versions, tpu=False),
+        "xprof": partial(converter.run_tool, "overview_page", [], []),
+    }.items():
+        with pytest.raises(AsapError) as refused:
+            call()
+        assert refused.value.hint == f"pip install 'asap[{extra}]'"
 
 
 @pytest.mark.process

@@ -14,6 +14,7 @@ from math import prod
 from pathlib import Path
 
 from asap.compiler.mapped.difference import Difference, difference
+from asap.compiler.toolchain.versions import compiler_versions
 from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import AsapError
 from asap.core.text import plain
@@ -30,7 +31,9 @@ def differences(programs: Sequence[str], topology: tuple[int, ...]) -> list[Diff
 
     Raises:
         AsapError: the process died.
+        ConfigError: jax is not installed.
     """
+    compiler_versions(tpu=False)
     with tempfile.TemporaryDirectory(prefix="asap-virtual-") as name:
         folder = Path(name)
         (folder / "request.json").write_text(json.dumps({"programs": list(programs), "topology": topology}))

@@ -28,9 +28,15 @@ def compiler_versions(tpu: bool = True) -> dict[str, str]:
     """Versions of jax, jaxlib and, for TPUs, libtpu.
 
     Raises:
-        ConfigError: libtpu is missing, or is not the one that jax pins.
+        ConfigError: one of them is missing, or libtpu is not the one that jax pins.
     """
-    jax = metadata.version("jax")
+    try:
+        jax = metadata.version("jax")
+    except metadata.PackageNotFoundError:
+        extra = "tpu" if tpu else "jax"
+        raise ConfigError(
+            "needs the extra " + extra, where="the compiler", hint=f"pip install 'asap[{extra}]'"
+        ) from None
     versions = {"jax": jax, "jaxlib": metadata.version("jaxlib")}
     return {**versions, "libtpu": _libtpu(jax)} if tpu else versions
 
@@ -67,7 +73,7 @@ def _maxtext() -> dict[str, str]:
 def _main() -> None:
     try:
         print(json.dumps(installed_versions(MAXTEXT_OPTION in sys.argv, TPU_OPTION in sys.argv)))
-    except (AsapError, metadata.PackageNotFoundError) as error:
+    except AsapError as error:
         sys.exit(f"{error}")
 
 

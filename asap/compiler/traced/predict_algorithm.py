@@ -11,6 +11,7 @@ from asap.compiler.mapped.modelled import coordinates_of
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.interconnect import Interconnect
 from asap.compiler.schedule.replica_groups import NamedMesh
+from asap.compiler.toolchain.versions import compiler_versions
 from asap.compiler.traced.operations import Operation
 from asap.compiler.traced.read_jaxpr import operations_of
 from asap.compiler.traced.schedule import seconds_of
@@ -57,7 +58,9 @@ def traced(choices: Choices, problem: Problem, hardware: Slice) -> tuple[Operati
 
     Raises:
         InsufficientEvidenceError: it cannot be traced, or does what is not read.
+        ConfigError: jax is not installed.
     """
+    compiler_versions(tpu=False)
     import jax
     from jax.sharding import AbstractMesh
 

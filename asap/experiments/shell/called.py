@@ -12,7 +12,7 @@ from asap.experiments.shell.script import read_commands, with_sources
 
 _CALL = re.compile(
     r"""^[ \t]*(?P<by>(?:(?:exec|nohup|time|sbatch|srun|bash|sh)\b(?:[^\n|;&\\]|\\\n)*?[ \t\n])?)
-    (?P<set>(?:[A-Za-z_]\w*=[^\s;&|]*[ \t\n\\]+)*)(?:(?:bash|sh)[ \t]+)?
+    (?P<set>(?:[A-Za-z_]\w*=(?:[^\s;&|\\]|\\\S)*+(?:[ \t\n]|\\\n)+)*)(?:(?:bash|sh)[ \t]+)?
     ["']?(?P<name>[\w./${}-]*[\w}-]\.(?:sh|slurm|sbatch))["']?
     (?P<rest>(?:[ \t](?:[^\n|;&<>\\]|\\\n)*)?)[^\n]*$""",
     re.MULTILINE | re.VERBOSE,

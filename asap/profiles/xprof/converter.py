@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ProfileError
+from asap.core.errors import ProfileError, UsageError
 from asap.core.text import plain
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
@@ -64,6 +64,7 @@ def run_tool(tool: str, links: Sequence[Path], files: Sequence[Path]) -> bytes:
 
     Raises:
         ProfileError: XProf cannot read a file.
+        UsageError: it is not installed.
     """
     try:
         output, converted = _xprof().xspace_to_tools_data(links, tool, {})
@@ -81,6 +82,9 @@ def _xprof() -> Any:
     os.environ[_LOG_LEVEL] = "3"
     try:
         from xprof.convert import _pywrap_profiler_plugin
+    except ImportError as error:
+        hint = "pip install 'asap[xprof]'"
+        raise UsageError("the profile of a GPU needs the extra xprof", hint=hint) from error
     finally:
         del os.environ[_LOG_LEVEL]
         if before is not None:

@@ -14,7 +14,7 @@ from asap.experiments.shell import options
 from asap.models import Architecture
 
 _PROGRAM = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")
-_CONTINUED = re.compile(r"(?:[^\n]*\\\n)*[^\n]*")
+_CONTINUED = re.compile(r"(?:[^\n]*+(?<=\\)\n)*[^\n]*")
 _RECIPE, _SIZE = ("model_recipe_name", "model_name"), "model_size"
 _VERSION = re.compile(r"^([a-z]+\d)(\d)_")
 _RENAMED = {"num_gpus": "world_size", "virtual_pipeline_model_parallel_size": "num_virtual_stages_per_pipeline_rank"}
