@@ -23,7 +23,8 @@ class Inquiries:
     """
 
     def __init__(self, store: ExperimentStore | None = None, origin: Origin = "typed"):
-        self.store, self._origin = store or ExperimentStore(), origin
+        self.store = store or ExperimentStore()
+        self._origin: Origin = origin
         self._open: dict[str, Inquiry] = {}
 
     def of(self, experiment: str) -> Inquiry:

@@ -65,7 +65,7 @@ class ChatSession:
         self.interactive = interactive
         self.run_command = run_command
         self.offered_run: Plan | None = None
-        self.origin = origin
+        self.origin: Origin = origin
 
     @property
     def model(self) -> str:

@@ -89,7 +89,8 @@ def recorded_turns(records: Sequence[Record]) -> Iterator[RecordedTurn]:
 
 def _origin(payload: Mapping[str, Any]) -> Origin:
     """Where a line came from; that it was piped is said since 2026-11-28."""
-    return next((one for one in ORIGINS if one == payload.get("origin")), "typed")
+    found: list[Origin] = [one for one in ORIGINS if one == payload.get("origin")]
+    return found[0] if found else "typed"
 
 
 def recorded_name(turns: Sequence[RecordedTurn], session: str) -> str:
