@@ -15,6 +15,7 @@ from asap.core.units import GIB
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
 from asap.evidence.fact import StatedFact
+from asap.evidence.judgement import run_of
 from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step
 from asap.proposals.launch import overrides_of
 from asap.proposals.selection.candidate import Candidate
@@ -268,7 +269,9 @@ class Plausible(Query):
             low, high = step.low or step.value, step.high or step.value
             verdict = "as expected" if low <= seconds <= high else "better than expected"
             verdict = "worse than expected" if seconds > high else verdict
-        if mfu is not None and mfu > MOST_MFU:
+        run = run_of(study)
+        impossible = run is not None and seconds is not None and replace(run, plan=plan).objection(seconds) is not None
+        if impossible or (mfu is not None and mfu > MOST_MFU):
             verdict = "not possible"
         of, kind = subject_of(plan, study.plan), Provenance.STATED
         return PlausibleAnswer(

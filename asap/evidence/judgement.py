@@ -133,11 +133,14 @@ def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
         return None
     expected = now.step_time
     mfu = now.mfu.value * expected.value / seen.seconds if now.mfu else None
-    if not is_outside(seen.seconds, expected) and (mfu is None or mfu <= MOST_MFU):
+    objection = run.objection(seen.seconds)
+    if not is_outside(seen.seconds, expected) and objection is None and (mfu is None or mfu <= MOST_MFU):
         return Judgement(verdict="inside", measured_s=seen.seconds, expected=expected, mfu=mfu)
     causes = tuple(_ranked(run, now, seen))
     verdict = "slower" if seen.seconds > expected.value else "faster"
     asked = _asked(mfu, causes) if mfu is not None and mfu > MOST_MFU else None
+    if asked is None and objection is not None:
+        asked = f"{objection[0].upper()}{objection[1:]}: units, counts or the network must differ. Which ran?"
     return Judgement(
         verdict=verdict, measured_s=seen.seconds, expected=expected, mfu=mfu, causes=causes[:SHOWN], asked=asked
     )

@@ -12,7 +12,9 @@ from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
+from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
+from asap.prediction.step_model.physics import step_bounds
 
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
@@ -28,6 +30,11 @@ class Run:
     model: Architecture
     workload: Workload
     hardware: Slice
+
+    def objection(self, seconds: float) -> str | None:
+        """What is impossible about a measured step, by physics alone; ``None`` if nothing is."""
+        inputs = step_inputs([self.plan], self.model, self.workload, self.hardware)
+        return step_bounds(inputs).objection(seconds)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.core.units import format_seconds
+from asap.evidence.judgement import run_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
@@ -25,7 +26,6 @@ from asap.plans.launchers import stack_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
-from asap.study.measurements import shortest_step
 from asap.study.open_study import reopen_study
 from asap.study.study import Study
 from asap.study.wishes import Wishes
@@ -124,18 +124,13 @@ class Request(BaseModel):
             folder=Path(self.folder),
             report=report,
             on_record=decisive(self.study.experiment.hyperparameters),
-            shortest=self._shortest,
+            objection=self._objection,
         )
 
-    def _shortest(self, configuration: Configuration) -> float | None:
-        """Seconds of a step at an MFU of 100 %, where they are known."""
-        seconds, batch = (
-            shortest_step(self.study.experiment, self.study.slice),
-            self.study.experiment.workload.global_batch,
-        )
-        if seconds is None or batch is None:
-            return None
-        return seconds * (read(configuration)[0].global_batch or batch) / batch
+    def _objection(self, configuration: Configuration, seconds: float) -> str | None:
+        """What is impossible about a step of a configuration; ``None`` where nothing is known to be."""
+        run = run_of(self.study)
+        return replace(run, plan=read(configuration)[0]).objection(seconds) if run else None
 
     def _compiler(self, report: Callable[[str], None]) -> SeveralAtOnce:
         from asap.compiler.programs.options import CompileLimits, CompileOptions

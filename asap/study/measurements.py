@@ -109,12 +109,15 @@ def _check_speed(profile: Profile, hardware: Slice, experiment: Experiment) -> l
     seconds, flops = profile.kpis.step_time_s, _least_flops(experiment)
     if not seconds or flops is None:
         return []
-    shortest = shortest_step(experiment, hardware)
-    if impossible := beyond_hardware(seconds, shortest):
+    peaks = hardware.chip.peak_flops
+    peak = peaks.get(experiment.workload.precision or "", max(peaks.values()))
+    mfu = flops / (hardware.chips * peak) / seconds
+    if mfu > _ROUNDING:
+        taken = f"a step of {format_seconds(seconds)} would be an MFU of {format_percent(mfu, 0)}"
         correct = "correct model, batch, sequence or hardware, or give the measurement of this run"
         raise ConfigError(
-            f"{impossible}: it is of another run", where=f"measured step of {experiment.id}",
-            hint=correct + _fitting(experiment, (shortest or 0.0) / seconds),
+            f"{taken} for this model and batch: it is of another run", where=f"measured step of {experiment.id}",
+            hint=correct + _fitting(experiment, mfu),
         )  # fmt: skip
     return _check_flops(profile, flops / hardware.devices)
 
@@ -127,23 +130,6 @@ def _fitting(experiment: Experiment, mfu: float) -> str:
     if not length or length % halved:
         return ""
     return f"; sequences of {length // halved:,} tokens would make it {format_percent(mfu / halved, 0)}"
-
-
-def shortest_step(experiment: Experiment, hardware: Slice | None) -> float | None:
-    """Seconds of a step at an MFU of 100 %; ``None`` where model, batch, length or hardware are not known."""
-    flops = _least_flops(experiment)
-    if flops is None or hardware is None:
-        return None
-    peaks = hardware.chip.peak_flops
-    return flops / (hardware.chips * peaks.get(experiment.workload.precision or "", max(peaks.values())))
-
-
-def beyond_hardware(seconds: float, shortest: float | None) -> str | None:
-    """What is impossible about a step time; ``None`` if nothing is."""
-    if shortest is None or shortest / seconds <= _ROUNDING:
-        return None
-    share = format_percent(shortest / seconds, 0)
-    return f"a step of {format_seconds(seconds)} would be an MFU of {share} for this model and batch"
 
 
 def _check_flops(profile: Profile, needed: float) -> list[str]:

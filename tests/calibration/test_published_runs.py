@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from asap.calibration.dataset.network_text import network_of, node_of
 from asap.calibration.dataset.rows import UnusableRowError, read_models, read_rows
 from asap.calibration.dataset.run_text import family_of, remat_of
-from asap.calibration.dataset.runs import PublishedRun, read_run, read_runs
+from asap.calibration.dataset.runs import IMPOSSIBLE, PublishedRun, read_run, read_runs
 from asap.core.errors import ConfigError
 from asap.plans import Remat
 
@@ -196,6 +196,17 @@ def test_policies_in_free_text(text, policy, offloaded):
         ("18x NVLink, 900 GB/s; host network 2x Mellanox ConnectX-5 Ex 100Gb/s Ethernet", 25),
         ("NVLink in node; 4x HDR100 (400 Gb/s) a node between nodes", 50),
         ("NVLink(8, cube mesh) + 100Gb/s IB per node", 12.5),
+        (
+            "NVLINK 900 GB/s; Management: 1x Bluefield DPU 100Gb/Sec, Compute: 8x IB NDR 400Gb/Sec",
+            400,
+        ),
+        ("host network 1x Ethernet 100Gb/Sec, 8x Quantum-2 InfiniBand (400Gb/s)", 400),
+        ("8x 400Gb/s InfiniBand (8 HCAs per node)", 400),
+        ("8x HPE Slingshot 200Gb 1-port PCIe NIC, 8x HPE NDR/Ethernet 400Gb 1-port OSFP", 400),
+        ("18x NVLink, 14.4 TB/s aggregated bandwidth; Data bandwidth for GPU-PCIe: 504 GB/s", None),
+        ("H100 with 96 GB HBM2e (2.4 TB/s), 500 W power limit", None),
+        ("8 x A100 80GB", None),
+        ("2 x Ethernet Controller X710 for 10GBASE-T", None),
         ("NVLink in node; InfiniBand 400 Gb/s", None),
         ("DGX-H100", None),
     ],
@@ -207,7 +218,14 @@ def test_networks_in_free_text(text, gigabytes):
 def test_nodes_in_free_text():
     assert node_of({"hardware_detail": "MareNostrum 5 ACC (BSC), NVIDIA H100 64GB, 4 GPU/node"}) == 4
     assert node_of({"hardware_detail": "a100-sxm4-80gb, 8/node, 4x100Gb RoCE inter-machine"}) == 8
-    assert node_of({"hardware_detail": "4 node(s) x 8 H100"}) is None
+    assert node_of({"hardware_detail": "4 node(s) x 8 H100"}) == 8
+    assert node_of({"hardware_detail": "Tyche: 64 nodes x 4 NVIDIA GB200"}) == 4
+    assert node_of({"hardware_detail": "8 x H100 SXM"}) is None
+
+
+@pytest.mark.parametrize("seconds", [1e-3, 1e4])
+def test_a_row_that_no_hardware_explains_is_left_out(seconds):
+    assert list(read_runs([ROW | {"step_time_s": seconds}], {"m": MODEL})) == [IMPOSSIBLE]
 
 
 def test_families():

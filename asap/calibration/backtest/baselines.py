@@ -14,18 +14,14 @@ from numpy.typing import NDArray
 
 from asap.calibration.dataset.runs import PublishedRun
 from asap.prediction.step_model.compute import model_flops
-from asap.prediction.step_model.constants import NAMES, Constants
 from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.step_model.physics import fastest
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Calibration
 
 Baseline = Literal["constant-mfu", "roofline"]
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 Vector = NDArray[np.float64]
-
-_IDEAL = dict.fromkeys(NAMES, 1.0) | dict.fromkeys(
-    (name for name in NAMES if name.endswith(("overhead", "floor", "exposure", "ramp"))), 0.0
-)
 
 
 def baseline_step_times(
@@ -36,7 +32,7 @@ def baseline_step_times(
     if baseline == "constant-mfu":
         usual = np.array([_usual(run, calibration) for run in runs])
         return np.asarray(model_flops(inputs) / (devices * inputs.hardware.peak_matmul * usual))
-    ideal = predict_step(inputs, Constants(**_IDEAL))
+    ideal = predict_step(inputs, fastest())
     collectives = np.stack(
         [ideal.tensor, ideal.sequence, ideal.expert, ideal.data, ideal.replica + ideal.slices, ideal.stage]
     )

@@ -40,8 +40,11 @@ from asap.plans import Plan
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.step_model.physics import step_bounds
+from asap.prediction.step_model.stacking import stack
 
 GIB = 2.0**30
+IMPOSSIBLE = "no step can take so short or so long"
 TRUSTED = ("A", "A-", "B")
 SEVERAL_PRECISIONS = ("nemo",)  # frameworks whose published runs are as often in fp8 as in bf16
 _OWN_SHAPES = ("n_layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab", "n_experts", "mtp_layers")
@@ -82,12 +85,20 @@ class PublishedRun:
 
 
 def read_runs(rows: Sequence[Row], models: Mapping[str, Row], by_flops: bool = False) -> Iterator[PublishedRun | str]:
-    """Each row as a run, or the reason why not."""
-    for row in rows:
-        try:
-            yield read_run(row, models, by_flops)
-        except UnusableRowError as reason:
-            yield reason.message
+    """Each row as a run, or the reason why not: also that no step can have taken so long (:func:`step_bounds`)."""
+    found = [_read(row, models, by_flops) for row in rows]
+    timed = [run for run in found if isinstance(run, PublishedRun) and run.step_time is not None]
+    bounds = iter(step_bounds(stack([run.inputs for run in timed])).each() if timed else ())
+    for run in found:
+        seconds = run.step_time if isinstance(run, PublishedRun) else None
+        yield IMPOSSIBLE if seconds is not None and next(bounds).objection(seconds) else run
+
+
+def _read(row: Row, models: Mapping[str, Row], by_flops: bool) -> PublishedRun | str:
+    try:
+        return read_run(row, models, by_flops)
+    except UnusableRowError as reason:
+        return reason.message
 
 
 def read_run(row: Row, models: Mapping[str, Row], by_flops: bool = False) -> PublishedRun:

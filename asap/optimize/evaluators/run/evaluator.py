@@ -27,7 +27,6 @@ from asap.optimize.evaluators.run.tracked import tracked_step
 from asap.optimize.feedback import feedback
 from asap.optimize.outcome import Configuration, Outcome, Status
 from asap.proposals.proposal import Overrides
-from asap.study.measurements import beyond_hardware
 
 _POLL_S = 0.05
 _THROTTLED = 1.1
@@ -65,7 +64,7 @@ class RunEvaluator:
         folder: that the command runs in.
         report: called with what is going on.
         on_record: settings of the run that a try leaves as they are.
-        shortest: seconds of a step at an MFU of 100 %, where they are known.
+        objection: what is impossible about so many seconds of a step, where that is known.
     """
 
     command: Command
@@ -76,7 +75,7 @@ class RunEvaluator:
     folder: Path
     report: Callable[[str], None] = lambda line: None
     on_record: Mapping[str, str] = field(default_factory=dict)
-    shortest: Callable[[Configuration], float | None] = lambda configuration: None
+    objection: Callable[[Configuration, float], str | None] = lambda configuration, seconds: None
     name: str = "run"
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
@@ -104,7 +103,7 @@ class RunEvaluator:
         if measured is None and profile is not None and not log.times and process.code == 0:
             measured = profiled_step(profile)
         outcome = self._outcome(process, log, over, cut_short, lasted, measured)
-        if outcome.step_time_s and (wrong := beyond_hardware(outcome.step_time_s, self.shortest(configuration))):
+        if outcome.step_time_s and (wrong := self.objection(configuration, outcome.step_time_s)):
             return outcome.model_copy(update=_of_another_run(wrong))
         if profile is None or outcome.status != "done":
             return outcome
