@@ -7,6 +7,7 @@ from asap.plans.megatron.swift import is_of_swift
 from asap.plans.megatron.versions import PROFILER, lacks
 from asap.profiles import Gap
 from asap.profiles.gaps import NO_PROFILE
+from asap.stacks.registry import spec_of
 
 _BY_HAND = "torch.profiler around a few steps for --profile"
 _CAPTURES: Mapping[Stack, str] = {
@@ -18,17 +19,17 @@ _CAPTURES: Mapping[Stack, str] = {
     "axolotl": _BY_HAND,
     "accelerate": _BY_HAND,
     "fsdp": _BY_HAND,
-    "nanotron": "profiler.profiler_export_path for --profile",
 }
 """Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
 
 Megatron-LM: megatron/training/config/common_config.py (ProfilingConfig, which Megatron-Bridge has as well); torchtitan:
-config/job_config.py; nanotron: src/nanotron/config/config.py (ProfilerArgs)."""
+config/job_config.py; those with a table say it there."""
 
 
 def no_profile(stack: Stack | None, settings: Mapping[str, object] | None = None) -> Gap:
     """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
-    capture = _CAPTURES.get(stack) if stack else None
+    table = spec_of(stack, settings or {}) if stack else None
+    capture = table.capture if table and table.capture else _CAPTURES.get(stack) if stack else None
     if stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {})):
         capture = _BY_HAND
     return NO_PROFILE.model_copy(update={"capture": capture}) if capture else NO_PROFILE

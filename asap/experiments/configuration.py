@@ -48,8 +48,8 @@ _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_e
 _IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
-    " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo, SageMaker HyperPod's"
-    " recipes and config.json"
+    " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo, OLMo-core,"
+    " Levanter, GPT-NeoX, NeMo Automodel, SageMaker HyperPod's recipes and config.json"
 )
 
 

@@ -35,7 +35,6 @@ from asap.experiments.megatron.nemo import recipe_script as nemo_recipe_script
 from asap.experiments.megatron.nemo import script as nemo_script
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.megatron.yaml_dialects import dialect
-from asap.experiments.nanotron import reader as nanotron
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices, with_gpu_of_directives
 from asap.experiments.record_file import FIELDS, apply_field_overrides
@@ -45,11 +44,13 @@ from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Given, is_script, script_text, with_called, with_given, with_sources
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
+from asap.experiments.tables import reader as tables
+from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import refuse_mapping
-from asap.experiments.unread_texts import INCLUDING, INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
+from asap.experiments.unread_texts import INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 
 _TOML, _GIN = ".toml", ".gin"
@@ -68,6 +69,7 @@ class _ReadScript(Protocol):
 _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
     (swift.is_swift_script, swift.read_swift_script, swift.is_setting),
     *fsdp.SCRIPTS,
+    (table_script.is_table_script, table_script.read_table_script, table_script.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
     (yaml_file.is_yaml_script, yaml_file.read_yaml_script, megatron.is_argument),
@@ -101,8 +103,6 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return found
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", INSTEAD, path)
-    if path.suffix in (".yaml", ".yml"):
-        refuse_text([INCLUDING], read_text(path), path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
@@ -216,6 +216,8 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     for is_file, read_file, is_setting in fsdp.FILES:
         if is_file(values):
             return partial(read_file, values, path), is_setting
+    if (table := tables.stack_of_file(values, path)) is not None:
+        return partial(tables.read_table, table, values, path), partial(tables.is_setting, table, values)
     refuse_mapping(values, path)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
@@ -229,8 +231,6 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
         return partial(trainer_file.read_trainer_file, values, True, path), trainer_file.is_setting
     if llama_factory.is_training_file(values):
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
-    if nanotron.is_nanotron(values):
-        return partial(nanotron.read_nanotron, values, path), nanotron.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if bridge_recipe_file.is_recipe_file(values):

@@ -8,11 +8,6 @@ from typing import Any
 from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.unread_texts import INSTEAD, RENDERED, TOKENS, refusal
 
-_NEOX = ("pipe_parallel_size", "pipe-parallel-size", "model_parallel_size", "model-parallel-size")
-_TRAINER = {
-    "mp", "train_batch_size", "fsdp_axis", "batch_axis", "per_device_parallelism", "mesh", "model_axis_size",
-}  # fmt: skip
-
 _COSMOS = {"train_policy", "train_batch_per_replica", "optm_name", "optm_lr"}
 _VEOMNI_MODEL = {"model_path", "config_path", "ops_implementation", "attn_implementation"}
 _VEOMNI = {
@@ -70,13 +65,6 @@ _MAPPINGS = (
         "torchtune recipe",
         INSTEAD,
         lambda v: any("torchtune" in str(_within(v, key, "_component_")) for key in ("model", "tokenizer")),
-    ),
-    Unread("NeMo AutoModel recipe", INSTEAD, lambda v: "nemo_automodel." in str(_within(v, "model", "_target_"))),
-    Unread("Levanter configuration", INSTEAD, lambda v: _has(v, "trainer", _TRAINER)),
-    Unread(
-        "GPT-NeoX configuration",
-        INSTEAD,
-        lambda v: any(v.get(key) is not None for key in _NEOX),
     ),
     Unread("verl configuration of reinforcement learning", INSTEAD, lambda v: "actor_rollout_ref" in v),
     Unread("EasyR1 configuration", TOKENS, lambda v: {"algorithm", "worker"} <= v.keys()),

@@ -18,7 +18,11 @@ Named = tuple[re.Pattern[str], str, str]
 """What a text has that is of a stack, what the file then is, and what to give instead."""
 
 PROGRAMS: tuple[Named, ...] = (
-    (re.compile(r"^[ \t]*(from|import) olmo_core\b", re.MULTILINE), "OLMo-core program", INSTEAD),
+    (
+        re.compile(r"^[ \t]*(from|import) olmo_core\b", re.MULTILINE),
+        "OLMo-core program",
+        "give config.json, which a run of it saves in its checkpoints",
+    ),
     (re.compile(r"^[ \t]*(from|import) (easydel|eformer)\b", re.MULTILINE), "EasyDeL program", INSTEAD),
     (re.compile(r"^[ \t]*(from|import) (levanter|marin)\b", re.MULTILINE), "Levanter or Marin program", INSTEAD),
     (re.compile(r"^[ \t]*(from|import) axlearn\b", re.MULTILINE), "AXLearn program", INSTEAD),
@@ -79,7 +83,11 @@ LAUNCHERS: tuple[Named, ...] = (
         "script of LLaMA-Factory",
         "give the YAML that it trains as --config, and its settings as key=value",
     ),
-    (re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"), "script of OLMo-core", INSTEAD),
+    (
+        re.compile(r"\bscripts/train/(?:[\w-]+/)?OLMo[\w-]*\.py\b"),
+        "script of OLMo-core",
+        "give config.json, which a run of it saves in its checkpoints",
+    ),
     (
         re.compile(r"\brun_recipe\.py\b"),
         "script of a Megatron-Bridge recipe",
@@ -117,11 +125,8 @@ _OTHER_STACKS = {
     "Colossal-AI": r"\bcolossalai\s+run\b",
     "dolomite-engine": r"\bdolomite_engine\b",
     "Fast-LLM": r"(?<![\w/])fast-llm\s+train\b",
-    "GPT-NeoX": r"\bdeepy\.py\b",
-    "Levanter": r"\blevanter\.(?:main|experiments)\b",
     "Lingua": r"\bapps\.main\.train\b",
     "llm.c": r"\btrain_(?:gpt2|llama3)cu\b",
-    "NeMo AutoModel": r"(?<![\w/])automodel\s+(?:finetune|pretrain)\b|\bnemo_automodel\b",
     "OpenLM": r"\bopen_lm\.main\b",
     "Paxml": r"\bpaxml\.main\b",
     "PyTorch/XLA": r"\btorch_xla\b|\btorchprime\b",
@@ -141,13 +146,6 @@ OTHERWISE: tuple[Named, ...] = (
     *((re.compile(pattern), f"script of {name}", INSTEAD) for name, pattern in _OTHER_STACKS.items()),
 )
 """Where a script starts nothing that is read; one that is read may also serve what it trains."""
-
-INCLUDING: Named = (
-    re.compile(r"^\w+:\s*!include\b(?=.*^trainer:)|^trainer:(?=.*^\w+:\s*!include\b)", re.MULTILINE | re.DOTALL),
-    "Levanter configuration with files that it includes",
-    INSTEAD,
-)
-"""Levanter's own tag is no YAML that is read (``data: !include data/openwebtext.yaml``)."""
 
 
 def refuse_text(known: Iterable[Named], text: str, path: Path) -> None:

@@ -34,6 +34,7 @@ LEVER = Lever(
         "axolotl": "micro_batch_size",
         "accelerate": "per_device_train_batch_size",
         "fsdp": "train_batch_size, global_batch_size",
+        "settings": "the batch of a step",
     },
     read=_read,
     values=_values,

@@ -52,6 +52,7 @@ LEVER = Lever(
         "axolotl": "micro_batch_size",
         "accelerate": "per_device_train_batch_size",
         "fsdp": "micro_batch_size",
+        "settings": "the micro-batch",
     },
     read=_read,
     values=_values,

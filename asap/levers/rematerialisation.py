@@ -18,6 +18,7 @@ _NAMED: dict[str, tuple[Remat, ...]] = {
     "axolotl": (Remat.NONE, Remat.FULL),
     "accelerate": (Remat.NONE, Remat.FULL),
     "fsdp": (Remat.NONE, Remat.FULL),
+    "settings": (Remat.NONE, Remat.FULL),
 }
 """Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
@@ -120,6 +121,7 @@ LEVER = Lever(
         "axolotl": RECOMPUTE,
         "accelerate": RECOMPUTE,
         "fsdp": "activation checkpointing",
+        "settings": "recomputation",
     },
     read=_read,
     values=_values,

@@ -14,8 +14,6 @@ from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.deepspeed.lines import lines_to_paste as lines_of_deepspeed
 from asap.plans.degrees import FOLDED
-from asap.plans.fsdp import settings as fsdp
-from asap.plans.fsdp.words import PROGRAMS as FSDP_PROGRAMS
 from asap.plans.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.plans.maxtext.rematerialisation import as_written
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
@@ -29,13 +27,14 @@ from asap.plans.megatron.sections import hydra_overrides, own_yaml_values, primu
 from asap.plans.megatron.unequal_stages import in_words_of_core
 from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.megatron.written_arguments import command_line, to_arguments
-from asap.plans.nanotron import settings as nanotron
 from asap.plans.plan import Plan
+from asap.plans.tables.writing import lines_to_paste, to_settings
 from asap.plans.torchtitan import settings as torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, python_lines
 from asap.plans.torchtitan.requirements import check as check_torchtitan
 from asap.plans.torchtitan.requirements import required as required_by_torchtitan
 from asap.plans.yaml_lines import yaml_lines
+from asap.stacks.registry import by_framework, spec_of
 
 Stack = Literal[
     "maxtext",
@@ -49,6 +48,7 @@ Stack = Literal[
     "accelerate",
     "primus",
     "fsdp",
+    "settings",
 ]
 
 TITLES: dict[Stack, str] = {
@@ -63,6 +63,7 @@ TITLES: dict[Stack, str] = {
     "accelerate": "Accelerate settings",
     "primus": "Primus settings",
     "fsdp": "FSDP arguments",
+    "settings": "settings of the stack",
 }
 _STACKS: dict[str, Stack] = {
     "megatron-core": "megatron",
@@ -72,14 +73,14 @@ _STACKS: dict[str, Stack] = {
     "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
-    "nanotron": "nanotron",
     "axolotl fsdp": "axolotl",
     "accelerate fsdp": "accelerate",
     "accelerate ddp": "accelerate",
-    **{f"{name} fsdp".casefold(): "fsdp" for name in FSDP_PROGRAMS},
 }
 
 
+_TABLES: tuple[Stack, ...] = ("nanotron", "fsdp", "settings")
+"""Keys of the contract whose stacks have tables."""
 _SAID_BY: dict[str, tuple[Stack, ...]] = {
     "loss_chunks": ("maxtext",),
     "first_moment": ("maxtext", "megatron", "bridge"),
@@ -92,7 +93,12 @@ _SAID_BY: dict[str, tuple[Stack, ...]] = {
 
 def stack_of(framework: str | None) -> Stack:
     """The stack whose words a record's framework takes; MaxText's for any other."""
-    return _STACKS.get((framework or "").casefold(), "maxtext")
+    table = by_framework(framework)
+    return _of_contract(table.contract) if table else _STACKS.get((framework or "").casefold(), "maxtext")
+
+
+def _of_contract(key: str) -> Stack:
+    return next(stack for stack in TITLES if stack == key)
 
 
 def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
@@ -150,12 +156,12 @@ def launch_lines(
         if is_deepspeed_chat(current):
             return chat_options(changed, current)
         return deepspeed_lines(changed) if is_said_by_accelerate(current) else lines_of_deepspeed(changed, current)
-    if stack == "nanotron":
-        return yaml_lines(nanotron.to_settings(plan, current, global_batch=global_batch))
     if stack == "axolotl":
         return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
-    if stack == "fsdp":
-        return fsdp.line_to_paste(fsdp.to_settings(plan, current, global_batch=global_batch), current)
+    if stack in _TABLES:
+        if (table := spec_of(stack, current)) is None:
+            raise PlanError("the settings of the run are not on record, so that no line can be written")
+        return lines_to_paste(table, to_settings(table, plan, current, global_batch=global_batch, sequence=sequence))
     if stack == "accelerate":
         changed = accelerate.to_settings(plan, current, global_batch=global_batch)
         return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)
@@ -228,4 +234,5 @@ def settings_of(
 def _check_numbers(plan: Plan, stack: Stack) -> None:
     for field, stacks in _SAID_BY.items():
         if getattr(plan, field) is not None and stack not in stacks:
-            raise PlanError(f"{TITLES[stack].split()[0]} has no setting for {field}")
+            name = "the stack" if stack == "settings" else TITLES[stack].split()[0]
+            raise PlanError(f"{name} has no setting for {field}")

@@ -15,6 +15,7 @@ from asap.plans.launchers import stack_of
 from asap.plans.layer_split import EVEN, LayerSplit
 from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import AXES, Plan
+from asap.stacks.registry import by_framework
 
 _COUNTS_LAYERS = ("megatron", "nemo", "bridge")
 """Stacks that say how many layers of a stage are recomputed."""
@@ -22,10 +23,9 @@ _UNEVEN_STAGES: dict[str, LayerSplit] = {
     "megatron": LayerSplit(uneven=True, said=True),
     "bridge": LayerSplit(uneven=True, said=True),
     "torchtitan": LayerSplit(uneven=True, virtual=True),
-    "nanotron": LayerSplit(uneven=True),
 }
 """Stacks that take a last stage with fewer layers: Megatron's core (``num_layers_in_last_pipeline_stage`` of its
-``transformer_config.py``), torchtitan (``distributed/pipeline_parallel.py``), nanotron (``models/base.py``)."""
+``transformer_config.py``), torchtitan (``distributed/pipeline_parallel.py``); those with a table say it there."""
 
 
 @dataclass(frozen=True)
@@ -272,18 +272,21 @@ def _kv_heads(architecture: Architecture) -> int | None:
 def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
     """KV heads that tensor parallelism has to divide.
 
-    Of torchtitan (``models/common/decoder.py``, August 2026), nanotron (``config/config.py``, April 2026) and NeMo
+    Of torchtitan (``models/common/decoder.py``, August 2026), stacks whose table says so, and NeMo
     (``TransformerConfig`` of Megatron-Core until 0.15); DeepSpeed leaves devices beyond them without attention
     (``runtime/engine.py``, 0.19).
     """
-    repeats = stack_of(framework) not in ("torchtitan", "nanotron", "nemo", "deepspeed")
+    table = by_framework(framework)
+    repeats = not table.axes.whole_kv_heads if table else stack_of(framework) not in ("torchtitan", "nemo", "deepspeed")
     return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
 
 
 def _split(workload: Workload) -> LayerSplit:
     """How stages share the layers; Megatron-DeepSpeed has no words for unequal ones."""
     of_deepspeed = (workload.framework or "").casefold() == "megatron-deepspeed"
-    split = EVEN if of_deepspeed else _UNEVEN_STAGES.get(stack_of(workload.framework), EVEN)
+    table = by_framework(workload.framework)
+    of_table = LayerSplit(uneven=True) if table and table.axes.uneven_stages else EVEN
+    split = EVEN if of_deepspeed else _UNEVEN_STAGES.get(stack_of(workload.framework), of_table)
     return replace(split, laid_out=workload.laid_out_stages)
 
 
@@ -294,4 +297,6 @@ def _most_stages(architecture: Architecture, framework: str | None) -> int:
 
 def _sharded_width(architecture: Architecture, framework: str | None) -> int | None:
     """JAX's stacks shard weights along their width, which has to divide evenly; those of PyTorch pad."""
-    return architecture.d_model if stack_of(framework) == "maxtext" else 0
+    table = by_framework(framework)
+    of_jax = table.kin == "jax" if table else stack_of(framework) == "maxtext"
+    return architecture.d_model if of_jax else 0

@@ -14,17 +14,18 @@ from asap.plans.launchers import stack_of
 from asap.plans.microbatches import with_micro_batch_of
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.outside import is_outside
+from asap.stacks.registry import by_framework
 from asap.study.study import Study
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 KNOWN_AXES = ("replica", "data", "seq", "model")
-STAGED = ("megatron", "nemo", "bridge", "torchtitan", "nanotron")
-"""Stacks in which a pipeline is a setting, and changes no code."""
+STAGED = ("megatron", "nemo", "bridge", "torchtitan")
+"""Stacks without a table in which a pipeline is a setting, and changes no code."""
 _LIKELY_TO_FIT = 0.85
 """Share of HBM that a plan may fill by the model and still be likely to fit."""
 _OF_MEGATRON, _MICRO_BATCH = ("megatron", "nemo", "bridge"), "micro_batch_size"
-REPLICATED = ("megatron", "nemo", "bridge", "nanotron")
-"""Stacks whose data parallelism replicates parameters, unless the incumbent shards them."""
+REPLICATED = ("megatron", "nemo", "bridge")
+"""Those whose data parallelism replicates parameters, unless the incumbent shards them."""
 
 
 def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Plan]:
@@ -147,9 +148,13 @@ def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -
 def usual_axes(study: Study) -> tuple[str, ...]:
     """Axes that change no code of the training step, and expert and stage where model or incumbent have them."""
     incumbent, model = study.plan or Plan(), study.experiment.model
-    stack = stack_of(study.experiment.workload.framework)
-    added = {"expert": model is not None and model.is_moe, "stage": stack in STAGED}
-    known = [axis for axis in KNOWN_AXES if axis != "data" or stack not in REPLICATED]
+    framework = study.experiment.workload.framework
+    stack, table = stack_of(framework), by_framework(framework)
+    staged, replicated = stack in STAGED, stack in REPLICATED
+    if table is not None:
+        staged, replicated = table.axes.stage is not None, table.axes.layout == "replica"
+    added = {"expert": model is not None and model.is_moe, "stage": staged}
+    known = [axis for axis in KNOWN_AXES if axis != "data" or not replicated]
     return tuple(a for a in AXES if a in known or added.get(a) or incumbent.degree(a) > 1)
 
 

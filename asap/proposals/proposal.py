@@ -68,6 +68,9 @@ class Overrides(BaseModel):
     )
     primus: str | None = Field(default=None, description="sections of YAML, on several lines")
     fsdp: str | None = Field(default=None, description="arguments of verl or llm-recipes, on one line")
+    settings: str | None = Field(
+        default=None, description="settings of another stack, as its YAML or its command has them"
+    )
 
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
 

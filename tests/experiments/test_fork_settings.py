@@ -100,11 +100,6 @@ def test_a_start_that_hangs_on_what_only_a_run_can_tell_is_asked_by_its_variable
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        (
-            "pre.yaml",
-            "recipe: X\nmodel: {_target_: nemo_automodel.NeMoAutoModel.from_config}\n",
-            "NeMo AutoModel recipe",
-        ),
         ("go.py", "import nemo_run as run\nrun.run(run.Script(path='x.py'))\n", "launcher of NeMo-Run"),
     ],
 )

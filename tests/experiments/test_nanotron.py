@@ -56,7 +56,7 @@ def test_starcoder_has_names_of_its_own(read):
         ("dp: 4", "dp: 8", "is 32, and the hardware has 16 devices"),
         ("dp: 4", "dp: none", "parallelism.dp must be a positive whole number"),
         ("micro_batch_size: 3", "micro_batch_size: 0", "micro_batch_size must be a positive whole number"),
-        ("zero_stage: 1", "zero_stage: -1", "a stage of ZeRO"),
+        ("zero_stage: 1", "zero_stage: -1", "optimizer.zero_stage must be one of"),
         ("num_hidden_layers: 28", "num_hidden_layers: many", "num_hidden_layers"),
         ("is_llama_config: true", "is_qwen2_config: true, moe_config: {num_experts: 2, top_k: 4}", "experts per token"),
         ("is_llama_config: true", "is_qwen2_config: true, moe_config: {num_experts: 4, layers: [1]}", "all layers"),

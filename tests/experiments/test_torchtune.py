@@ -93,7 +93,7 @@ def test_what_is_not_read_says_so(read, tmp_path, start, said):
 def test_lines_to_paste(read):
     plan = Plan.parse("data=8 model=2 microbatches=4")
     unsplit = read("full.yaml", FULL, hardware="h100-16").hyperparameters
-    assert "splits matrices by tensor_parallel_plan" in (inexpressible(plan, "fsdp", unsplit, 128) or "")
+    assert "with tensor_parallel_plan alone" in (inexpressible(plan, "fsdp", unsplit, 128) or "")
     split = f"{FULL}tensor_parallel_plan: {{_component_: torchtune.models.llama3.base_llama_tp_plan}}\n"
     run = read("full.yaml", split, hardware="h100-16")
     plan = Plan.parse("replica=2 data=4 model=2 microbatches=2 remat=none")

@@ -9,7 +9,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
-from asap.experiments.files.yaml_text import parse_yaml
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.lines import json_text
@@ -18,7 +17,6 @@ from asap.plans.launchers import launch_lines, stack_of
 from asap.plans.megatron.arguments import CONTEXT, EXPERT, from_arguments
 from asap.plans.megatron.sections import hydra_overrides
 from asap.plans.megatron.written_arguments import command_line, to_arguments
-from asap.plans.nanotron import settings as nanotron
 from asap.plans.torchtitan import settings as torchtitan
 
 BATCH, LAYERS = 4096, 96
@@ -136,16 +134,6 @@ def test_groups_of_zero_stage_3_are_not_proposed_where_hugging_face_loads_the_we
             deepspeed.to_settings(plan, said | of_trainer)
 
 
-@given(plans(("replica", "seq", "model", "stage"), (Remat.NONE, Remat.FULL)))
-def test_nanotron_settings_read_back_are_the_plan(plan):
-    plan = plan.model_copy(update={"pipeline_repeats": 1})
-    document = parse_yaml(launch_lines(plan, "nanotron", {}, global_batch=BATCH), "pasted")[0]
-    pasted = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
-    assert nanotron.from_settings(pasted) == plan
-    assert nanotron.global_batch_of(pasted) == BATCH
-    assert nanotron.to_settings(plan, pasted, global_batch=BATCH) == {}
-
-
 def _leaves(tree: dict):
     for key, value in tree.items():
         if isinstance(value, dict):
@@ -214,7 +202,7 @@ def test_what_a_plan_cannot_say_is_said():
     with pytest.raises(PlanError, match="expert"):
         deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})
     with pytest.raises(PlanError, match="no degree for data and expert"):
-        nanotron.to_settings(Plan(ici=Mesh(data=2, expert=8)), {})
+        launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
     with pytest.raises(PlanError, match="3, not '7'"):
         deepspeed.from_settings({"zero_optimization.stage": 7}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):

@@ -21,6 +21,7 @@ _ADVICE: Mapping[Stack | None, str] = {
     "axolotl": f"set fsdp_config.offload_params=false; {_REMATERIALISE} (activation_offloading=false)",
     "accelerate": f"set fsdp_config.fsdp_offload_params=false; {_REMATERIALISE} (fsdp_activation_checkpointing)",
     "fsdp": f"keep parameters and optimizer on the device; {_REMATERIALISE}",
+    "settings": f"keep parameters and optimizer on the device; {_REMATERIALISE}",
     "deepspeed": "keep the optimizer or a part of it on the device (zero_optimization.offload_optimizer: device none,"
     f" or a smaller ratio), pin its memory (pin_memory); {_REMATERIALISE} (activation checkpointing)",
 }

@@ -17,7 +17,8 @@ _LONGEST_NUMBER = 100
 _TEMPLATE = re.compile(r"\{\{.{0,2000}?\}\}|\{%")
 _CONSTRUCTED = {f"{_STANDARD}{name}" for name in ("null", "bool", "int", "float")}
 _MERGE = f"{_STANDARD}merge"
-_TEXT = {f"{_STANDARD}{name}" for name in ("str", "timestamp", "value")}
+_TEXT = {"!include", *(f"{_STANDARD}{name}" for name in ("str", "timestamp", "value"))}
+"""Tags of text; a file that another is said to include stays the name of one."""
 
 
 def parse_yaml(text: str, where: str) -> tuple[Any, dict[str, int]]:

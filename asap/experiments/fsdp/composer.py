@@ -21,7 +21,7 @@ from asap.experiments.settings.unused_settings import note_on_unused
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
 from asap.models import Workload
-from asap.plans.fsdp.words import FOUNDRY, OLMO, Words
+from asap.stacks.registry import spec
 
 _BATCH = {"global_train_batch_size", "device_train_microbatch_size"}
 _START = re.compile(r"(?:^|[\s/])composer\s(?:.*?\s)?\S+\.py\s+(?P<said>['\"]?\S+\.ya?ml\b.*)", re.DOTALL)
@@ -31,7 +31,7 @@ _DEEPEST = 4
 _AUTO = "auto"
 _PRECISIONS = {"amp_bf16": "bf16", "amp_fp16": "fp16", "fp32": "fp32", "amp_fp8": "fp8"}
 _REPLICAS = "fsdp.hybrid_sharding_num_model_replicas"
-_ADAPTERS, _TENSOR = "model.peft_config", "tp_config"
+_ADAPTERS, _TENSOR, _RECOMPUTE = "model.peft_config", "tp_config", "activation_checkpointing"
 _UNUSED = {"fsdp_config.activation_cpu_offload": False, "model.l0_module": False}
 _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 
@@ -119,7 +119,8 @@ def _read(
     if not (is_foundry_file(values) or is_olmo_file(values)):
         raise ConfigError("starts a program with a YAML of no stack that is read", where=str(path), hint=_INSTEAD)
     foundry = is_foundry_file(values)
-    words_ = FOUNDRY if foundry else OLMO
+    table, section = (spec("llm-foundry"), "fsdp_config") if foundry else (spec("olmo"), "fsdp")
+    node, recompute = ("nproc", "fsdp_config.activation_checkpointing") if foundry else ("nproc_per_node", _RECOMPUTE)
     said = dotted(values) | dict(given) | overriding(overrides, lambda key: key.removeprefix("--"))
     said = {key: resolved(value, said) for key, value in said.items()}
     said = {key: value for key, value in said.items() if value is not None and str(value) != "null"}
@@ -128,24 +129,24 @@ def _read(
     settings, unsettled = settled_apart(said, path)
     _check(settings)
     sharded = values.get("fsdp_config") is not None if foundry else settings.get("distributed_strategy") != "ddp"
-    implied: dict[str, Any] = {} if sharded else {words_.strategy or "": "NO_SHARD"}
+    implied: dict[str, Any] = {} if sharded else {f"{section}.sharding_strategy": "NO_SHARD"}
     if each is not None and not has_substitution(each):
-        implied[words_.node or ""] = each
+        implied[node] = each
     replicas, devices = settings.count(_REPLICAS), experiment.hardware.devices
     if replicas and devices and not devices % replicas:
-        implied[words_.node or ""] = devices // replicas
+        implied[node] = devices // replicas
     partly = None if foundry else _recomputed_otherwise(settings)
-    settings = settings.overridden(implied | ({words_.recompute: None} if partly else {}))
+    settings = settings.overridden(implied | ({recompute: None} if partly else {}))
     if experiment.model is None:
         found, notes = foundry_model(settings) if foundry else olmo_model(settings)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
-    workload = _workload(settings, words_)
-    read = read_program(settings, words_, path, experiment, None, workload, unsettled)
+    workload = _workload(settings, foundry)
+    read = read_program(settings, table, path, experiment, None, workload, unsettled)
     notes = note_on_unused(settings, _UNUSED)
     notes += tuple(f"{key}={_AUTO} is found by the run: add {key}=N" for key in found_out)
-    notes += (f"{words_.recompute}={partly} is not modelled: what is recomputed stays unknown",) if partly else ()
+    notes += (f"{recompute}={partly} is not modelled: what is recomputed stays unknown",) if partly else ()
     read = read.model_copy(update={"notes": (*read.notes, *notes)})
-    return _recomputing(read, words_.recompute, partly) if partly else read
+    return _recomputing(read, recompute, partly) if partly else read
 
 
 def _recomputing(read: Experiment, key: str, value: str) -> Experiment:
@@ -171,12 +172,11 @@ def _check(settings: StackSettings) -> None:
 
 def _recomputed_otherwise(settings: StackSettings) -> str | None:
     """What OLMo recomputes where that is neither all nor nothing: ``one_in_four``, ``fine_grained``."""
-    said = settings.text(OLMO.recompute)
-    return plain(said, 40) if said is not None and said not in OLMO.recomputing else None
+    said = settings.text(_RECOMPUTE)
+    return plain(said, 40) if said not in (None, "whole_layer", "null") else None
 
 
-def _workload(settings: StackSettings, words_: Words) -> Workload:
-    foundry = words_ is FOUNDRY
+def _workload(settings: StackSettings, foundry: bool) -> Workload:
     lengths = ("max_seq_len", "train_loader.dataset.max_seq_len") if foundry else ("model.max_sequence_length",)
     length = next((settings.count(key) for key in lengths if key in settings), None)
     said = settings.text("precision", "amp_bf16")

@@ -22,7 +22,7 @@ from asap.experiments.settings.unused_settings import note_on_unused
 from asap.experiments.shell import Command, read_commands, with_sources, words
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
-from asap.plans.fsdp.words import HYPERPOD
+from asap.stacks.registry import spec
 
 _START = re.compile(r"\bmain\.py['\"]?\s(?:[^;&|]*\s)?recipes=(?P<recipe>['\"]?[\w./-]+)")
 _PLACES = ("recipes_collection/recipes/{}.yaml", "hyperpod_recipes/recipes_src/{}.yaml", "recipes/{}.yaml")
@@ -115,7 +115,7 @@ def _read(said: Mapping[str, Any], path: Path, overrides: Iterable[str], experim
         optimizer=optimizer_family(settings.text("model.optim.name")),
         attention="flash" if settings.flag("model.use_flash_attention") else None,
     )
-    read = read_program(settings, HYPERPOD, path, experiment, None, workload, unsettled)
+    read = read_program(settings, spec("hyperpod"), path, experiment, None, workload, unsettled)
     return read.model_copy(update={"notes": (*read.notes, *notes, *note_on_unused(settings, _UNUSED))})
 
 

@@ -20,7 +20,7 @@ from asap.experiments.settings.stack_settings import StackSettings, dotted, over
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
 from asap.models import Workload
-from asap.plans.fsdp.words import LITGPT, LITGPT_FINETUNE
+from asap.stacks.registry import spec
 
 _START = re.compile(
     r"(?:^|[\s/])(?:-m\s+)?litgpt(?:[./]|\s+)(?P<task>pretrain(?:_\w+)?|finetune(?:[_./]\w+|\s+(?:full|lora|adapter\w*))?)(?:\.py)?"
@@ -129,10 +129,10 @@ def _read(
     if experiment.model is None:
         found, notes = litgpt_model(settings, shapes)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
-    words_ = LITGPT_FINETUNE if tuned and not alone else LITGPT
-    defaults = {key: value for key, value in LITGPT_FINETUNE.defaults.items() if tuned and key.startswith("train.")}
+    table, of_tuning = spec("litgpt-finetune" if tuned and not alone else "litgpt"), spec("litgpt-finetune").defaults
+    defaults = {key: value for key, value in of_tuning.items() if tuned and key.startswith("train.")}
     settings = settings.overridden(defaults | dict(settings))
-    read = read_program(settings, words_, path, experiment, None, _workload(settings, tuned, unsettled), unsettled)
+    read = read_program(settings, table, path, experiment, None, _workload(settings, tuned, unsettled), unsettled)
     if open_ := sorted(unsettled & {_PRECISION, _LENGTH, _DEVICES, _NODES}):
         note = f"set by a variable whose value is not said: {', '.join(open_)}"
         read = read.model_copy(update={"notes": (*read.notes, note)})

@@ -18,7 +18,7 @@ from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, options, read_commands, with_sources
 from asap.models import Workload
-from asap.plans.fsdp.words import LLAMA_RECIPES as WORDS
+from asap.stacks.registry import spec
 
 _PROGRAM = re.compile(r"(?:^|[\s/.])(?:llama_)?finetuning(?:\.py)?(?=\s)")
 _SIGNS = frozenset(
@@ -53,6 +53,7 @@ _PARTLY = {
 }
 _WEIGHTS = "weights are taken as fp32; versions from 2024 on keep what the checkpoint has: add pure_bf16=true if bf16"
 _PADDED = "add --sequence with the length of a batch"
+_MICRO_BATCH, _SHARDING = "batch_size_training", "sharding_strategy"
 _OFF = ("", "0", "false", "none")
 
 
@@ -63,8 +64,7 @@ def is_llama_recipes_script(text: str) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments."""
-    known = {WORDS.micro_batch, WORDS.accumulation, WORDS.recompute, *WORDS.offload, WORDS.strategy, WORDS.node}
-    return _name(key) in known | _READ
+    return _name(key) in spec("llama-recipes").words() | _READ
 
 
 def read_llama_recipes_script(
@@ -92,7 +92,7 @@ def read_llama_recipes_script(
     settings = settings.overridden(_implied(settings, start))
     read = read_program(
         settings,
-        WORDS,
+        spec("llama-recipes"),
         path,
         with_nodes_of(start, with_devices(processes if settings.flag(_FSDP) else 1, experiment)),
         settings.text("model_name"),
@@ -111,16 +111,16 @@ def _implied(settings: StackSettings, start: Command) -> dict[str, Any]:
         ConfigError: a size that means another thing by version.
     """
     if not settings.flag(_FSDP):
-        return {WORDS.strategy or "": "NO_SHARD", WORDS.recompute: "false"}
-    if settings.count(_EARLIER) not in (None, settings.count(WORDS.micro_batch, 4)):
+        return {_SHARDING: "NO_SHARD", "fsdp_activation_checkpointing": "false"}
+    if settings.count(_EARLIER) not in (None, settings.count(_MICRO_BATCH, 4)):
         reason = f"{_EARLIER} means another thing by version"
-        raise ConfigError(reason, where=settings.where(), hint=f"add {_EARLIER}={settings[WORDS.micro_batch]}")
+        raise ConfigError(reason, where=settings.where(), hint=f"add {_EARLIER}={settings[_MICRO_BATCH]}")
     implied: dict[str, Any] = {}
-    if (strategy := settings.text(WORDS.strategy or "")) is not None:
-        implied[WORDS.strategy or ""] = strategy.rpartition(".")[2]
+    if (strategy := settings.text(_SHARDING)) is not None:
+        implied[_SHARDING] = strategy.rpartition(".")[2]
     each = next((option.words[0] for option in options(start.text) if option.name == "nproc_per_node"), None)
     if not settings.flag("hsdp") and each:
-        implied[WORDS.node or ""] = each
+        implied["sharding_group_size"] = each
     return implied
 
 

@@ -17,7 +17,7 @@ from asap.experiments.settings.stack_settings import overriding
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, options, read_commands, with_sources
 from asap.models import Workload
-from asap.plans.fsdp.words import RECIPES
+from asap.stacks.registry import spec
 
 _SIGNS = frozenset(("base_model", "micro_batch_size", "sharding_strategy", "low_cpu_fsdp", "grad_clip_norm"))
 """Three of these make a command one of llm-recipes."""
@@ -40,8 +40,7 @@ def is_recipes_script(text: str) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments."""
-    known = {RECIPES.batch, RECIPES.recompute, *RECIPES.offload, RECIPES.node}
-    return _name(key) in known | _READ
+    return _name(key) in spec("llm-recipes").words() | _READ
 
 
 def read_recipes_script(
@@ -78,9 +77,8 @@ def read_recipes_script(
         attention="flash",
     )
     model = str(said["base_model"]) if "base_model" in said else None
-    read = read_program(
-        settings, RECIPES, path, with_nodes_of(start, with_devices(processes, experiment)), model, workload, unsettled
-    )
+    known = with_nodes_of(start, with_devices(processes, experiment))
+    read = read_program(settings, spec("llm-recipes"), path, known, model, workload, unsettled)
     return with_note_on_others(read, path, len(starts), start.line)
 
 

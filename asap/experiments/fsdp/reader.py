@@ -10,16 +10,18 @@ from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.settings.unsaid import no_batch
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.fsdp import settings as fsdp
-from asap.plans.fsdp.words import PROGRAM, Words
 from asap.plans.plan import Plan
+from asap.plans.tables.reading import from_settings, global_batch_of, layout_of
+from asap.stacks.registry import STACK
+from asap.stacks.spec import Spec, Word
 
 _GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
+_KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
 
 def read_program(
     settings: StackSettings,
-    words: Words,
+    spec: Spec,
     path: Path,
     experiment: Experiment,
     model: str | None,
@@ -30,7 +32,7 @@ def read_program(
 
     Args:
         settings: under the program's names.
-        words: of the program.
+        spec: the table of the program.
         path: the file that says them.
         experiment: what is known besides.
         model: the name or folder of what is trained.
@@ -40,19 +42,20 @@ def read_program(
     Raises:
         ConfigError: a value of the wrong kind, or degrees that do not divide the devices.
     """
-    recorded: dict[str, Any] = {**settings.harmless(), PROGRAM: words.name}
+    recorded: dict[str, Any] = {**settings.harmless(), STACK: spec.name}
     notes: tuple[str, ...] = ()
     batch = None
-    asked = [words.batch] if words.batch else [words.micro_batch]
+    asked = {(spec.batch.whole or spec.batch.micro).keys[0]}
     try:
-        plan, notes = _plan(recorded, words, experiment.hardware.devices, unsettled)
-        batch = None if {*asked} & unsettled else fsdp.global_batch_of(recorded, plan)
-        sharded = fsdp.shards(recorded)
-        notes += (_GATHERED,) if fsdp.keeps_gathered(recorded) else ()
+        plan, notes = _plan(recorded, spec, experiment.hardware.devices, unsettled)
+        batch = None if asked & unsettled else global_batch_of(spec, recorded, plan)
+        sharded = layout_of(spec, recorded) != "replica"
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
-    if batch is None and (words.batch or plan or {*asked} & unsettled):
-        notes += (no_batch(asked),)
+    if spec.axes.strategy and spec.axes.strategy.said(spec.with_defaults(recorded)) in _KEEPS_GATHERED:
+        notes += (_GATHERED,)
+    if batch is None and (spec.batch.whole or plan or asked & unsettled):
+        notes += (no_batch([*asked]),)
     if experiment.model is None and model and (name := name_at_end(model)):
         found, more = read_named_model(name)
         experiment, notes = experiment.model_copy(update={"model": found}), (*notes, *more)
@@ -60,7 +63,7 @@ def read_program(
         notes += (NO_MODEL,)
     stated = {
         "global_batch": batch,
-        "framework": f"{words.name} FSDP",
+        "framework": spec.framework,
         "zero_stage": 3 if sharded else 0,
         "context_parallel": "ulysses" if plan and plan.degree("seq") > 1 else None,
     }
@@ -76,23 +79,27 @@ def read_program(
 
 
 def _plan(
-    recorded: dict[str, Any], words: Words, devices: int | None, unsettled: frozenset[str]
+    recorded: dict[str, Any], spec: Spec, devices: int | None, unsettled: frozenset[str]
 ) -> tuple[Plan | None, tuple[str, ...]]:
-    if devices is None:
-        return None, ("how many devices there are is not said: add --hardware, such as h100-64",)
-    degrees = {words.context, words.tensor, words.replicas, words.strategy, *words.offload} & unsettled
-    if degrees:
-        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(map(str, degrees)))}; add as key=value",)
+    axes, batch = spec.axes, spec.batch
+    moved = {key for one in spec.offload for key in one.keys}
+    degrees = ({*_keys(axes.seq, axes.model, axes.replica, axes.strategy)} | moved) & unsettled
+    if devices is not None and degrees:
+        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add as key=value",)
     known = {key: value for key, value in recorded.items() if key not in unsettled}
-    open_batch = {key for key in (words.batch, words.micro_batch, words.accumulation) if key} & unsettled
+    open_batch = {*_keys(batch.whole, batch.micro, batch.accumulation)} & unsettled
     try:
-        plan = fsdp.from_settings({**known, **dict.fromkeys(open_batch, None)}, devices)
+        plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices)
     except InexpressiblePlanError as error:
-        return None, (f"the plan is unknown: {error.message}",)
-    asked = {words.batch or words.micro_batch}
-    counts = open_batch - asked if words.accumulation else open_batch
-    update: dict[str, Any] = {"microbatches": None} if counts else {}
-    update |= {"remat": None} if words.recompute in unsettled else {}
-    left = sorted((open_batch | ({words.recompute} & unsettled)) - asked)
+        return None, (error.message if devices is None else f"the plan is unknown: {error.message}",)
+    asked = {*_keys(batch.whole or batch.micro)}
+    recompute = {*_keys(*spec.recompute)} & unsettled
+    counts = open_batch - asked if batch.accumulation else open_batch
+    update: dict[str, Any] = ({"microbatches": None} if counts else {}) | ({"remat": None} if recompute else {})
+    left = sorted((open_batch | recompute) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
     return plan.model_copy(update=update), notes
+
+
+def _keys(*words: Word | None) -> tuple[str, ...]:
+    return tuple(key for word in words if word for key in word.keys)

@@ -21,7 +21,7 @@ from asap.experiments.settings.unused_settings import note_on_unused
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
 from asap.models import Workload
-from asap.plans.fsdp.words import TORCHTUNE as WORDS
+from asap.stacks.registry import spec
 
 _START = re.compile(r"(?:^|[\s/])tune\s+run\s(?P<rest>.*)", re.DOTALL)
 _BY_FILE = re.compile(r"[\s/](?P<rest>\w+_(?:distributed|single_device)(?:\.py)?\s.*--config[\s=].*)", re.DOTALL)
@@ -122,7 +122,7 @@ def _read(
         attention="flash",
         compiled=None if "compile" in unsettled else settings.flag("compile"),
     ).model_copy(update=moments_of_bits(optimizer))
-    read = read_program(settings, WORDS, path, experiment, None, workload, unsettled)
+    read = read_program(settings, spec("torchtune"), path, experiment, None, workload, unsettled)
     notes = note_on_unused(settings, _UNUSED)
     if length and not settings.flag(_PACKED):
         notes += (f"sequences are cut at {length} tokens ({_LENGTH}); all are taken as that long",)

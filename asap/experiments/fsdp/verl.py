@@ -16,7 +16,7 @@ from asap.experiments.settings.stack_settings import StackSettings, dotted, over
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, read_commands, with_sources, words
 from asap.models import Workload
-from asap.plans.fsdp.words import VERL
+from asap.stacks.registry import spec
 
 _NAME = "fsdp_sft_trainer"
 _START = re.compile(r"\bverl[./]trainer[./]fsdp_sft_trainer(?:\.py)?\s(?P<settings>.*)", re.DOTALL)
@@ -29,7 +29,7 @@ _FILE = "verl/trainer/config/sft_trainer.yaml"
 _MODEL, _LENGTH, _DTYPE, _RANK = (
     "model.partial_pretrain", "data.max_length", "model.fsdp_config.model_dtype", "model.lora_rank",
 )  # fmt: skip
-_EARLIER, _LIGER = "data.micro_batch_size", "model.use_liger"
+_MICRO_BATCH, _EARLIER, _LIGER = "data.micro_batch_size_per_gpu", "data.micro_batch_size", "model.use_liger"
 _OWN = ("data", "model", "optim", "trainer", "use_remove_padding", "ulysses_sequence_parallel_size")
 _ASSIGNED = re.compile(r"\+*([A-Za-z][\w.]*)=(.*)", re.ASCII | re.DOTALL)
 _OTHER_FILES = ("config_path", "config_name", "config-path", "config-name")
@@ -90,10 +90,10 @@ def _read(values: Mapping[str, Any], path: Path, overrides: Iterable[str], exper
     if (settings.whole(_RANK) or 0) > 0:
         reason = f"{_RANK}={plain(known[_RANK], 20)}: training a part of the parameters is not modelled"
         raise ConfigError(reason, where=settings.where(), hint=f"give a run with {_RANK}=0")
-    if _EARLIER in settings and VERL.micro_batch not in overriding(overrides):
-        unsettled.add(VERL.micro_batch)
-        notes = (f"{_EARLIER} means another thing by version: add {VERL.micro_batch}=…",)
-    length = settings.count(_LENGTH, int(VERL.defaults[_LENGTH])) if _LENGTH not in unsettled else None
+    if _EARLIER in settings and _MICRO_BATCH not in overriding(overrides):
+        unsettled.add(_MICRO_BATCH)
+        notes = (f"{_EARLIER} means another thing by version: add {_MICRO_BATCH}=…",)
+    length = settings.count(_LENGTH, int(spec("verl").defaults[_LENGTH])) if _LENGTH not in unsettled else None
     workload = Workload(
         sequence_length=length,
         precision="bf16",
@@ -103,7 +103,7 @@ def _read(values: Mapping[str, Any], path: Path, overrides: Iterable[str], exper
         fused_linear_cross_entropy=True if settings.flag(_LIGER) else None,
     )
     model = None if _is_null(said.get(_MODEL)) else str(said[_MODEL])
-    read = read_program(settings, VERL, path, experiment, model, workload, frozenset(unsettled))
+    read = read_program(settings, spec("verl"), path, experiment, model, workload, frozenset(unsettled))
     cut = () if length is None else (f"sequences are cut at {length} tokens ({_LENGTH}); all are taken as that long",)
     return read.model_copy(update={"notes": (*read.notes, *notes, *cut)})
 

@@ -8,6 +8,7 @@ from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice
 from asap.models import Workload
 from asap.plans.launchers import stack_of
+from asap.stacks.registry import by_framework
 
 _FRAMEWORKS = (
     ("nemo", r"nemo|bridge|megatron.?core|mcore|primus|transformer.?engine"),
@@ -55,7 +56,8 @@ class Groups:
 @lru_cache(maxsize=1024)
 def framework_class(name: str | None) -> str | None:
     """``Megatron-DeepSpeed`` → ``megatron``; ``None`` for what is unknown."""
-    return _first(_FRAMEWORKS, name)
+    table = by_framework(name)
+    return table.kin if table else _first(_FRAMEWORKS, name)
 
 
 def precision_class(name: str | None) -> str:

@@ -90,7 +90,7 @@ def words(overrides: Overrides) -> str:
     if is_recipe(overrides.text):
         return as_words(overrides.text)
     document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "accelerate", "primus")
-    document = document or (overrides.stack == "megatron" and is_yaml(overrides.text))
+    document = document or (overrides.stack in ("megatron", "settings") and is_yaml(overrides.text))
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 
 

@@ -43,9 +43,9 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
             return of_configuration or of_program
         case "nanotron" | "axolotl" | "primus":
             return yaml.safe_load(overrides.text) or {}
-        case "megatron" if is_yaml(overrides.text):
+        case "megatron" | "settings" if is_yaml(overrides.text):
             return yaml.safe_load(overrides.text) or {}
-        case "maxtext" | "megatron" | "nemo" | "bridge" | "fsdp":
+        case "maxtext" | "megatron" | "nemo" | "bridge" | "fsdp" | "settings":
             return _nested(asked_settings(overrides))
 
 
@@ -60,7 +60,7 @@ def asked_settings(overrides: Overrides) -> dict[str, str]:
         return {key: _written(value) for part in parts for key, value in _flat(part)}
     if overrides.stack in ("torchtitan", "nanotron", "axolotl", "primus"):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
-    if overrides.stack == "megatron" and is_yaml(overrides.text):
+    if overrides.stack in ("megatron", "settings") and is_yaml(overrides.text):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
     return _options(as_words(overrides.text) if is_recipe(overrides.text) else overrides.text)
 

@@ -1,1 +1,0 @@
-"""nanotron's YAML configurations."""

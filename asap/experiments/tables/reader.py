@@ -1,0 +1,204 @@
+"""An experiment from the settings of a stack that has a table."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from asap.core.errors import ConfigError, PlanError
+from asap.core.text import plain
+from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import validation_reason
+from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
+from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
+from asap.experiments.settings.unsaid import no_batch
+from asap.experiments.tables.model import with_model
+from asap.models import Workload
+from asap.plans import Plan
+from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.tables.reading import from_settings, global_batch_of, layout_of, meaning
+from asap.stacks.detection import claimant
+from asap.stacks.registry import STACK, code, folder_of, irrelevant
+from asap.stacks.spec import Spec, Word
+
+_SAID = "stack"
+"""The override by which a user says whose settings a file has."""
+_UNREAD = "not read, as no {} has it, so that what it changes is not known: {}"
+_MOST = 8
+
+
+def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str] = ()) -> Spec | None:
+    """The stack that a mapping is a configuration of; raises ConfigError where two claim it."""
+    said = next((text.partition("=")[2] for text in overrides if text.startswith(f"{_SAID}=")), None)
+    return claimant(dotted(values), str(path), said)
+
+
+def is_setting(spec: Spec, values: Mapping[str, Any], key: str) -> bool:
+    """Whether an override is one of a stack's settings, by its name or its section."""
+    known = {word.partition(".")[0] for word in spec.words()} | {plain_name(spec, name) for name in values}
+    return (
+        key == _SAID
+        or plain_name(spec, key).partition(".")[0] in known - {"model", "hardware", "plan"}
+        or (key in spec.words() or any(key.startswith(f"{name}.") for name in values if isinstance(values[name], dict)))
+    )
+
+
+def plain_name(spec: Spec, key: str) -> str:
+    """A name as the table has it."""
+    key = key.removeprefix("--")
+    return key.replace("-", "_") if spec.dashes else key
+
+
+def read_table(
+    spec: Spec, values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what a mapping says, by the table of its stack.
+
+    Args:
+        spec: the table.
+        values: under the names of the stack, in sections or dotted.
+        path: the file that says them.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+
+    Raises:
+        ConfigError: it trains otherwise than is modelled, contradicts itself, or has a word without meaning.
+        UsageError: an override is not ``key=value``.
+    """
+    said = {plain_name(spec, key): value for key, value in dotted(values).items()}
+    given = overriding(overrides, lambda key: plain_name(spec, key))
+    given.pop(_SAID, None)
+    settings = StackSettings(said | given, str(path))
+    own = code(folder_of(spec))
+    if own is not None and hasattr(own, "prepared"):
+        try:
+            settings = StackSettings(own.prepared(dict(settings)), str(path))
+        except ValueError as error:
+            raise ConfigError(plain(str(error), 200), where=str(path)) from error
+    _check(spec, settings)
+    experiment = with_model(spec, settings, path, experiment)
+    full = spec.with_defaults(settings)
+    try:
+        sequence = _whole(_field(spec, "sequence_length", full, None))
+        plan, notes = _plan(spec, settings, experiment)
+        batch = global_batch_of(spec, settings, plan, sequence)
+        workload = _workload(spec, full, plan, batch, experiment)
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
+    experiment = _with_devices(spec, settings, plan, experiment)
+    if batch is None and not any("batch" in note for note in notes):
+        notes += (no_batch([(spec.batch.whole or spec.batch.micro).keys[0]]),)
+    said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
+    sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
+    return experiment.model_copy(
+        update={
+            "plan": plan,
+            "workload": workload,
+            "hyperparameters": experiment.hyperparameters | settings.harmless() | {STACK: spec.name},
+            "provenance": experiment.provenance | sources,
+            "notes": (*experiment.notes, *notes, *_notes(spec, full), *_misread(spec, settings)),
+        }
+    )
+
+
+def _check(spec: Spec, settings: StackSettings) -> None:
+    for refusal in spec.refused:
+        for key in settings:
+            named = any(key == name or (name.endswith(".") and key.startswith(name)) for name in refusal.keys)
+            if named and str(settings[key]).casefold() not in refusal.unless:
+                shown = plain(str(settings[key]), 40)
+                raise ConfigError(
+                    f"{plain(key, 60)}: {shown}: {refusal.reason}, which is not modelled",
+                    where=settings.where(key),
+                    hint="give a run that trains all parameters of a decoder on tokens",
+                )
+
+
+def _plan(spec: Spec, settings: StackSettings, experiment: Experiment) -> tuple[Plan | None, tuple[str, ...]]:
+    try:
+        plan = from_settings(spec, settings, experiment.hardware.devices, experiment.hardware.slices)
+    except InexpressiblePlanError as error:
+        unknown = "how many devices" in error.message
+        return None, (error.message if unknown else f"the plan is unknown: {error.message}",)
+    return plan, ()
+
+
+def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
+    """Where the degrees say all devices, the hardware that is said must have as many."""
+    devices = experiment.hardware.devices
+    if plan is None or devices == plan.devices:
+        return experiment
+    if devices is not None:
+        degrees = [
+            word.key(settings) for axis in ("replica", "model", "stage", "seq") if (word := getattr(spec.axes, axis))
+        ]
+        reason = f"{' x '.join(degrees)} is {plan.devices}, and the hardware has {devices} devices"
+        hint = f"change a degree on the command line, such as {degrees[0]}=…"
+        raise ConfigError(reason, where=settings.where(), hint=hint)
+    return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": plan.devices})})
+
+
+def _workload(
+    spec: Spec, settings: Mapping[str, object], plan: Plan | None, batch: int | None, experiment: Experiment
+) -> Workload:
+    found: dict[str, Any] = dict(spec.fields)
+    for field in spec.workload:
+        value = _field(spec, field, settings, plan)
+        if value is not None:
+            found[field] = value
+    if "optimizer" in found:
+        named = str(found.pop("optimizer"))
+        found |= {"optimizer": optimizer_family(named) or named, **moments_of_bits(named)}
+    found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
+    known = experiment.workload.model_dump(exclude_none=True)
+    try:
+        return Workload.model_validate({**known, **found, "global_batch": batch, "framework": spec.framework})
+    except ValidationError as error:
+        raise PlanError(validation_reason(error)) from error
+
+
+def _field(spec: Spec, field: str, settings: Mapping[str, object], plan: Plan | None) -> Any:
+    """What the first word of a field says that is said."""
+    words = spec.workload.get(field, ())
+    for word in words if isinstance(words, tuple) else (words,):
+        alone = word.beside is not None and (plan is None or plan.degree(word.beside) == 1)
+        if (found := word.default if alone else meaning(word, settings)) is not None:
+            return found
+    return None
+
+
+def _whole(value: Any) -> int | None:
+    return int(str(value)) if str(value).isdecimal() and int(str(value)) else None
+
+
+def _notes(spec: Spec, settings: Mapping[str, object]) -> tuple[str, ...]:
+    off = ("false", "none", "null", "0", "")
+    found = []
+    for note in spec.notes:
+        said = [str(value).casefold() for key, value in settings.items() if _names(note.keys, key)]
+        if any(value in note.only if note.only else value not in off for value in said):
+            found.append(note.text)
+    return tuple(found)
+
+
+def _names(names: tuple[str, ...], key: str) -> bool:
+    return any(key == name or (name.endswith(".") and key.startswith(name)) for name in names)
+
+
+def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
+    """A note on settings that no release has."""
+    known = spec.words()
+    for key in known & settings.keys():
+        _ = settings[key]
+    without_effect = irrelevant(folder_of(spec))
+    sections = {word.partition(".")[0] for word in (*known, *without_effect)}
+    own = sorted({key.partition(".")[0] for key in settings} - sections)
+    shown = ", ".join(plain(key, 40) for key in own[:_MOST])
+    unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
+    return (*unread, *settings.misspelt())
+
+
+def word_keys(words: Word | tuple[Word, ...]) -> tuple[str, ...]:
+    """The names of one word or several."""
+    return tuple(key for word in (words if isinstance(words, tuple) else (words,)) for key in word.keys)

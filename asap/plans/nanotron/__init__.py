@@ -1,1 +1,0 @@
-"""nanotron's settings of a plan."""

@@ -1,0 +1,207 @@
+"""The plan and the batch that a stack makes of its settings, by its table."""
+
+import math
+from collections.abc import Mapping
+from typing import cast
+
+from asap.core.errors import PlanError
+from asap.core.text import plain
+from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, groups_of
+from asap.plans.plan import Mesh, Plan, Remat
+from asap.plans.remat import Offload
+from asap.stacks.spec import Layout, Meaning, Spec, Word
+
+Settings = Mapping[str, object]
+INNER = ("seq", "model", "stage")
+"""Axes whose devices see the same sequences."""
+
+
+def from_settings(spec: Spec, settings: Settings, devices: int | None = None, slices: int = 1) -> Plan:
+    """The plan that a stack makes of its settings on so many devices.
+
+    Args:
+        spec: the table of the stack.
+        settings: under its names.
+        devices: of the job; ``None`` where only the degrees say them.
+        slices: of TPUs.
+
+    Raises:
+        PlanError: the degrees do not divide the devices, or a word has no meaning.
+        InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
+    """
+    said = spec.with_defaults(settings)
+    inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
+    experts = axis_degree(spec, said, "expert")
+    groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
+    over = _copies_over_slices(spec, said, slices)
+    replica, data = _copies_and_shards(spec, said, groups // over)
+    if experts > 1 and spec.axes.folded:
+        experts = expert_axis(experts, 1, inner["model"], inner["seq"], groups)
+        replica, data = (replica, data // experts) if not data % experts else (replica // experts, data)
+    shared, rest = divmod(slices, over)
+    if rest or data % shared:
+        raise PlanError(f"{slices} slices are not a multiple of {_key(spec, said, 'slices')}={over}")
+    found = Plan(
+        ici=Mesh(replica=replica, data=data // shared, expert=experts, **inner),
+        dcn=Mesh(replica=over, data=shared),
+        microbatches=_microbatches(spec, said, replica * over * data * experts, inner["stage"]),
+        remat=_recomputation(spec, said),
+        offload=_offload(spec, said),
+    )
+    if devices is not None and not spec.axes.whole and found.devices != devices:
+        raise PlanError(f"degrees of {found.devices} devices, where there are {devices}")
+    return found
+
+
+def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None) -> int | None:
+    """Sequences in a step; ``None`` where settings and plan do not say it. Raises like :func:`from_settings`."""
+    said = spec.with_defaults(settings)
+    whole = _count(spec, said, spec.batch.whole)
+    if whole is not None:
+        return _sequences(spec, whole, sequence)
+    micro = _count(spec, said, _micro(spec, plan.degree("stage") if plan else 1))
+    if plan is None or plan.microbatches is None or micro is None:
+        return None
+    each = _sequences(spec, micro, sequence)
+    return each and each * plan.microbatches * plan.batch_shards
+
+
+def meaning(word: Word | None, settings: Settings) -> Meaning | None:
+    """What a word of the settings means; raises PlanError where it has no meaning."""
+    try:
+        return word.meaning(settings) if word else None
+    except ValueError as error:
+        key = word.key(settings) if word else ""
+        raise PlanError(f"{key} must be {error}, not {plain(str(settings.get(key)), 40)}") from error
+
+
+def is_on(settings: Settings, key: str) -> bool:
+    """Whether a switch is on."""
+    return str(settings.get(key)).casefold() in ("true", "1", "yes")
+
+
+def layout_of(spec: Spec, settings: Settings) -> Layout:
+    """How parameters lie over the devices that see different sequences."""
+    strategy = meaning(spec.axes.strategy, spec.with_defaults(settings))
+    return cast(Layout, strategy) if strategy else spec.axes.layout
+
+
+def axis_degree(spec: Spec, settings: Settings, axis: str) -> int:
+    """The degree of an axis; 1 where the stack has none, or where its word stands for none."""
+    key = _key(spec, settings, axis)
+    return 1 if key is None or is_rest(spec, settings, key) else degree(settings, key)
+
+
+def is_rest(spec: Spec, settings: Settings, key: str) -> bool:
+    """Whether a degree is left to what the others leave."""
+    return settings.get(key) is None or str(settings[key]).casefold() in spec.axes.rest
+
+
+def _key(spec: Spec, settings: Settings, axis: str) -> str | None:
+    word: Word | None = getattr(spec.axes, axis)
+    return word.key(settings) if word else None
+
+
+def _groups(spec: Spec, said: Settings, devices: int | None, inner: Mapping[str, int], experts: int) -> int:
+    """Devices that see different sequences, without those that experts lie over."""
+    keys = {axis: key for axis in (*INNER, "expert") if (key := _key(spec, said, axis))}
+    degrees = {keys[axis]: size for axis, size in inner.items() if axis in keys}
+    degrees |= {keys["expert"]: experts} if experts > 1 else {}
+    outer = [key for axis in ("replica", "data") if (key := _key(spec, said, axis))]
+    if spec.axes.whole:
+        return math.prod(degree(said, key) for key in outer)
+    if devices is None and spec.axes.data and not any(is_rest(spec, said, key) for key in outer):
+        return math.prod(degree(said, key) for key in outer)
+    if devices is None:
+        raise InexpressiblePlanError("how many devices there are is not said: add --hardware, such as h100-64")
+    return groups_of(devices, degrees)
+
+
+def _copies_and_shards(spec: Spec, said: Settings, groups: int) -> tuple[int, int]:
+    """Copies of the parameters, and devices that share one."""
+    layout = layout_of(spec, said)
+    copies, shards = (_key(spec, said, axis) for axis in ("replica", "data"))
+    sizes = {key: degree(said, key) for key in (copies, shards) if key and not is_rest(spec, said, key)}
+    if layout == "replica":
+        return groups, 1
+    if layout == "hybrid" and not sizes:
+        return _over_nodes(spec, said, groups)
+    if shards in sizes and spec.axes.data_of_all:
+        found = sizes.get(copies or "", 1), sizes[shards] // sizes.get(copies or "", 1)
+    elif shards in sizes:
+        found = sizes.get(copies or "", groups // sizes[shards]), sizes[shards]
+    else:
+        found = sizes.get(copies or "", 1), groups // sizes.get(copies or "", 1)
+    if found[0] * found[1] != groups:
+        hint = f"change a size on the command line, such as {shards or copies}=…"
+        words = " x ".join(f"{key}={size}" for key, size in sizes.items())
+        raise PlanError(f"{words}, and the other degrees leave {groups} devices", hint=hint)
+    return found
+
+
+def _copies_over_slices(spec: Spec, said: Settings, slices: int) -> int:
+    key = _key(spec, said, "slices")
+    if key is None:
+        return slices
+    return slices if is_rest(spec, said, key) else degree(said, key)
+
+
+def _over_nodes(spec: Spec, said: Settings, groups: int) -> tuple[int, int]:
+    node = spec.axes.node.key(said) if spec.axes.node else None
+    if node is None or said.get(node) is None:
+        ask = f": add {_key(spec, said, 'data')}=N" if spec.axes.data else ""
+        raise InexpressiblePlanError(f"a hybrid strategy shards over the GPUs of a node, whose number is not said{ask}")
+    each = min(degree(said, node), groups)
+    if groups % each:
+        raise PlanError(f"{groups} devices are not a multiple of {node}={each}")
+    return groups // each, each
+
+
+def _micro(spec: Spec, stages: int) -> Word:
+    return spec.batch.in_pipeline if spec.batch.in_pipeline and stages > 1 else spec.batch.micro
+
+
+def _count(spec: Spec, said: Settings, word: Word | None) -> int | None:
+    """A size of the batch; ``None`` where nothing says it."""
+    key = word.key(said) if word else None
+    if key is None or said.get(key) is None or str(said[key]).casefold() in spec.batch.all_at_once:
+        return None
+    return degree(said, key)
+
+
+def _microbatches(spec: Spec, said: Settings, groups: int, stages: int) -> int | None:
+    batch = spec.batch
+    word = _micro(spec, stages)
+    whole, micro, parts = (_count(spec, said, one) for one in (batch.whole, word, batch.accumulation))
+    if str(said.get(word.key(said))).casefold() in batch.all_at_once:
+        return 1
+    if batch.whole is None and batch.accumulation is None:
+        return 1
+    if whole is None or micro is None:
+        return parts
+    found, rest = divmod(whole, micro * groups)
+    own = batch.accumulation is not None and said.get(batch.accumulation.key(said)) is not None
+    if rest or not found or (own and parts != found):
+        keys = f"{batch.whole.key(said) if batch.whole else ''} {whole}", f"{word.key(said)} {micro}"
+        factor = f" x {parts} accumulated" if own else ""
+        raise PlanError(f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}")
+    return found
+
+
+def _sequences(spec: Spec, size: int, sequence: int | None) -> int | None:
+    if spec.batch.unit == "sequences":
+        return size
+    whole, rest = divmod(size, sequence) if sequence else (0, 1)
+    return whole if whole and not rest else None
+
+
+def _recomputation(spec: Spec, said: Settings) -> Remat | None:
+    """The policy of the first switch that is on; ``None`` where its word is one that no plan says."""
+    found = [str(meaning(word, said) or "none") for word in spec.recompute]
+    named = next((one for one in found if one != "none"), "none")
+    return Remat(named) if named in tuple(Remat) else None
+
+
+def _offload(spec: Spec, said: Settings) -> tuple[Offload, ...]:
+    moved = [one.what for one in spec.offload if all(str(said.get(key)).casefold() == one.on for key in one.keys)]
+    return tuple(dict.fromkeys(what for each in moved for what in each))

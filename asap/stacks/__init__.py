@@ -1,0 +1,1 @@
+"""What training stacks call their settings: a table a stack, ``<name>/spec.toml``."""

@@ -1,0 +1,220 @@
+"""The form of a stack's table: which setting means what, with its words, its default and what is refused."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Meaning = str | int | bool
+Layout = Literal["data", "replica", "hybrid"]
+"""What devices that see different sequences do with parameters: share them, copy them, share copies in groups."""
+Form = Literal["yaml", "options", "equals", "assigned", "switches"]
+"""``key: value``, ``--key value``, ``--key=value``, ``key=value``, ``--key-name value`` with bare switches."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Word(_Part):
+    """One setting, and what its values mean; in TOML its key alone, or a table.
+
+    A value is matched without regard to case, after ``pattern`` has taken its first group of it.
+    """
+
+    keys: tuple[str, ...] = Field(min_length=1, description="names through the releases; the first that is said counts")
+    values: dict[str, Meaning] = Field(default_factory=dict, description="what each word means; none: as it is said")
+    default: Meaning | None = Field(default=None, description="meaning where nothing is said")
+    pattern: str | None = None
+    nothing: tuple[str, ...] = Field(default=(), description="words that say nothing, so that the next name counts")
+    other: Meaning | None = Field(default=None, description="meaning of a word that is not among the values")
+    open: bool = Field(default=False, description="a word that is not among the values says nothing")
+    beside: Literal["seq", "model", "stage", "data"] | None = Field(
+        default=None, description="counts only where this axis has a degree above one"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _key_alone(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"keys": (value,)}
+        if isinstance(value, dict) and "key" in value:
+            return {"keys": (value["key"],)} | {name: one for name, one in value.items() if name != "key"}
+        return value
+
+    def key(self, settings: Mapping[str, object]) -> str:
+        """The name that settings use, else the present one."""
+        silent = ("none", *self.nothing)
+        return next((key for key in self.keys if str(settings.get(key)).casefold() not in silent), self.keys[0])
+
+    def said(self, settings: Mapping[str, object]) -> str | None:
+        """The word of the settings, in lower case and without what the pattern drops; ``None`` where it is not said."""
+        value = settings.get(self.key(settings))
+        if value is None or isinstance(value, dict | list) or str(value).casefold() in self.nothing:
+            return None
+        found = re.search(self.pattern, str(value)) if self.pattern else None
+        return (found[1] if found else str(value) if not self.pattern else "").casefold() or None
+
+    def meaning(self, settings: Mapping[str, object]) -> Meaning | None:
+        """What the settings say; raises ValueError where their word has no meaning."""
+        said = self.said(settings)
+        if said is None:
+            return self.default
+        meanings = {word.casefold(): meaning for word, meaning in self.values.items()}
+        if not meanings or said in meanings:
+            return meanings.get(said, said)
+        if self.open or self.other is not None:
+            return self.default if self.other is None else self.other
+        raise ValueError(f"one of {', '.join(self.values)}")
+
+
+class Axes(_Part):
+    """Settings of the degrees. Devices that no degree counts see different sequences."""
+
+    replica: Word | None = None
+    data: Word | None = None
+    seq: Word | None = None
+    model: Word | None = None
+    expert: Word | None = None
+    stage: Word | None = None
+    slices: Word | None = Field(default=None, description="copies of the parameters over slices")
+    layout: Layout = Field(default="data", description="of the parameters, where no strategy says it")
+    strategy: Word | None = Field(default=None, description="says the layout by its words")
+    node: Word | None = Field(default=None, description="devices over which a hybrid layout shards")
+    needs: dict[str, str] = Field(default_factory=dict, description="axis → section without which it cannot be set")
+    whole: bool = Field(default=False, description="whether the degrees say all devices")
+    folded: bool = Field(default=False, description="whether experts lie over the devices of data parallelism")
+    rest: tuple[str, ...] = Field(default=(), description="words that stand for no degree: -1, none, auto")
+    data_of_all: bool = Field(default=False, description="whether the data degree counts copies and shares together")
+    uneven_stages: bool = Field(default=False, description="whether stages may have unequal numbers of layers")
+    whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
+
+
+class Batch(_Part):
+    """Settings of the batch; of two that are said the third follows."""
+
+    whole: Word | None = Field(default=None, description="of a step, all devices")
+    micro: Word
+    accumulation: Word | None = None
+    in_pipeline: Word | None = Field(default=None, description="the microbatch where there are several stages")
+    unit: Literal["sequences", "tokens"] = "sequences"
+    all_at_once: tuple[str, ...] = Field(default=(), description="words for a microbatch that is the whole batch")
+    alone: tuple[str, ...] = Field(default=(), description="switches that go with one microbatch only")
+
+
+class Offload(_Part):
+    """Switches that together keep something in host memory."""
+
+    keys: tuple[str, ...]
+    what: tuple[Literal["optimizer", "parameters", "activations"], ...]
+    on: str = "true"
+    off: str = "false"
+
+
+class Model(_Part):
+    """What is trained: by name, by shapes, or by a section with the names of a Hugging Face ``config.json``."""
+
+    name: Word | None = None
+    shapes: dict[str, Word | tuple[Word, ...]] = Field(default_factory=dict, description="field of the model → setting")
+    families: dict[str, dict[str, Meaning]] = Field(
+        default_factory=dict, description="kind of model → what it implies of fields that are not said"
+    )
+    family: Word | None = Field(default=None, description="says the kind of model")
+    width: int | None = Field(default=None, description="of the MLP over that of the model, where it is not said")
+    vocabulary: Word | None = Field(default=None, description="names a tokenizer, whose model has this vocabulary")
+    section: str | None = Field(default=None, description="with the names of a Hugging Face config.json")
+    flags: dict[str, str] = Field(default_factory=dict, description="switch of the section → model_type")
+    renamed: dict[str, str] = Field(default_factory=dict, description="own name in the section → Hugging Face's")
+
+
+class Refusal(_Part):
+    """Settings that make a run another one than is modelled."""
+
+    keys: tuple[str, ...] = Field(description="names, or beginnings that end in a dot")
+    reason: str
+    unless: tuple[str, ...] = ("false", "none", "null", "0", "")
+
+
+class Note(_Part):
+    """What a reader should know of a setting that is said."""
+
+    keys: tuple[str, ...]
+    text: str
+    only: tuple[str, ...] = Field(default=(), description="values of which it holds; none: any that is on")
+
+
+class Files(_Part):
+    """By which keys a file is known."""
+
+    needs: tuple[str, ...] = Field(default=(), description="all of them")
+    own: tuple[str, ...] = Field(default=(), description="keys of this stack alone; each counts one")
+    marks: dict[str, str] = Field(default_factory=dict, description="key → pattern of its value; each counts three")
+    least: int = 1
+
+
+class Command(_Part):
+    """By which command it is started."""
+
+    program: str = Field(description="pattern of the text up to the settings")
+    config: tuple[str, ...] = Field(default=(), description="options that name files of settings, and key=value after")
+    positional: bool = Field(default=False, description="whether files are named without an option")
+
+
+class Spec(_Part):
+    """The table of a stack."""
+
+    name: str
+    framework: str = ""
+    contract: str = Field(default="settings", description="its key in the overrides of asap.analysis")
+    kin: Literal["jax", "fsdp", "megatron"] | None = Field(default=None, description="whose constants its steps have")
+    source: str
+    release: str
+    prints: str = Field(default="", description="what prints all settings, or where they are saved")
+    capture: str = Field(default="", description="how a profile is captured")
+    form: Form = "yaml"
+    dashes: bool = Field(default=False, description="whether names may be written with dashes")
+    pythonic: bool = Field(default=False, description="whether switches are Python's True and False")
+    files: Files = Files()
+    command: Command | None = None
+    defaults: dict[str, Meaning] = Field(default_factory=dict, description="of settings, as the program has them")
+    fixed: tuple[str, ...] = Field(default=(), description="settings that the program sets itself")
+    axes: Axes
+    batch: Batch
+    recompute: tuple[Word, ...] = Field(
+        default=(), description="each makes layers compute again what they did not keep"
+    )
+    offload: tuple[Offload, ...] = ()
+    workload: dict[str, Word | tuple[Word, ...]] = Field(
+        default_factory=dict, description="field of the workload → setting"
+    )
+    fields: dict[str, Meaning] = Field(default_factory=dict, description="fields of the workload that no setting says")
+    model: Model = Model()
+    refused: tuple[Refusal, ...] = ()
+    notes: tuple[Note, ...] = ()
+    by_code: tuple[str, ...] = Field(default=(), description="settings that stack.py reads")
+
+    @field_validator("recompute", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return value if isinstance(value, list | tuple) else (value,)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _framework(cls, values: Any) -> Any:
+        return {"framework": values.get("name", "")} | values if isinstance(values, dict) else values
+
+    def with_defaults(self, settings: Mapping[str, object]) -> dict[str, object]:
+        """The settings with what the program takes where they say nothing."""
+        return {**self.defaults, **{key: value for key, value in settings.items() if value is not None}}
+
+    def words(self) -> frozenset[str]:
+        """Every setting that the table reads."""
+        return frozenset(_keys(self.model_dump(exclude={"files", "command"}))) | self.defaults.keys() | {*self.by_code}
+
+
+def _keys(part: Any) -> list[str]:
+    if isinstance(part, dict):
+        own = [*part.get("keys", ()), *part.get("alone", ()), *part.get("needs", {}).values()]
+        return [*own, *(key for value in part.values() for key in _keys(value))]
+    return [key for value in part for key in _keys(value)] if isinstance(part, list | tuple) else []

@@ -1,0 +1,118 @@
+"""Every table: what is written is read again, what is read needs no line, and no setting of the stack is forgotten."""
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from asap.core.errors import ConfigError, PlanError
+from asap.models import Architecture, Workload
+from asap.plans import Plan
+from asap.plans.plan import Mesh
+from asap.plans.remat import Remat
+from asap.plans.tables.reading import from_settings, global_batch_of
+from asap.plans.tables.writing import lines_to_paste, to_settings
+from asap.stacks.detection import claimant
+from asap.stacks.registry import irrelevant, spec_of, specs
+from asap.stacks.spec import Word
+
+DEVICES, SEQUENCE = 64, 4096
+TABLES = sorted(specs())
+NAMES = Path(__file__).parents[1] / "data" / "stacks"
+SIZES = (1, 2, 4, 8)
+INNER = ("seq", "model", "expert", "stage")
+
+
+def plans() -> Iterator[Plan]:
+    """All plans of 64 devices, with and without recomputation, offloading and microbatches."""
+    for inner in product(SIZES, SIZES, SIZES, SIZES):
+        groups, rest = divmod(DEVICES, prod(inner))
+        for replica in (size for size in (1, 2, 4, 8, 16, 32, 64) if groups and not rest and not groups % size):
+            mesh = Mesh(replica=replica, data=groups // replica, **dict(zip(INNER, inner, strict=True)))
+            for parts, remat in ((1, Remat.NONE), (8, Remat.FULL)):
+                yield Plan(ici=mesh, microbatches=parts, remat=remat)
+            yield Plan(ici=mesh, microbatches=2, remat=Remat.FULL, offload=("optimizer", "parameters"))
+
+
+def minimal(name: str) -> dict[str, object]:
+    """Settings without which a stack says nothing of its layout."""
+    table = specs()[name]
+    sizes: dict[str, object] = dict.fromkeys(table.axes.needs.values(), "said")
+    sizes |= {table.axes.node.keys[0]: 8} if table.axes.node else {}
+    sizes |= {table.batch.micro.keys[0]: 8 * (SEQUENCE if table.batch.unit == "tokens" else 1)}
+    return sizes
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_what_is_written_is_read_again(name):
+    table, current, expressed = specs()[name], minimal(name), 0
+    for plan in plans():
+        batch = 2 * plan.batch_shards * (plan.microbatches or 1)
+        try:
+            changed = to_settings(table, plan, current, global_batch=batch, sequence=SEQUENCE)
+        except PlanError:
+            continue
+        expressed += 1
+        written = current | changed
+        read = from_settings(table, written, DEVICES)
+        assert read == plan, written
+        assert global_batch_of(table, written, read, SEQUENCE) == batch
+        assert to_settings(table, read, written, global_batch=batch, sequence=SEQUENCE) == {}
+        assert lines_to_paste(table, changed) or not changed
+    assert expressed
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in NAMES.glob("*.txt")))
+def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
+    table, without_effect = specs()[name], irrelevant(name)
+    names = (NAMES / f"{name}.txt").read_text().split()
+    read = table.words()
+    unknown = [
+        one for one in names if one not in read | without_effect and not any(k.startswith(f"{one}.") for k in read)
+    ]
+    assert not unknown
+    assert not read & without_effect
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_means_fields_and_policies_that_exist(name):
+    table = specs()[name]
+    policies = {str(value) for word in table.recompute for value in word.values.values()}
+    assert policies <= set(Remat)
+    assert {*table.workload, *table.fields} <= Workload.model_fields.keys()
+    assert {*table.model.shapes, *(field for kind in table.model.families.values() for field in kind)} <= {
+        *Architecture.model_fields
+    }
+    assert table.source
+    assert table.release
+
+
+def test_meanings_of_layouts_are_layouts():
+    words = [table.axes.strategy for table in specs().values() if table.axes.strategy]
+    assert {value for word in words for value in word.values.values()} == {"data", "replica", "hybrid"}
+
+
+def test_a_word_without_meaning_is_an_error():
+    word = Word.model_validate({"key": "precision", "values": {"amp_bf16": "bf16"}})
+    assert word.meaning({"precision": "AMP_BF16"}) == "bf16"
+    assert word.meaning({}) is None
+    with pytest.raises(ValueError, match="one of amp_bf16"):
+        word.meaning({"precision": "int3"})
+
+
+def test_files_that_two_stacks_claim_are_asked():
+    both = {"pipe_parallel_size": 1, "trainer.mp": "f32", "model.type": "llama"}
+    with pytest.raises(ConfigError, match="has settings of GPT-NeoX and of Levanter") as asked:
+        claimant(both, "both.yml")
+    assert asked.value.hint == "say which it is: add stack=GPT-NeoX"
+    found = claimant(both, "both.yml", "levanter")
+    assert found
+    assert found.name == "Levanter"
+    assert claimant({"some": 1}, "none.yml") is None
+
+
+def test_a_record_without_its_settings_has_no_table():
+    assert spec_of("settings", {}) is None
+    assert {table.contract for table in specs().values()} <= {"settings", "fsdp", "nanotron"}
