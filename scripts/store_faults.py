@@ -23,29 +23,55 @@ from unittest.mock import patch
 
 RUN = "llama-8b-tensor-16"
 OWN = "own-run"
+SESSION = "kept"
+HERE = Path(__file__).parent
+CORPUS = HERE / "fuzzing" / "corpus"
+PROFILE = HERE.parent / "asap" / "experiments" / "bundled" / "cpu-8dev"
+RECORD = f"experiments/{OWN}.json"
+"""The record that commands are asked of: they may refuse without it."""
 STORES = (
     "sessions", "conversations.sqlite", "chroma", "chroma/*/chroma.sqlite3", "chroma/*/*.npz", "chroma/*/*-*.sqlite",
     "own_runs.json", "history/records.jsonl", "knowledge/guide/chunks.jsonl", "chips/own.toml",
-    "experiments/other.json", "compiled", "remote",
+    "experiments/other.json", RECORD, "compiled", "remote",
 )  # fmt: skip
 """Paths below the home; of several that match, all are damaged."""
 ENGINE = {
     "analyze": ("analyze", OWN),
     "predict": ("predict", OWN, "--plan", "data=32 model=8 remat=full"),
     "compare": ("compare", OWN, RUN),
+    "optimize": ("optimize", OWN),
+    "map write": ("map", "write", OWN),
+    "profile kpis": ("profile", "kpis", str(PROFILE)),
+    "experiments show": ("experiments", "show", OWN),
 }
 """Commands whose result depends on no store but the record."""
 SERVICES = {
     "report": ("report", OWN),
-    "ledger": ("ledger",),
+    "report html": ("report", OWN, "--html", "page.html"),
+    "chat": ("chat", OWN),
+    "accuracy ledger": ("accuracy", "ledger"),
     "sessions list": ("sessions", "list"),
-    "cost": ("cost",),
+    "sessions show": ("sessions", "show", SESSION),
+    "sessions verify": ("sessions", "verify", SESSION),
+    "sessions export": ("sessions", "export", SESSION),
+    "sessions replay": ("sessions", "replay", SESSION),
+    "llm cost": ("llm", "cost"),
     "history search": ("history", "search", "FSDP all-gather"),
+    "history list": ("history", "list"),
+    "history add": ("history", "add", str(CORPUS / "history" / "record-0.json")),
     "knowledge search": ("knowledge", "search", "FSDP all-gather"),
-    "calibrate": ("calibrate",),
+    "knowledge list": ("knowledge", "list"),
+    "knowledge ingest": ("knowledge", "ingest", str(CORPUS / "notes" / "note.md"), "--name", "more"),
+    "accuracy calibrate": ("accuracy", "calibrate"),
     "experiments list": ("experiments", "list"),
+    "experiments add": ("experiments", "add", "new", "--config", str(CORPUS / "maxtext" / "run.yml")),
+    "config show": ("config", "show"),
+    "config set": ("config", "set", "max_calls", "5"),
     "doctor": ("doctor",),
+    "doctor repair": ("doctor", "--repair"),
 }
+SAID = {"chat": b"bottleneck\noom 1\n"}
+"""Standard input of a command."""
 COMMANDS = ENGINE | SERVICES
 DOCUMENTED = {0, 2, 3, 4, 5, 6}
 CACHED = "0" * 16
@@ -68,7 +94,7 @@ class Outcome:
     @property
     def ok(self) -> bool:
         """A result of the engine; a documented exit code and no traceback of anything else."""
-        wanted = {0} if self.command in ENGINE else DOCUMENTED
+        wanted = {0} if self.command in ENGINE and self.store != RECORD else DOCUMENTED
         said = bool((self.output + self.errors).strip())
         return self.code in wanted and "Traceback" not in self.errors and said
 
@@ -144,7 +170,8 @@ def prepared_home(folder: Path) -> Path:
         (home / "chips" / "own.toml").write_text(chip.replace('"v5e"', '"own9"', 1), encoding="utf-8")
         (folder / "guide.md").write_text("# Guide\n\n## FSDP\n\nAll-gather of the parameters, in our own words.\n")
         _add_history()
-        for command in (("knowledge", "ingest", str(folder / "guide.md"), "--name", "guide"), ENGINE["analyze"]):
+        analysis = (*ENGINE["analyze"], "--session", SESSION)
+        for command in (("knowledge", "ingest", str(folder / "guide.md"), "--name", "guide"), analysis):
             found = _run("", "", " ".join(command[:2]), command, lambda: None)
             assert found.code == 0, found
         for name in ("compiled", "remote"):
@@ -162,12 +189,15 @@ def _add_history() -> None:
 
 
 def cases(
-    home: Path, stores: Sequence[str] = STORES, faults: Sequence[str] = (*FAULTS, *HOMES), *, taking_turns: bool = False
+    home: Path, stores: Sequence[str] = STORES, faults: Sequence[str] = (*FAULTS, *HOMES), *, turn: int | None = None
 ) -> Iterator[Outcome]:
     """Each store with each fault, and the faults of the home as a whole, under each command, or under one in turn."""
     pairs = [(store, fault) for fault in faults if fault in FAULTS for store in stores]
     pairs += [("home", fault) for fault in faults if fault in HOMES]
-    turns = in_turn(cycle(COMMANDS), len(pairs)) if taking_turns else [tuple(COMMANDS)] * len(pairs)
+    names = list(COMMANDS)
+    turns = [tuple(names)] * len(pairs)
+    if turn is not None:
+        turns = in_turn(cycle(names[turn % len(names) :] + names[: turn % len(names)]), len(pairs))
     for (store, fault), names in zip(pairs, turns, strict=True):
         yield from _with(home, store, fault, names) if store != "home" else _of_home(home, fault, names)
 
@@ -273,7 +303,7 @@ def _run(store: str, fault: str, name: str, command: tuple[str, ...], prepare: C
         child = os.fork()
         if not child:
             os.chdir(folder)
-            _become(command, prepare, out, err)
+            _become(command, prepare, out, err, SAID.get(name, b""))
         os.close(out), os.close(err)
         output, errors = _read({read_out: bytearray(), read_err: bytearray()})
         _, status = os.waitpid(child, 0)
@@ -295,10 +325,12 @@ def _read(found: dict[int, bytearray]) -> list[str]:
     return [data.decode(errors="replace") for data in found.values()]
 
 
-def _become(command: tuple[str, ...], prepare: Callable[[], None], out: int, err: int) -> None:
+def _become(command: tuple[str, ...], prepare: Callable[[], None], out: int, err: int, said: bytes) -> None:
     code = 70
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(out, 1), os.dup2(err, 2)
+        reading, writing = os.pipe()
+        os.write(writing, said), os.close(writing)
+        os.dup2(reading, 0), os.dup2(out, 1), os.dup2(err, 2)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0, "r"), os.fdopen(1, "w"), os.fdopen(2, "w")
         prepare()
         from asap.cli import main
@@ -335,13 +367,14 @@ def main() -> None:
     parser.add_argument("--store", action="append", default=[])
     parser.add_argument("--fault", action="append", default=[])
     parser.add_argument("--in-turn", action="store_true", help="one command for each fault")
+    parser.add_argument("--turn", type=int, default=0, help="of --in-turn: how many commands to begin later")
     options = parser.parse_args()
     preload()
     found: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="asap-faults-") as folder:
         home = prepared_home(Path(folder))
         stores, faults = options.store or STORES, options.fault or (*FAULTS, *HOMES)
-        for one in cases(home, stores, faults, taking_turns=options.in_turn):
+        for one in cases(home, stores, faults, turn=options.turn if options.in_turn else None):
             found.append(one)
             if not one.ok:
                 last = (one.errors.strip().splitlines() or [""])[-1]

@@ -15,13 +15,10 @@ from asap.ci.source.linked_experiments import LinkedExperiments
 from asap.ci.source.policy import Policy, Prices, policy_at
 from asap.ci.source.revision import Revision
 from asap.ci.source.selection import changed_configurations
-from asap.core.limits import Limits, within
 from asap.experiments import ExperimentStore
 
 MOST_SECONDS = 300
 """Of one check; a pull request of a hundred configurations takes about twenty."""
-SELECTION = Limits(seconds=60)
-"""Of finding out which of the changed files are configurations."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +68,11 @@ def check(
         )
         policy = options.applied_to(policy_at(rules) if options.policy is None else Policy())
         comparison = Comparison(before, after, policy, experiments or LinkedExperiments(ExperimentStore()))
-        began = time.monotonic()
-        found = within(
-            SELECTION, lambda: changed_configurations(repository, before, after, policy), "the changed files"
-        )
+        until = time.monotonic() + MOST_SECONDS
+        found, late = changed_configurations(repository, before, after, policy, until)
         reports = []
         for one in found[:MOST_CONFIGURATIONS]:
-            if time.monotonic() - began > MOST_SECONDS:
+            if time.monotonic() > until:
                 break
             if progress:
                 progress(one.path)
@@ -85,6 +80,8 @@ def check(
     kept = tuple(report for report in reports if report is not None)
     unchecked = len(found) - len(reports)
     limit = f"{MOST_SECONDS} s" if len(reports) < MOST_CONFIGURATIONS else f"{MOST_CONFIGURATIONS} configurations"
+    notes = (f"{unchecked} more changed configurations were not checked: the limit is {limit}.",) * (unchecked > 0)
+    notes += (f"{late} more changed files were not looked into: the limit is {MOST_SECONDS} s.",) * (late > 0)
     return CiReport(
         version=__version__,
         base=fork,
@@ -92,9 +89,7 @@ def check(
         currency=policy.prices.currency,
         configurations=kept,
         findings=tuple(finding for report in kept for finding in policy_findings(report, policy)),
-        notes=(f"{unchecked} more changed configurations were not checked: the limit is {limit}.",)
-        if unchecked > 0
-        else (),
+        notes=notes,
     )
 
 

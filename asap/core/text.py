@@ -31,7 +31,7 @@ _SECRET = re.compile(
     r"|(?i:(?<=accountkey=)[0-9a-z+/=]{16,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
     r"|(?i:(?<=bearer )[0-9a-z._\-]{16,})"
-    r"|dapi[0-9a-f]{32}|(?:ls|lin)_(?:api|v2)_[0-9A-Za-z]{20,}|dckr_pat_[0-9A-Za-z_\-]{20,}|sq0[a-z]{3}-[0-9A-Za-z_\-]{20,}"
+    r"|do[opr]_v1_[0-9a-f]{64}|shp(?:at|ca|pa|ss)_[0-9a-f]{32}|dapi[0-9a-f]{32}|(?:ls|lin)_(?:api|v2)_[0-9A-Za-z]{20,}|dckr_pat_[0-9A-Za-z_\-]{20,}|sq0[a-z]{3}-[0-9A-Za-z_\-]{20,}"
 )
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 REDACTED = "[redacted]"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, UnreadError, UsageError
+from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
@@ -71,6 +72,12 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
     also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))
     notes = tuple(note for note in also if note not in found.notes)
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found
+
+
+def read_untrusted(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """:func:`read_configuration` within the limits of one file; raises LimitReachedError besides."""
+    where = plain(path, 200) if path else "overrides"
+    return within(FILE_LIMITS, lambda: read_configuration(path, overrides, experiment), where)
 
 
 def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:

@@ -8,7 +8,7 @@ from asap.core.errors import ConfigError, NotFoundError, PlanError
 from asap.core.files import exists, user_path
 from asap.core.remote import is_remote
 from asap.core.text import plain
-from asap.experiments.configuration import read_configuration
+from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment
 from asap.experiments.hardware import refer_to_hardware, resolve_reference
 from asap.experiments.measured_step import TokensUnknownError, read_measured_step
@@ -71,7 +71,7 @@ def create_experiment(
     if source is not None:
         experiment = read_tracked(source, experiment)
     if config is not None or overrides:
-        experiment = read_configuration(config, overrides, experiment)
+        experiment = read_untrusted(config, overrides, experiment)
     return _state_rest(experiment, said, profile)
 
 

@@ -9,11 +9,10 @@ from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.core.files import exists, user_path
-from asap.core.limits import FILE_LIMITS, within
 from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
-from asap.experiments.configuration import read_configuration
+from asap.experiments.configuration import read_untrusted
 from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.profiles import Profile
 from asap.study.study import Study, study_of
@@ -66,8 +65,7 @@ def open_record(
             raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
         return amend(store.get(target))
     stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
-    read = within(FILE_LIMITS, lambda: read_configuration(user_path(target), overrides, stated), plain(target, 200))
-    return amend(read)
+    return amend(read_untrusted(user_path(target), overrides, stated))
 
 
 def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:

@@ -14,13 +14,23 @@ from functools import partial
 from math import log2
 from pathlib import Path
 
+from asap.chat.language import parse as read_line
+from asap.ci.github.event import read_event
+from asap.ci.render.artifact import read_artifact
+from asap.ci.source.policy import read_policy
 from asap.ci.source.selection import looks_like_configuration
 from asap.core.errors import AsapError
-from asap.core.secrets import redacted
+from asap.core.secrets import redacted, redacted_setting
 from asap.core.text import markdown, plain
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.launch import read_launch
+from asap.history.files import parse_record
+from asap.knowledge.notes.note_files import parse_notes
+from asap.mapping.language.parse import parse as read_mapping
 from asap.plans import Plan
+from asap.plans.prose import plan_spans
+from asap.sharding_memory.record import scan
+from asap.traces.load import load_trace
 
 LENGTH = 50_000
 SHORTEST_S = 0.3
@@ -34,6 +44,8 @@ UNITS = {
     "cases": "case a in\n", "pipes": "a | ", "ands": "a && ", "exports": "export A=1\n", "digits": "1", "letters": "a",
     "dots": "a.", "slashes": "a/", "underscores": "a_", "ats": "a@", "tokens": "token=", "urls": "https://a:",
     "anchors": "- &a a\n", "tags": "!a ", "documents": "---\n", "calls": "a(", "strings": "'a' ", "lambdas": "lambda: ",
+    "steps": "step: 1 loss: 2.0\n", "iterations": " iteration 1/ 2 | ", "settings": "a ....... 1\n", "names": "(a=1, ",
+    "secrets": "password: a1b2c3d4 ", "signed": "?sig=a", "headings": "# a\n", "shards": "shard a by b over c\n",
     "unary": "not ", "options": "--a b \\\n", "assignments": "a=b ", "plans": "data=2 ", "keys of JSON": '"a": 1,\n',
 }  # fmt: skip
 PREFIXES = {
@@ -67,11 +79,30 @@ def _file(name: str, folder: Path, text: str) -> None:
     read_configuration(path, (), Experiment(id="scaled"))
 
 
+def _by_path(read: Callable[[Path], object], path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    read(path)
+
+
 def readers(folder: Path) -> dict[str, Callable[[str], object]]:
     """All that read what a stranger wrote, by name."""
-    names = ("train.sh", "train.yml", "train.json", "train.toml", "train.py", "train.sbatch")
+    names = ("train.sh", "train.yml", "train.json", "train.toml", "train.py", "train.sbatch", "train.log")
+    by_path = {
+        "rank0.json": lambda path: load_trace([path]),
+        "policy.toml": read_policy,
+        "event.json": read_event,
+        "asap-ci.json": read_artifact,
+    }
     return {
         **{name: partial(_file, name, folder) for name in names},
+        **{name: partial(_by_path, read, folder / name) for name, read in by_path.items()},
+        "mapping": read_mapping,
+        "precedent": lambda text: parse_record(text, "line 1"),
+        "note": lambda text: parse_notes(text, "note.md"),
+        "worklog": lambda text: scan(text.encode()),
+        "prose": plan_spans,
+        "chat": read_line,
+        "setting": redacted_setting,
         "launch": read_launch,
         "selection": partial(looks_like_configuration, "a.yml"),
         "plan": Plan.parse,

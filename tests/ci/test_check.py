@@ -37,6 +37,13 @@ def test_both_sides_are_predicted_with_intervals(repo):
     assert [change.what for change in one.changes] == ["plan", *settings]
 
 
+def test_what_there_was_no_time_for_is_named(repo, monkeypatch):
+    monkeypatch.setattr("asap.ci.check.MOST_SECONDS", -1)
+    repo.commit(**{"a.yml": CONFIG})
+    (note,) = repo.change(**{"a.yml": TENSOR, "b.yml": CONFIG}).notes
+    assert note.startswith("2 more changed files were not looked into: the limit is")
+
+
 def test_chip_hours_are_those_of_the_predicted_throughput(repo):
     repo.commit(**{"a.yml": CONFIG})
     prediction = repo.change(**{"a.yml": TENSOR}).configurations[0].after.prediction

@@ -1,49 +1,10 @@
-"""200 planted secrets of 26 kinds are struck, and nothing is that is none."""
-
-import random
-import string
+"""208 planted secrets of 52 kinds are struck, and nothing is that is none."""
 
 import pytest
 
 from asap.core.secrets import names_secret, redacted, without_secrets
+from tests.core.planted import KINDS, planted
 
-EACH = 8
-ALNUM = string.ascii_letters + string.digits
-
-
-def drawn(draw, length, letters=ALNUM):
-    """A value with a letter and a digit, and a mark by which it is found again."""
-    return "q7" + "".join(draw.choice(letters) for _ in range(length - 2))
-
-
-KINDS = {
-    "Google": lambda v: f"AIza{v(35)}",
-    "OpenAI": lambda v: f"key sk-{v(24)} of us",
-    "Anthropic": lambda v: f"sk-ant-api03-{v(24)}",
-    "GitHub": lambda v: f"ghp_{v(36)}",
-    "GitLab": lambda v: f"glpat-{v(20)}",
-    "Hugging Face": lambda v: f"hf_{v(34)}",
-    "Slack": lambda v: f"xoxb-{v(24)}",
-    "JWT": lambda v: f"eyJ{v(20)}.eyJ{v(20)}.{v(30)}",
-    "Databricks": lambda v: "dapi" + v(32, string.digits + "abcdef").replace("q", "a"),
-    "Bearer": lambda v: f"Authorization: Bearer {v(24)}",
-    "Basic": lambda v: f"Authorization: Basic {v(24)}==",
-    "YAML": lambda v: f"database_password: {v(10)}\nlayers: 2",
-    "JSON": lambda v: f'{{"db": {{"password": "{v(10)}"}}, "layers": 2}}',
-    "environment": lambda v: f"export WANDB_API_KEY={v(40)}",
-    "quoted": lambda v: f"client_secret = '{v(16)}'",
-    "option": lambda v: f"train.py --hub-token {v(20)} --layers 2",
-    "token in an address": lambda v: f"git clone https://{v(20)}@github.com/o/r",
-    "password in an address": lambda v: f"postgres://me:{v(12)}@db/runs",
-    "SAS": lambda v: f"https://a.blob.core.windows.net/c?sv=2024-01-01&sig={v(24)}%3D&se=2030",
-    "S3, signed": lambda v: f"https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature={v(64)}",
-    "GCS, signed": lambda v: f"https://storage.googleapis.com/b/k?X-Goog-Signature={v(64)}&x=1",
-    "address with a token": lambda v: f"https://example.org/run?access_token={v(20)}",
-    "prose": lambda v: f"the password is {v(9)}, take it",
-    "prose of a token": lambda v: f"Our API key is {v(20)}",
-    "netrc": lambda v: f"machine api.wandb.ai login user password {v(40)}",
-    "Azure": lambda v: f"AccountName=a;AccountKey={v(40)}==;EndpointSuffix=x",
-}
 NONE = (
     "passwd: no such experiment (asap experiments list shows what there is)",
     "the password is required",
@@ -59,26 +20,17 @@ NONE = (
     "1,000 tokens in, 400 out, 0.0123 USD",
     "data=8 model=4 remat=full; 300x faster; key=value",
     "password: str = Field(description='of the database')",
+    "USD per token = price per second * T_step",
+    "_ZN7cutlass6KernelI25Mma_128x64ILi128ELi64ELi32EEENS1_4gemmE",
+    "SubTensorOpWithCastTensor1d of 20261128-112233-9f3a7c",
 )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_planted_secrets_are_struck(kind):
-    draw, left = random.Random(kind), []
-    for _ in range(EACH):
-        planted: list[str] = []
-
-        def value(length, letters=ALNUM, planted=planted):
-            planted.append(drawn(draw, length, letters))
-            return planted[-1]
-
-        said = redacted(f"before {KINDS[kind](value)} after")
-        left += [one for one in planted if one in said]
-    assert left == []
-
-
-def test_there_are_enough_of_them():
-    assert len(KINDS) * EACH >= 200
+    texts, values = planted(kind, 4)
+    said = [redacted(f"before {text} after") for text in texts]
+    assert [one for one in values if any(one in text for text in said)] == []
 
 
 @pytest.mark.parametrize("text", NONE)
@@ -87,9 +39,8 @@ def test_nothing_else_is_struck(text):
 
 
 def test_redaction_done_twice_is_redaction_done_once():
-    for kind, text in KINDS.items():
-        draw = random.Random(kind)
-        once = redacted(text(lambda length, letters=ALNUM, draw=draw: drawn(draw, length, letters)))
+    for text in (text for kind in KINDS for text in planted(kind, 1)[0]):
+        once = redacted(text)
         assert redacted(once) == once
 
 

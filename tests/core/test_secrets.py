@@ -11,6 +11,7 @@ from asap.core.files import home as home_folder
 from asap.core.text import REDACTED, redact
 from tests.ci.ci_github import FakeGitHub, serve
 from tests.ci.ci_scratch import CONFIG, TENSOR, Scratch
+from tests.core.planted import KINDS, planted
 
 KEYS = {
     "Google": "AIzaSyPlanted0123456789abcdefghijklmnopq",
@@ -38,8 +39,12 @@ TOLD = {
     "word": "the password is wordplanted7",
     "option": "--hub-token optionplanted77",
 }
+PLANTED = [planted(kind, 4) for kind in KINDS]
+TEXTS = "\n".join(text for texts, _ in PLANTED for text in texts)
+COMMENTS = "\n".join(f"# {line}" for line in TEXTS.splitlines())
 ALL = (
-    *KEYS.values(), *NAMED.values(), "urlpasswordplanted", "urltokenplanted01", "sigplanted0123456789",
+    *(value for _, values in PLANTED for value in values), *KEYS.values(), *NAMED.values(),
+    "urlpasswordplanted", "urltokenplanted01", "sigplanted0123456789",
     "amzplanted0123456789", "wordplanted7", "optionplanted77", "dbplanted",
 )  # fmt: skip
 
@@ -54,32 +59,33 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
     for name, value in NAMED.items():
         monkeypatch.setenv(name, value)
-    planted = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
+    told = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
     url = "https://user:urlpasswordplanted@storage.example/run"
     config = tmp_path / "run.yml"
     config.write_text(
-        f"# {planted}\nrun_name: '{planted}'\nmodel_name: llama2-7b\nper_device_batch_size: 4\n"
+        f"# {told}\n{COMMENTS}\nrun_name: {json.dumps(f'{told} {TEXTS}')}\nmodel_name: llama2-7b\n"
+        "per_device_batch_size: 4\n"
         f"max_target_length: 4096\nbase_output_directory: '{url}'\nhf_access_token: {KEYS['Hugging Face']}\n"
         "database_password: dbplanted\nici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\n"
     )
     note = tmp_path / "note.md"
-    note.write_text(f"# Sharding\n\nTensor parallelism is paid for in all-reduces. {planted} {url}\n")
+    note.write_text(f"# Sharding\n\nTensor parallelism is paid for in all-reduces. {told} {url}\n\n{TEXTS}\n")
     log = tmp_path / "train.log"
-    log.write_text(f"{planted}\n" + "completed step: 5, seconds: 2.31\n" * 20)
+    log.write_text(f"{told}\n{TEXTS}\n" + "completed step: 5, seconds: 2.31\n" * 20)
     bad = tmp_path / "bad.yml"
-    bad.write_text(f"per_device_batch_size: [{planted}\n")
+    bad.write_text(f"per_device_batch_size: [{told}\n{TEXTS}\n")
     for arguments in (
         ("experiments", "add", "planted", "--config", str(config), "--hardware", "v5e-256", "--step-time", str(log),
-         "--description", f"{planted} {url}"),
+         "--description", f"{told} {url}\n{TEXTS}"),
         ("experiments", "show", "planted"),
         ("experiments", "show", "planted", "--format", "json"),
         ("knowledge", "ingest", str(note)),
-        ("knowledge", "search", f"all-reduce of tensor parallelism {planted}"),
+        ("knowledge", "search", f"all-reduce of tensor parallelism {told}"),
         ("analyze", "planted", "--session", "s"),
         ("analyze", "planted", "--format", "markdown"),
         ("predict", "planted", "--plan", f"data={KEYS['OpenAI']}"),
         ("predict", "--config", str(bad)),
-        ("experiments", "add", "other", f"run_name={planted}", "--config", str(bad)),
+        ("experiments", "add", "other", f"run_name={told}", "--config", str(bad)),
         ("chat", "planted", "--session", "s"),
         ("report", "planted", "--format", "markdown"),
         ("report", "planted", "--html", str(tmp_path / "home" / "report.html")),
@@ -90,7 +96,7 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
         ("sessions", "show", "s", "--format", "json"),
     ):  # fmt: skip
         monkeypatch.setattr("sys.argv", ["asap", *arguments])
-        said = f"our token is {planted} {url}\nproposal 1 failed: {planted}\n/export\n"
+        said = f"our token is {told} {url}\nproposal 1 failed: {told}\n{TEXTS}\n/export\n"
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         with suppress(SystemExit):
             main()
@@ -105,7 +111,7 @@ def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
     for name, value in NAMED.items():
         monkeypatch.setenv(name, value)
-    planted = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
+    told = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
     url = "https://user:urlpasswordplanted@storage.example/run"
     repository, state, out = Scratch(tmp_path / "repository"), FakeGitHub(), tmp_path / "out"
 
@@ -115,16 +121,16 @@ def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch
             main()
 
     def with_keys(config: str, run: str) -> str:
-        lines = config.replace("llama70", f"'{run} {planted}'").splitlines()
+        lines = config.replace("llama70", json.dumps(f"{run} {told} {TEXTS}")).splitlines()
         settings = (
             f"hf_access_token: {KEYS['Hugging Face']}", f"base_output_directory: '{url}/{run}'",
             f"database_password: dbplanted {run}",
         )  # fmt: skip
-        return "".join(f"{line} # {planted} {url}\n" for line in (*lines, *settings))
+        return "".join(f"{line} # {told} {url}\n" for line in (*lines, *settings)) + f"{COMMENTS}\n"
 
     unknown = "".join(f"secret_{at}: '{key}'\n" for at, key in enumerate(KEYS.values()))
     repository.commit(**{name: with_keys(CONFIG, "first") for name in ("a.yml", "b.yml", "c.yml")})
-    broken = {"b.yml": f"per_device_batch_size: [{planted}\n", "c.yml": CONFIG + unknown}
+    broken = {"b.yml": f"per_device_batch_size: [{told}\n{TEXTS}\n", "c.yml": CONFIG + unknown}
     head = repository.commit(**{"a.yml": with_keys(TENSOR, "second")}, **broken)
     monkeypatch.chdir(repository.folder)
     for form in ("markdown", "json", "sarif"):

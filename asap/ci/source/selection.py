@@ -2,8 +2,10 @@
 
 import difflib
 import re
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import PurePosixPath
 
 from asap.ci.report import Status
@@ -11,6 +13,7 @@ from asap.ci.source.git import Repository
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision
 from asap.core.errors import AsapError
+from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.experiment import SCHEMA
 from asap.experiments.launch import SCRIPTS, read_launch
@@ -42,21 +45,32 @@ class ChangedConfiguration:
 
 
 def changed_configurations(
-    repository: Repository, base: Revision, head: Revision, policy: Policy
-) -> list[ChangedConfiguration]:
-    """All configurations that differ between two commits, by path."""
+    repository: Repository, base: Revision, head: Revision, policy: Policy, until: float = inf
+) -> tuple[list[ChangedConfiguration], int]:
+    """All configurations that differ between two commits, by path, and how many files there was no time to look into.
+
+    Args:
+        repository: that holds the commits.
+        base: before the change.
+        head: after it.
+        policy: which files are meant.
+        until: moment of :func:`time.monotonic` after which no file is looked into.
+    """
     renames = repository.renames(base.commit, head.commit)
     found = {one.path: one for one in _changed(base, head, renames) if policy.covers(one.path)}
-    changed = {
-        path: one
-        for path, one in found.items()
-        if (policy.configurations or _is_configuration(base, head, one)) and not _only_moved(base, head, one)
-    }
+    changed, late = dict[str, ChangedConfiguration](), 0
+    for path, one in found.items():
+        if _only_moved(base, head, one):
+            continue
+        if time.monotonic() > until:
+            late += 1
+        elif policy.configurations or _is_configuration(base, head, one):
+            changed[path] = one
     names = [path for one in _changed(base, head, renames) for path in {one.before, one.after} - {None} if path]
     for path in _including(repository, head, names):
         if path not in found and policy.covers(path):
             changed[path] = ChangedConfiguration("affected", path if path in base.tree else None, path)
-    return [changed[path] for path in sorted(changed)]
+    return [changed[path] for path in sorted(changed)], late
 
 
 def changed_lines(before: str | None, after: str | None) -> list[int]:
@@ -96,9 +110,16 @@ def _only_moved(base: Revision, head: Revision, one: ChangedConfiguration) -> bo
 
 
 def _is_configuration(base: Revision, head: Revision, one: ChangedConfiguration) -> bool:
+    """What cannot be read within limits counts as one: the report says why it is not checked."""
     sides = [(revision, path) for revision, path in ((base, one.before), (head, one.after)) if path]
-    known = any(looks_like_configuration(path, revision.text(path)) for revision, path in sides)
-    return known or any(_is_read(revision, path) for revision, path in sides)
+    try:
+        return within(FILE_LIMITS, lambda: any(_is_one(revision, path) for revision, path in sides), one.path)
+    except LimitReachedError:
+        return True
+
+
+def _is_one(revision: Revision, path: str) -> bool:
+    return looks_like_configuration(path, revision.text(path)) or _is_read(revision, path)
 
 
 def _is_read(revision: Revision, path: str) -> bool:
@@ -149,6 +170,13 @@ def _named(paths: Iterable[str]) -> set[tuple[str, str]]:
 
 
 def _includes(head: Revision, path: str, names: set[str], named: set[tuple[str, str]]) -> bool:
+    try:
+        return within(FILE_LIMITS, lambda: _names_one(head, path, names, named), path)
+    except LimitReachedError:
+        return False
+
+
+def _names_one(head: Revision, path: str, names: set[str], named: set[tuple[str, str]]) -> bool:
     text = head.text(path) or ""
     if path.endswith(SCRIPTS):
         launch = read_launch(text)

@@ -9,7 +9,7 @@ import yaml
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.configuration import read_configuration
+from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment
 from asap.experiments.observed import MeasuredStep
 from asap.experiments.steady_steps import steady_step
@@ -75,7 +75,7 @@ def _configured(experiment: Experiment, run: TrackedRun) -> Experiment:
         path = Path(folder) / "params.yml"
         path.write_text(yaml.safe_dump(values), encoding="utf-8")
         try:
-            found = read_configuration(path, (), experiment)
+            found = read_untrusted(path, (), experiment)
         except ConfigError as error:
             note = f"The parameters of {run.origin} are not used as a configuration: {plain(error.message, 200)}."
             update = {"hyperparameters": values, "notes": (*experiment.notes, note)}
