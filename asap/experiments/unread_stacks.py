@@ -101,7 +101,6 @@ _MAPPINGS = (
         "give that one, such as conf/training/gpt3/5b.yaml",
         lambda v: {"stages", "launcher_scripts_path"} <= v.keys(),
     ),
-    Unread("Lingua configuration", INSTEAD, lambda v: _has(v, "distributed", {"fsdp_type", "dp_shard"})),
     Unread("AXLearn configuration", INSTEAD, lambda v: "axlearn." in f"{v.get('klass')} {v.get('model')}"),
     Unread(
         "table of Megatron-Bridge's performance runs",

@@ -125,7 +125,6 @@ _OTHER_STACKS = {
     "Colossal-AI": r"\bcolossalai\s+run\b",
     "dolomite-engine": r"\bdolomite_engine\b",
     "Fast-LLM": r"(?<![\w/])fast-llm\s+train\b",
-    "Lingua": r"\bapps\.main\.train\b",
     "llm.c": r"\btrain_(?:gpt2|llama3)cu\b",
     "OpenLM": r"\bopen_lm\.main\b",
     "Paxml": r"\bpaxml\.main\b",

@@ -45,6 +45,11 @@ def claimant(settings: Mapping[str, object], place: str, said: str | None = None
     return next((one for one in specs().values() if [one.name] == claiming), None)
 
 
+def is_claimed(settings: Mapping[str, object]) -> bool:
+    """Whether one stack or several have a claim on settings by dotted key."""
+    return any(score(one.files, settings) for one in specs().values())
+
+
 def _with_sections(settings: Mapping[str, object]) -> Mapping[str, object]:
     """The settings, and the sections that they stand in."""
     parts = (key.split(".") for key in settings)

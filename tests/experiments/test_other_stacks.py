@@ -142,7 +142,6 @@ def test_without_hardware_that_is_said(read):
          "an OLMo configuration"),
         ("m.yaml", "model: {name: mpt_causal_lm}\ntrain_loader: {name: text}", "a configuration of LLM Foundry"),
         ("b.yaml", "parallelism: {dp: 2, tp: 1, pp: 1}\ntokens: {}\nmodel: {n_layer: 2}", "has no model.model_config"),
-        ("7b.yaml", "distributed: {fsdp_type: full_shard}\nmodel: {dim: 64}", "a Lingua configuration"),
         ("fuji.py", "from axlearn.common import config\n", "an AXLearn program"),
         ("fuji.txt", "model.klass: 'axlearn.common.causal_lm.Model'\n", "an AXLearn configuration"),
         ("recipe.py", "from nemo.collections import llm\n", "a NeMo 2 program, which is not read"),

@@ -1,9 +1,12 @@
 """What prints a run's settings: the way out of whatever cannot be read without running it."""
 
+import re
 import shlex
 import tomllib
 from functools import cache
 from pathlib import Path
+
+from asap.stacks.registry import specs
 
 _TABLE = Path(__file__).parent / "tables" / "printing.toml"
 _CONFIGURATION = "or give the configuration, and this log with --step-time"
@@ -11,8 +14,8 @@ _CONFIGURATION = "or give the configuration, and this log with --step-time"
 
 def instead_of_log(stack: str | None) -> str:
     """What to do about a log that has no settings."""
-    known = _table().get(stack or "")
-    prints = f"{known['prints']}: give a log that begins there" if known else "start the run so that it prints them"
+    prints = _prints(stack or "")
+    prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints them"
     return f"{prints}, {_CONFIGURATION}"
 
 
@@ -23,10 +26,17 @@ def instead_of_script(text: str, path: Path) -> str:
         text: of the script, which tells the stack.
         path: of the file, as the user named it.
     """
-    known = next((one for one in _table().values() if any(sign in text for sign in one["signs"])), None)
-    log = f"give the log of the run ({known['prints']})" if known else "give the log of the run"
+    known = next((one["prints"] for one in _table().values() if any(sign in text for sign in one["signs"])), "")
+    started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
+    prints = next(started, known)
+    log = f"give the log of the run ({prints})" if prints else "give the log of the run"
     run = "python" if path.suffix == ".py" else "bash"
     return f"{log}, or asap resolve -- {run} {shlex.quote(str(path))}"
+
+
+def _prints(stack: str) -> str:
+    known, table = _table().get(stack), specs().get(stack)
+    return known["prints"] if known else table.prints if table else ""
 
 
 @cache

@@ -23,8 +23,10 @@ from asap.experiments.logs.times import measured_step
 from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
+from asap.experiments.settings.stack_settings import dotted
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
+from asap.stacks.detection import is_claimed
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 """What reads a mapping of settings of any stack."""
@@ -122,7 +124,7 @@ def _documents(
             yield block.line, _as_megatron(reading, settings, block), shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             yield block.line, _typed(block.values), shaped
-        elif block.kind.startswith(("json", "yaml")) or {"general", "parallelism"} <= block.values.keys():
+        elif block.kind.startswith(("json", "yaml")) or is_claimed(dotted(block.values)):
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
             yield block.line, {"model_name_or_path": settings.model, **_arguments(block.values)}, shaped

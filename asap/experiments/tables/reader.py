@@ -80,7 +80,7 @@ def read_table(
     experiment = with_model(spec, settings, path, experiment)
     full = spec.with_defaults(settings)
     try:
-        sequence = _whole(_field(spec, "sequence_length", full, None))
+        sequence = _whole(field_of(spec, "sequence_length", full))
         plan, notes = _plan(spec, settings, experiment)
         batch = global_batch_of(spec, settings, plan, sequence)
         workload = _workload(spec, full, plan, batch, experiment)
@@ -144,7 +144,7 @@ def _workload(
 ) -> Workload:
     found: dict[str, Any] = dict(spec.fields)
     for field in spec.workload:
-        value = _field(spec, field, settings, plan)
+        value = field_of(spec, field, settings, plan)
         if value is not None:
             found[field] = value
     if "optimizer" in found:
@@ -158,12 +158,12 @@ def _workload(
         raise PlanError(validation_reason(error)) from error
 
 
-def _field(spec: Spec, field: str, settings: Mapping[str, object], plan: Plan | None) -> Any:
-    """What the first word of a field says that is said."""
+def field_of(spec: Spec, field: str, settings: Mapping[str, object], plan: Plan | None = None) -> Any:
+    """What the first word of a field of the workload says that is said; raises PlanError where it has no meaning."""
     words = spec.workload.get(field, ())
     for word in words if isinstance(words, tuple) else (words,):
         alone = word.beside is not None and (plan is None or plan.degree(word.beside) == 1)
-        if (found := word.default if alone else meaning(word, settings)) is not None:
+        if (found := None if alone else meaning(word, settings)) is not None:
             return found
     return None
 

@@ -99,9 +99,11 @@ def _degrees(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     if spec.axes.data_of_all:
         sizes["data"] *= sizes["replica"]
     keyed = {axis: word.key(said) for axis, word in words.items() if word}
-    left = {"data"} if "data" in keyed and is_rest(spec, said, keyed["data"]) else set[str]()
-    if layout_of(spec, said) == "replica" or (spec.axes.strategy and plan.degree("data") * plan.degree("expert") == 1):
-        left |= {"replica", "data"} if not spec.axes.whole and spec.axes.strategy else set[str]()
+    alone = plan.degree("data") == 1 or plan.degree("replica") == 1 or "replica" in keyed
+    left = {"data"} if "data" in keyed and is_rest(spec, said, keyed["data"]) and alone else set[str]()
+    if spec.axes.strategy and plan.degree("data") * plan.degree("expert") == 1:
+        left |= {"replica"}
+    left |= {axis for axis, key in keyed.items() if axis != "data" and sizes[axis] == 1 and is_rest(spec, said, key)}
     return {key: str(sizes[axis]) for axis, key in keyed.items() if axis not in left}
 
 

@@ -4,6 +4,9 @@
 from collections.abc import Mapping
 
 _GATED = ("geglu", "reglu", "swiglu", "bilinear", "glu")
+_SCALED, _MULTIPLE = ("llama", "gated"), 256
+"""Of ``mlp_type`` before ``activation`` had gated ones (releases of 2023, and Stability AI's)."""
+_OWN, _WORDS_OF_OWN = "20B_tokenizer.json", 50_277
 _WORDS = {"GPT2BPETokenizer": 50_257, "HFGPT2Tokenizer": 50_257, "CharLevelTokenizer": 512}
 
 
@@ -17,13 +20,15 @@ def prepared(settings: Mapping[str, object]) -> dict[str, object]:
 
 def model_fields(settings: Mapping[str, object]) -> dict[str, object]:
     """Widths of the MLP, learned positions, and a vocabulary that is padded."""
-    gated = settings.get("activation", "gelu") in _GATED or settings.get("mlp_type") == "llama"
+    scaled = settings.get("mlp_type") in _SCALED
+    gated = settings.get("activation", "gelu") in _GATED or scaled
     width, model = _whole(settings.get("intermediate_size")), _whole(settings.get("hidden_size"))
     inner = width or int(float(str(settings.get("expansion_factor") or 4)) * model)
-    multiple = _whole(settings.get("mlp_multiple_of")) or 1
-    inner = int(inner * 2 / 3) // 2 if gated and settings.get("mlp_type") != "llama" else inner
+    multiple = _whole(settings.get("mlp_multiple_of")) or (_MULTIPLE if scaled else 1)
+    inner = int(inner * 2 / 3) // (1 if scaled else 2) if gated else inner
     learned = settings.get("pos_emb", "learned") == "learned"
     words = _WORDS.get(str(settings.get("tokenizer_type", "GPT2BPETokenizer")))
+    words = _WORDS_OF_OWN if str(settings.get("vocab_file")).endswith(_OWN) else words
     padding = (_whole(settings.get("make_vocab_size_divisible_by")) or 128) * (
         _whole(settings.get("model_parallel_size")) or 1
     )
