@@ -1,11 +1,14 @@
 """The wheel, installed somewhere else, works without the checkout."""
 
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from asap import __version__
 
 pytestmark = pytest.mark.process
 
@@ -43,12 +46,22 @@ def run(installed, folder, *arguments):
     )
 
 
+def test_the_version_is_the_latest_of_the_changelog_and_of_the_citation():
+    (version, *_) = re.findall(r"^## \[([\d.]+)\] - ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert version == __version__
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def test_prompts_knowledge_and_history_are_inside(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for folder in ("prompts", "knowledge", "history_db"):
         expected = {f"asap/_data/{folder}/{path.name}" for path in (ROOT / folder).iterdir()}
         assert expected
         assert expected <= set(names)
+
+
+def test_an_installed_wheel_says_what_to_type(installed, tmp_path):
+    assert "asap analyze" in run(installed, tmp_path).stdout
 
 
 def test_an_installed_wheel_analyses_from_another_folder(installed, tmp_path):

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from asap.cli.analysis import analyze, chat, compare, report
+from asap.cli.examples import examples
 from asap.cli.plans import map as mapping
 from asap.cli.plans import optimize, predict, verify
 from asap.cli.scores import backtest, calibrate, ledger, llm
@@ -41,13 +42,25 @@ class Groups(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write one section a heading."""
         widest = max(map(len, self.commands))
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            summary = command.get_short_help_str(formatter.width - 6 - widest)
-            panels.setdefault(getattr(command, "rich_help_panel", MORE), []).append((name.ljust(widest), summary))
-        for heading, rows in panels.items():
+        for heading, names in self.panels().items():
+            rows = [
+                (name.ljust(widest), self.commands[name].get_short_help_str(formatter.width - 6 - widest))
+                for name in names
+            ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+    def panels(self) -> dict[str, list[str]]:
+        """Names of commands by heading."""
+        found: dict[str, list[str]] = {heading: [] for heading in (UNDERSTAND, DECIDE, TRY, SHARE, SET_UP, MORE)}
+        for name, command in self.commands.items():
+            found[getattr(command, "rich_help_panel", MORE)].append(name)
+        return found
+
+
+def epilog(command: str) -> str:
+    """What to type, at the end of a command's help."""
+    return "\b\n" + "\n".join(examples(command))
 
 
 app = typer.Typer(
@@ -63,27 +76,27 @@ accuracy.command("ledger")(ledger.ledger)
 accuracy.command("backtest")(backtest.backtest)
 accuracy.command("calibrate")(calibrate.calibrate)
 
-app.command("analyze", rich_help_panel=UNDERSTAND)(analyze.analyze)
-app.command("resolve", rich_help_panel=UNDERSTAND)(resolve.resolve)
-app.add_typer(profile.app, name="profile", rich_help_panel=UNDERSTAND)
-app.add_typer(trace.app, name="trace", rich_help_panel=UNDERSTAND)
-app.command("chat", rich_help_panel=DECIDE)(chat.chat)
-app.command("predict", rich_help_panel=DECIDE)(predict.predict)
-app.command("compare", rich_help_panel=DECIDE)(compare.compare)
-app.command("verify", rich_help_panel=TRY)(verify.verify)
-app.add_typer(optimize.app, name="optimize", rich_help_panel=TRY)
-app.command("report", rich_help_panel=SHARE)(report.report)
-app.add_typer(ci.app, name="ci", rich_help_panel=SHARE)
-app.command("mcp", rich_help_panel=SHARE)(mcp.mcp)
-app.add_typer(experiments.app, name="experiments", rich_help_panel=SET_UP)
-app.command("doctor", rich_help_panel=SET_UP)(doctor.doctor)
-app.add_typer(config.app, name="config", rich_help_panel=SET_UP)
-app.add_typer(mapping.app, name="map", rich_help_panel=MORE)
-app.add_typer(history.app, name="history", rich_help_panel=MORE)
-app.add_typer(knowledge.app, name="knowledge", rich_help_panel=MORE)
-app.add_typer(accuracy, name="accuracy", rich_help_panel=MORE)
-app.add_typer(llm.app, name="llm", rich_help_panel=MORE)
-app.add_typer(sessions.app, name="sessions", rich_help_panel=MORE)
+app.command("analyze", epilog=epilog("analyze"), rich_help_panel=UNDERSTAND)(analyze.analyze)
+app.command("resolve", epilog=epilog("resolve"), rich_help_panel=UNDERSTAND)(resolve.resolve)
+app.add_typer(profile.app, name="profile", epilog=epilog("profile"), rich_help_panel=UNDERSTAND)
+app.add_typer(trace.app, name="trace", epilog=epilog("trace"), rich_help_panel=UNDERSTAND)
+app.command("chat", epilog=epilog("chat"), rich_help_panel=DECIDE)(chat.chat)
+app.command("predict", epilog=epilog("predict"), rich_help_panel=DECIDE)(predict.predict)
+app.command("compare", epilog=epilog("compare"), rich_help_panel=DECIDE)(compare.compare)
+app.command("verify", epilog=epilog("verify"), rich_help_panel=TRY)(verify.verify)
+app.add_typer(optimize.app, name="optimize", epilog=epilog("optimize"), rich_help_panel=TRY)
+app.command("report", epilog=epilog("report"), rich_help_panel=SHARE)(report.report)
+app.add_typer(ci.app, name="ci", epilog=epilog("ci"), rich_help_panel=SHARE)
+app.command("mcp", epilog=epilog("mcp"), rich_help_panel=SHARE)(mcp.mcp)
+app.add_typer(experiments.app, name="experiments", epilog=epilog("experiments"), rich_help_panel=SET_UP)
+app.command("doctor", epilog=epilog("doctor"), rich_help_panel=SET_UP)(doctor.doctor)
+app.add_typer(config.app, name="config", epilog=epilog("config"), rich_help_panel=SET_UP)
+app.add_typer(mapping.app, name="map", epilog=epilog("map"), rich_help_panel=MORE)
+app.add_typer(history.app, name="history", epilog=epilog("history"), rich_help_panel=MORE)
+app.add_typer(knowledge.app, name="knowledge", epilog=epilog("knowledge"), rich_help_panel=MORE)
+app.add_typer(accuracy, name="accuracy", epilog=epilog("accuracy"), rich_help_panel=MORE)
+app.add_typer(llm.app, name="llm", epilog=epilog("llm"), rich_help_panel=MORE)
+app.add_typer(sessions.app, name="sessions", epilog=epilog("sessions"), rich_help_panel=MORE)
 
 
 @app.callback(invoke_without_command=True)
