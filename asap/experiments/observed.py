@@ -21,6 +21,20 @@ EndingKind = Literal[
 ]
 
 
+class Allocation(BaseModel):
+    """One of the largest tensors of a program that does not fit, as XLA lists them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size_bytes: PositiveFloat
+    shape: str | None = Field(default=None, description="such as bf16[32,4096,4096]")
+    operation: str | None = Field(default=None, description="path of the operation in the traced program")
+
+    def __str__(self) -> str:
+        parts = (self.shape, self.operation and f"of {self.operation}")
+        return " ".join([format_bytes(self.size_bytes), *filter(None, parts)])
+
+
 class Ending(BaseModel):
     """How a run ended, with the line that says so. Bytes are those of one device."""
 
@@ -37,6 +51,7 @@ class Ending(BaseModel):
     capacity_bytes: PositiveFloat | None = Field(default=None, description="memory of the device")
     operation: str | None = Field(default=None, description="the collective that timed out")
     exception: str | None = None
+    largest: tuple[Allocation, ...] = Field(default=(), description="largest allocations that XLA lists, largest first")
 
     def __str__(self) -> str:
         text = {"out_of_memory": "ran out of device memory", "out_of_host_memory": "ran out of host memory"}.get(

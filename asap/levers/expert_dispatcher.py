@@ -11,6 +11,11 @@ _NVIDIA = re.compile(r"(a100|a800|h\d|b\d)")
 _BACKEND = "moe_flex_dispatcher_backend"
 
 
+def _exchanged(run: Run) -> Mapping[str, str]:
+    gathers = run.workload.framework == "Megatron-Core" and run.workload.expert_dispatcher == "all_gather"
+    return {"moe-token-dispatcher-type": "alltoall"} if gathers and run.plan.degree("expert") > 1 else {}
+
+
 def _settings(run: Run) -> Mapping[str, str]:
     """Not for experts that are padded to a capacity, which Megatron Core refuses (``transformer_config.py``)."""
     work = run.workload
@@ -25,6 +30,15 @@ def _settings(run: Run) -> Mapping[str, str]:
     }
 
 
+EXCHANGED = Trial(
+    name="token_exchange",
+    title="all-to-alls as the token dispatcher",
+    changes="time: of what brings tokens to experts; HBM: tokens of other devices; numerics: the order of sums",
+    reason="every device gets the tokens of all others, of which its experts compute a part",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/core/transformer/moe/README.md",
+    settings=_exchanged,
+    workload={"expert_dispatcher": "all_to_all"},
+)
 TRIAL = Trial(
     name="expert_dispatcher",
     title="DeepEP as the token dispatcher",

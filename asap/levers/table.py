@@ -49,6 +49,7 @@ TRIALS: tuple[Trial, ...] = (
     sequence_parallel.TRIAL,
     secondary_shards.TRIAL,
     fused_loss.TRIAL,
+    expert_dispatcher.EXCHANGED,
     expert_dispatcher.TRIAL,
 )
 

@@ -16,7 +16,7 @@ CudaGraphs = Literal["none", "module", "layer", "step"]
 """What the host of a GPU launches at once."""
 GraphModule = Literal["attn", "mlp", "moe", "moe_router", "moe_preprocess"]
 """Parts of a layer that Megatron captures as CUDA graphs of their own."""
-ExpertDispatcher = Literal["all_to_all", "deepep"]
+ExpertDispatcher = Literal["all_gather", "all_to_all", "deepep"]
 """How tokens reach their experts: a copy for each of them by NCCL's all-to-all, or one for each node, which forwards it
 (DeepEP, HybridEP)."""
 FoldedAxis = Literal["model", "seq"]
@@ -91,7 +91,9 @@ class Workload(BaseModel):
         default=None, description="whether all-to-alls of one microbatch run beside the compute of another"
     )
     expert_dispatcher: ExpertDispatcher | None = Field(
-        default=None, description="all_to_all: a copy of a token for each of its experts; deepep: one for each node"
+        default=None,
+        description="all_gather: all tokens to every device with experts; all_to_all: a copy of a token for each of its"
+        " experts; deepep: one for each node",
     )
     overlaps_tensor: bool | None = Field(
         default=None,

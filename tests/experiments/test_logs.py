@@ -240,3 +240,22 @@ HOSTILE = {
 def test_hostile_text_is_no_run(text, write):
     with pytest.raises(ConfigError):
         record(write("Running with configs: " + text))
+
+
+def test_the_largest_tensors_that_xla_lists_are_read_once_with_shape_and_operation(write):
+    item = (
+        '  {n}. Size: {size}\n     Operator: op_name="jit(train_step)/{name}/dot_general[dimension_numbers=(1,)]"\n'
+        "     Shape: {shape}{{1,0:T(8,128)}}\n     Unpadded size: {size}\n     Allocation type: HLO temp\n"
+    )
+    listed = item.format(n=1, size="2.00G", name="attention", shape="f32[32,4096,4096]")
+    listed += item.format(n=2, size="512.00M", name="mlp/w1", shape="bf16[16,2048,8192]")
+    failed = "XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 63.80G of 30.75G hbm.\n"
+    settings = "Config param model_name: llama3.1-8b\nConfig param per_device_batch_size: 12\n"
+    ending = read_log(
+        write(f"{settings}{failed}{listed}During handling of the above exception:\n{failed}{listed}")
+    ).ending
+    assert (ending.kind, ending.needed_bytes) == ("out_of_memory", 63.8 * 2**30)
+    assert [str(one) for one in ending.largest] == [
+        "2.00 GiB f32[32,4096,4096] of jit(train_step)/attention/dot_general",
+        "512 MiB bf16[16,2048,8192] of jit(train_step)/mlp/w1/dot_general",
+    ]

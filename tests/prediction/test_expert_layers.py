@@ -78,6 +78,13 @@ def test_a_node_that_forwards_tokens_is_sent_fewer(evaluated, mixture):
     assert seconds(unsaid.expert) == seconds(copies.expert)
 
 
+def test_gathering_tokens_sends_more_than_exchanging_them_by_devices_over_experts_of_a_token(evaluated, mixture):
+    plan = "expert=8 replica=1 microbatches=8 remat=none"
+    gathered, exchanged = (evaluated(plan, mixture, expert_dispatcher=kind) for kind in ("all_gather", "all_to_all"))
+    ratio = seconds(gathered.expert) / seconds(exchanged.expert)
+    assert ratio == pytest.approx(8 / mixture.experts_per_token, rel=0.25)
+
+
 def test_multi_token_prediction_takes_a_layer_and_a_loss(evaluated, mixture):
     plan = "replica=8 expert=8 microbatches=8 remat=none"
     one, more = (

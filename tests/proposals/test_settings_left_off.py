@@ -119,11 +119,20 @@ def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered):
     assert trials["sequence_parallel"].saved_bytes > 0
 
 
+def test_splitting_norms_takes_the_place_of_saved_activations_in_parts(offered):
+    _, trials = offered(
+        f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer --micro-batch-size 4"
+        " --distribute-saved-activations"
+    )
+    assert trials["sequence_parallel"].line == "--sequence-parallel # without --distribute-saved-activations"
+
+
 def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(offered):
     _, trials = offered(MIXTURE + NCCL, "h100-64")
     line = "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend deepep --moe-router-dtype fp32"
     assert trials["expert_dispatcher"].line == line
     assert trials["expert_dispatcher"].gain > 0.05
+    assert "token_exchange" not in trials
 
 
 @pytest.mark.parametrize(
@@ -133,8 +142,6 @@ def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(of
         (f"{DENSE} --tensor-model-parallel-size 8", "h100-8", "distributed_optimizer"),
         (f"{DENSE} --tensor-model-parallel-size 8 --sequence-parallel", "h100-32", "sequence_parallel"),
         (DENSE, "h100-32", "sequence_parallel"),
-        (f"{DENSE} --tensor-model-parallel-size 8 --recompute-granularity full --recompute-method uniform"
-         " --distribute-saved-activations", "h100-32", "sequence_parallel"),
         (f"{MIXTURE} --moe-token-dispatcher-type flex", "h100-64", "expert_dispatcher"),
         (MIXTURE + NCCL, "mi300x-64", "expert_dispatcher"),
         (f"{MIXTURE}{NCCL} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity", "h100-64",

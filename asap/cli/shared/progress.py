@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from asap.cli.shared.output import Verbosity, verbosity
+from asap.core.progress import listening
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -74,7 +75,8 @@ def progress() -> Iterator[Progress]:
     """Show the current stage once it takes longer than a second; nothing in a pipe or if it is to be quiet."""
     shown = _shown()
     try:
-        yield shown
+        with listening(shown):
+            yield shown
     finally:
         shown.stop()
 

@@ -50,8 +50,8 @@ def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> No
     from asap.experiments.logs.read import read_resolved
     from asap.experiments.logs.settings import settings_of
 
-    with progress() as show:
-        reading = read_resolved(path, lambda share: show(f"reading {path.name}: {share:.0%}"))
+    with progress():
+        reading = read_resolved(path)
     settings = settings_of(reading)
     if format is Plain.JSON:
         from asap.experiments.logs.reading import LogDocument
@@ -69,6 +69,7 @@ def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> No
         if reading.lines:
             where = f"line {reading.ending.line_number}" if reading.ending.line else ""
             rows.append(("ended", str(reading.ending), where))
+            rows += [("largest tensor", str(one), "XLA") for one in reading.ending.largest[:3]]
         print_table(("what", "value", "from"), rows)
         for note in reading.notes:
             warn(note)

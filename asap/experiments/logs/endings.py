@@ -8,7 +8,7 @@ from asap.core.text import plain
 from asap.experiments.logs.formats import EndingForm
 from asap.experiments.logs.numbers import size
 from asap.experiments.logs.scan import Found
-from asap.experiments.observed import Ending, EndingKind
+from asap.experiments.observed import Allocation, Ending, EndingKind
 
 _SPECIFIC = (
     "out_of_memory", "out_of_host_memory", "not_a_number", "hardware_error", "collective_timeout",
@@ -18,6 +18,8 @@ _SPECIFIC = (
 _CASCADE = ("communication_error", "stopped", "crashed")
 """What other ranks print because one failed."""
 _REFUSALS = ("AssertionError", "ValueError", "ConfigError", "ArgumentError", "ValidationError", "NotImplementedError")
+_ALLOCATION = "allocation"
+_LINES_OF_ITEM, _MOST_LISTED = 4, 5
 _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 
 
@@ -29,7 +31,8 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
         steps: lines of its steps.
     """
     last = steps[-1][3] if steps else -1
-    behind = [one for one in found if one.offset >= last and isinstance(one.form, EndingForm)]
+    listed = [one for one in found if one.offset >= last and isinstance(one.form, EndingForm)]
+    behind = [one for one in listed if cast(EndingForm, one.form).kind != _ALLOCATION]
     kinds = [cast(EndingForm, one.form).kind for one in behind]
     failures = [(one, kind) for one, kind in zip(behind, kinds, strict=True) if kind != "completed"]
     if "completed" in kinds and not any(kind in ("out_of_memory", "collective_timeout") for kind in kinds):
@@ -49,7 +52,32 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
         figures = {**cast(EndingForm, one.form).read(one.text), **figures}
     if kind == "crashed" and not steps and figures.get("exception") in _REFUSALS:
         kind = "refused_settings"
-    return _ending(kind, first, steps, figures)
+    largest = _largest([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
+    return _ending(kind, first, steps, figures).model_copy(update={"largest": largest})
+
+
+def _largest(lines: Sequence[Found]) -> tuple[Allocation, ...]:
+    """Allocations of a list whose items begin with a size, and have shape and operation in the next lines; a list that
+    several ranks or an exception within another repeat counts once."""
+    items: list[dict[str, str]] = []
+    begun = 0
+    for one in lines:
+        fields = cast(EndingForm, one.form).read(one.text)
+        if "size" in fields:
+            items.append(fields)
+            begun = one.line
+        elif items and one.line - begun <= _LINES_OF_ITEM:
+            items[-1] = {**fields, **items[-1]}
+    known = [
+        Allocation(size_bytes=held, shape=item.get("shape"), operation=_path(item.get("operation")))
+        for item in items
+        if (held := size(item["size"]))
+    ]
+    return tuple(sorted(dict.fromkeys(known), key=lambda one: -one.size_bytes)[:_MOST_LISTED])
+
+
+def _path(operation: str | None) -> str | None:
+    return redacted(plain(operation, 160)) if operation else None
 
 
 def _is_nan(steps: Sequence[Any]) -> bool:
@@ -63,7 +91,7 @@ _NAN_STEPS = 3
 
 def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None) -> Ending:
     said = figures if figures is not None else {}
-    sizes = {f"{name}_bytes": size(said[name]) for name in _MEMORY if name in said}
+    sizes: dict[str, Any] = {f"{name}_bytes": size(said[name]) for name in _MEMORY if name in said}
     return Ending(
         kind=cast(EndingKind, kind),
         line=redacted(plain(one.text.strip(), 400)),

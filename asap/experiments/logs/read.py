@@ -3,12 +3,13 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, NotFoundError, UsageError
+from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
 from asap.experiments.files.documents import read_document
@@ -59,26 +60,26 @@ def is_log(path: Path) -> bool:
     return not head.startswith(b"#!") and bool(found.parameters or printed or len(found.steps) > 1)
 
 
-def read_log(path: Path, progress: Callable[[int], None] | None = None) -> LogReading:
-    """What a log says of its last run.
+def read_log(path: Path) -> LogReading:
+    """What a log says of its last run; reports the share of the file that was read, of a packed one at most all of it.
 
     Args:
         path: of the log, plain or packed.
-        progress: called with the bytes read so far.
 
     Raises:
         NotFoundError: there is no such file.
         ConfigError: it cannot be read.
     """
-    return reading_of(scan(path, progress), path)
+    size = path.stat().st_size if path.is_file() else 0
+    found = scan(path, lambda read: report(f"reading {path.name}: {min(1.0, read / max(size, 1)):.0%}"))
+    return reading_of(found, path)
 
 
-def read_resolved(path: Path, progress: Callable[[float], None] = lambda share: None) -> LogReading:
+def read_resolved(path: Path) -> LogReading:
     """What a log says, or settings that a run saved.
 
     Args:
         path: of the one or the other.
-        progress: called with the share of the file that was read; of a packed one it is at most 1.
 
     Raises:
         NotFoundError: there is no such file.
@@ -86,8 +87,7 @@ def read_resolved(path: Path, progress: Callable[[float], None] = lambda share: 
         UsageError: it is neither.
     """
     if is_log(path):
-        size = path.stat().st_size if path.is_file() else 0
-        reading = read_log(path, lambda read: progress(min(1.0, read / max(size, 1))))
+        reading = read_log(path)
         if not (reading.blocks or reading.statements or reading.says_something):
             raise ConfigError("holds nothing of a run", where=str(path), hint=instead_of_log(None))
         return reading

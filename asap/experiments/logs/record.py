@@ -285,6 +285,8 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     ending = reading.ending
     if ending.kind not in ("running", "completed"):
         notes.append(f"the run of {path.name} {_VERB.get(ending.kind, 'ended')}: {ending} (line {ending.line_number})")
+    if ending.largest:
+        notes.append(f"the largest tensors of {path.name}, by XLA: {'; '.join(map(str, ending.largest[:3]))}")
     return tuple(notes)
 
 

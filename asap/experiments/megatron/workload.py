@@ -67,7 +67,7 @@ def workload_of(
         graph_modules=graph_modules(settings),
         overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
         overlaps_tensor=settings.flag("tp_comm_overlap") or None,
-        expert_dispatcher=_expert_dispatcher(settings),
+        expert_dispatcher=_expert_dispatcher(settings, framework),
         pipelined_layers=counted if (counted := counted_layers(settings, layers)) != layers else None,
         sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
         experts_over=experts_over(settings),
@@ -92,14 +92,24 @@ def _capacity_factor(settings: StackSettings) -> float | None:
     return settings.positive_number("moe_expert_capacity_factor")
 
 
-def _expert_dispatcher(settings: StackSettings) -> ExpertDispatcher | None:
-    """By the kind, and the backend of a flexible one (``transformer_config.py``); ``None`` without one that is said."""
+_DISPATCHERS: dict[str, ExpertDispatcher] = {
+    "allgather": "all_gather",
+    "alltoall": "all_to_all",
+    "alltoall_seq": "all_to_all",
+}
+
+
+def _expert_dispatcher(settings: StackSettings, framework: str) -> ExpertDispatcher | None:
+    """By the kind, and the backend of a flexible one (``transformer_config.py``); Megatron-LM gathers where nothing is
+    said (``arguments.py``), and of what builds on it that is not known."""
     if not settings.whole("num_experts"):
         return None
     kind = settings.text("moe_token_dispatcher_type")
     if kind == "flex" or settings.flag("moe_enable_deepep"):
         return "deepep"
-    return "all_to_all" if kind in ("alltoall", "alltoall_seq") else None
+    if kind is None and framework == CORE:
+        kind = "allgather"
+    return _DISPATCHERS.get(kind or "")
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:

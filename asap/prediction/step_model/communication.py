@@ -9,6 +9,7 @@ import numpy as np
 
 from asap.prediction.step_model.collectives import (
     Channel,
+    all_gather,
     all_reduce,
     all_to_all,
     channel,
@@ -40,7 +41,7 @@ def communication(inputs: StepInputs, constants: Constants) -> Communication:
     Tokens go to their experts and back, forward, backward, and once more where the MLP is computed again.
     Pipeline sends are split over the tensor axis (arXiv:2104.04473, section 4.1).
     """
-    layout, machine = inputs.plan, inputs.hardware
+    layout = inputs.plan
     model_ring = channel(inputs, constants, layout.model, 1.0)
     seq_ring = channel(inputs, constants, layout.seq, layout.model)
     folded = inputs.expert_devices / layout.expert
@@ -54,7 +55,7 @@ def communication(inputs: StepInputs, constants: Constants) -> Communication:
         sequence_layer=sequence_seconds(inputs, seq_ring),
         expert_layer=inputs.model.moe_share
         * (4 + 2 * layout.recompute_mlp)
-        * all_to_all(_routed(inputs, activation), expert_ring, machine.tpu, _crossing(inputs, expert_ring)),
+        * _dispatch(inputs, activation, expert_ring),
         gather_microbatch=inputs.layers_per_stage * gather_seconds(inputs, constants),
         stage_microbatch=2 * layout.pipeline_repeats * send(activation / layout.model, stage_ring),
         replica_step=replica_step,
@@ -93,12 +94,26 @@ def _reduced_copies(inputs: StepInputs) -> Number:
     return np.where(split, inputs.model.moe_share * np.maximum(inputs.computed_experts - 1, 0.0), 0.0)
 
 
+def _dispatch(inputs: StepInputs, activation: Number, ring: Channel) -> Number:
+    """Tokens to their experts, or back from them: an all-to-all, or all of them to each device (Megatron Core,
+    ``MoEAllGatherTokenDispatcher``), where what comes back is reduced and scattered."""
+    sent = all_to_all(_routed(inputs, activation), ring, inputs.hardware.tpu, _crossing(inputs, ring))
+    if not np.any(inputs.workload.gathers_tokens):
+        return sent
+    whole = ring.members * activation / _token_parts(inputs)
+    return np.where(inputs.workload.gathers_tokens > 0, all_gather(whole, ring), sent)
+
+
+def _token_parts(inputs: StepInputs) -> Number:
+    """Devices over which tokens are split that lie on each other: with sequence parallelism each tensor rank has its
+    own (Megatron Core, token dispatchers); XLA's tensor ranks hold the same ones."""
+    work = inputs.workload
+    return np.where((work.sequence_parallel > 0) & (work.xla == 0), inputs.plan.model, 1.0)
+
+
 def _routed(inputs: StepInputs, activation: Number) -> Number:
-    """Bytes that a device sends to experts: with sequence parallelism each tensor rank sends its own tokens (Megatron
-    Core, token dispatchers); XLA's tensor ranks hold the same ones."""
-    work, layout = inputs.workload, inputs.plan
-    split = np.where((work.sequence_parallel > 0) & (work.xla == 0), layout.model, 1.0)
-    return activation / split * np.maximum(inputs.computed_experts, 1)
+    """Bytes that a device sends to experts."""
+    return activation / _token_parts(inputs) * np.maximum(inputs.computed_experts, 1)
 
 
 def _crossing(inputs: StepInputs, ring: Channel) -> Number:

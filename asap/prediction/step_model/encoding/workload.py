@@ -106,6 +106,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         megatron_softmax=float(kernel == "softmax" and framework in ("megatron", "nemo")),
         unfused_norm=float(gated_eager and not has_fused_norm(w)),
         unfused_glu=float(gated_eager),
+        gathers_tokens=float(w.expert_dispatcher == "all_gather"),
         forwards_tokens=float(w.expert_dispatcher == "deepep"),
         zero_stage=float(over_replicas),
         secondary_shards=float(w.secondary_shards or 0),

@@ -57,6 +57,8 @@ class WorkloadInputs:
     """Layers that are rematerialised as one: of the block that a scan over unlike layers repeats, else 1."""
     overlaps_reduction: Number
     """Switch: gradients are reduced during the backward pass."""
+    gathers_tokens: Number
+    """Switch: every device that has experts gets the tokens of all, and what experts write is reduced and scattered."""
     forwards_tokens: Number
     """Switch: a token crosses the network once for all experts of a node, and is forwarded there."""
     zero_stage: Number
