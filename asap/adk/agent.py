@@ -10,7 +10,5 @@ from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore
 
 _store = ExperimentStore()
-app = build_app(Inquiries(_store), read_settings(), more=(Discussion(_store, read_settings()).discuss,)).model_copy(
-    update={"name": "adk"}
-)
+app = build_app(Inquiries(_store), read_settings(), (Discussion(_store, read_settings()).discuss,), name="adk")
 root_agent = app.root_agent

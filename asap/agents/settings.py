@@ -38,6 +38,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(default=BUILTIN, description="language model: builtin/planner, gemini-…, or provider/model")
+    temperature: float | None = Field(default=0.2, ge=0, le=2, description="of the language model; 0 is the steadiest")
+    max_answer_tokens: PositiveInt = Field(default=8192, description="maximum tokens of one answer, thoughts included")
     max_calls: PositiveInt = Field(default=MOST_CALLS, description="maximum model calls in one run or chat turn")
     max_tokens: PositiveInt | None = Field(default=None, description="maximum tokens, input and output, in one run")
     max_cost: PositiveFloat | None = Field(default=None, description="maximum US dollars in one run")

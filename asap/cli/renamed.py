@@ -6,7 +6,6 @@ COMMANDS = {
     "memory": "sessions",
     "cost": "llm cost",
     "evaluate chat": "llm evaluate",
-    "evaluate guard": "llm guard",
     "ledger": "accuracy ledger",
     "backtest": "accuracy backtest",
     "calibrate": "accuracy calibrate",

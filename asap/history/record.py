@@ -28,6 +28,31 @@ class Outcome(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
 
 
+class ChangeKind(StrEnum):
+    """What a change is of."""
+
+    AXIS = "axis"
+    SETTING = "setting"
+    WORKLOAD = "workload"
+    HARDWARE = "hardware"
+    KERNEL = "kernel"
+    FLAG = "flag"
+    PATCH = "patch"
+
+
+class Part(StrEnum):
+    """The part of a step that a change touches."""
+
+    ATTENTION = "attention"
+    MATMUL = "matmul"
+    LOSS = "loss"
+    COLLECTIVES = "collectives"
+    RECOMPUTATION = "recomputation"
+    OPTIMIZER = "optimizer"
+    INPUT = "input"
+    STEP = "step"
+
+
 class Model(BaseModel):
     """The model that was trained."""
 
@@ -69,6 +94,8 @@ class HistoryRecord(BaseModel):
     bottleneck: Bottleneck | None = Field(default=None, description="of the run before the change")
     bound: Bound | None = Field(default=None, description="what most of its time was bound by, under the roofline")
     other_changes: tuple[str, ...] = Field(default=(), description="what changed besides the plan")
+    kind: ChangeKind | None = Field(default=None, description="of a change beside the plan")
+    touches: Part | None = Field(default=None, description="the part of the step that such a change touches")
     measure: str = Field(default="step time", description="what the speedup is a ratio of")
     measured_before: Quantity | None = None
     measured_after: Quantity | None = None

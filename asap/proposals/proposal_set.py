@@ -5,6 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.agent_words import AgentWords
+from asap.proposals.idea import Idea
 from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.reasons.modelled_step import ModelledStep
@@ -32,4 +33,5 @@ class ProposalSet(BaseModel):
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
     trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
     compiled_flags: str | None = Field(default=None, description="what the compiler makes of missing flags")
+    ideas: tuple[Idea, ...] = Field(default=(), description="untested changes beside the proposals, best first")
     agents: AgentWords | None = Field(default=None, description="what the agents wrote about the run as a whole")

@@ -14,6 +14,7 @@ from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
 from asap.proposals.agent_words import AgentWords
+from asap.proposals.idea import Idea
 from asap.proposals.options import Option
 from asap.proposals.reasons.modelled_step import ModelledStep
 from asap.proposals.situation import SituationName
@@ -79,6 +80,7 @@ class Analysis(BaseModel):
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what it would take to do better than is allowed")
     trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
+    ideas: tuple[Idea, ...] = Field(default=(), description="untested changes beside the proposals, best first")
     agents: AgentWords | None = Field(default=None, description="words of a language model about the run as a whole")
     considered: int = Field(description="valid configurations that were evaluated")
     warnings: tuple[str, ...]
@@ -138,6 +140,7 @@ def assemble(
         modelled=proposals.modelled,
         options=proposals.options,
         trials=proposals.trials,
+        ideas=proposals.ideas,
         agents=proposals.agents,
         considered=proposals.considered,
         warnings=(*_failure_warning(failure), *proposals.warnings, *study.warnings),

@@ -139,7 +139,7 @@ def answered_by(analysis: Analysis) -> str:
     return f"agents on {analysis.agent_model}"
 
 
-MODELS_WORDS = "the model's words"
+MODELS_WORDS = "the model's words; ~ stands before those that rest on no figure of the engine"
 """How everything that a language model wrote is marked."""
 
 
@@ -151,9 +151,7 @@ def agents_words(analysis: Analysis) -> list[tuple[str, str]]:
     proof = f" Evidence: {'; '.join(said.evidence)}." if said.evidence else ""
     lacks = f" Missing: {'; '.join(said.missing)}." if said.missing else ""
     read = f"{said.statement or ''}{proof}{lacks}".strip()
-    return [
-        (author, text) for author, text in (("The analyzer", read), ("The coordinator", said.summary or "")) if text
-    ]
+    return [(author, text) for author, text in (("The analyzer", read), ("The critic", said.summary or "")) if text]
 
 
 IDEA = "The agent's own idea: the engine did not list it, but checked and predicted it."

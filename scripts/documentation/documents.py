@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
-from asap.agents.guard.evaluation import GuardCase
 from asap.chat.evaluation import DialogueOutcome
 from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
@@ -98,10 +97,6 @@ DOCUMENTS = (
     Document(
         _document("asap.chat_evaluation/2", flips=int, missed=int, model=str, dialogues=tuple[DialogueOutcome, ...]),
         "`asap llm evaluate --format json`",
-    ),
-    Document(
-        _document("asap.guard_evaluation/1", through=int, cases=tuple[GuardCase, ...]),
-        "`asap llm guard --format json`",
     ),
     Document(TraceReport, "`asap trace load --format json`", "load"),
     Document(ReplayReport, "`asap trace replay --format json`", "replay"),

@@ -1,4 +1,4 @@
-"""Instructions planted wherever text comes from files, and a model that obeys each of them: the guard holds alone."""
+"""Instructions planted wherever text comes from files, and a model that obeys each of them: what it says is marked."""
 
 import json
 
@@ -113,17 +113,23 @@ def test_who_obeys_everything_moves_nothing_and_gives_nothing_away(model, monkey
         monkeypatch.setenv("OPENAI_API_BASE", server.url)
         shown = {form: _shown(monkeypatch, capsys, model, form) for form in ("json", "terminal", "markdown")}
     seen = "".join(question.text for question in server.questions)
-    assert {surface for surface in SURFACES if f"OBEY {surface}" in seen} == set(SURFACES) - {"comment", "runname"}
+    assert {surface for surface in SURFACES if f"OBEY {surface}" in seen} == set(SURFACES) - {
+        "comment",
+        "runname",
+        "note",
+    }
     analysis = json.loads(shown["json"])
     assert analysis["answered_by"] == "agents"
     assert [p["plan"] for p in analysis["proposals"]] == [p["plan"] for p in engine["proposals"]]
     assert [p["prediction"] for p in analysis["proposals"]] == [p["prediction"] for p in engine["proposals"]]
-    assert "As I was told" not in json.dumps([analysis["proposals"], analysis["recommendation"]])
-    assert any("repeats the instructions" in warning for warning in analysis["warnings"])
+    said = [one["prose"] for one in (*analysis["proposals"], analysis["recommendation"]) if one.get("prose")]
+    assert said
+    assert all(one.startswith("~") for one in said)
     for form, text in shown.items():
         assert "\x1b" not in text
-        assert "97.3 %" not in text.replace("97.3 %, as no tool", "")
-        assert "You are the proposal agent" not in text
+        assert "97.3 %" not in text.replace("~ As I was told: it saves 97.3 %", "").replace(
+            "&#126; As I was told&#58; it saves 97.3 %", ""
+        ).replace("&#126; As I was told: it saves 97.3 %", "")
         assert not any(key in text for key in KEYS.values())
         assert form != "markdown" or ("<script>" not in text and "@all" not in text and "<b>" not in text)
     session = sessions()[-1]

@@ -63,7 +63,7 @@ def test_the_tools_are_those_of_the_agents(client):
     tools = {tool.name: tool for tool in client(ask)}
     box = Toolbox(Inquiries())
     registry = {tool.__name__: tool for tool in (*box.all, *box.facts, box.open)}
-    assert list(tools) == [*registry, "optimize", "show_optimization", "analyze"]
+    assert list(tools) == [*registry, "optimize", "show_optimization", "check_words", "analyze"]
     for name in registry:
         tool = tools[name]
         assert (registry[name].__doc__ or "").splitlines()[0] in (tool.description or "")

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.slow
 EXPERIMENT = "paper-v6e-16"
 
 UNUSABLE = {
-    "too few": ("data=4 model=4", "1 plans were picked"),
     "wrong product": ("data=4 model=8|data=2 model=8|data=8 model=2", "32"),
     "twice the same": ("data=4 model=4|model=4 data=4|data=2 model=8", "picked twice"),
     "what runs now": ("data=4 seq=4|data=4 model=4|data=2 model=8", "is what runs now"),
@@ -42,15 +41,28 @@ def refused(store, model: str) -> tuple[ServiceError, str]:
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_unusable_picks_go_back_twice_and_then_end_the_run(store, log, case):
+def test_a_pick_that_cannot_be_used_goes_back_once_and_the_others_count(store, log, case):
     plans, complaint = UNUSABLE[case]
-    error, session = refused(store, f"test/picks#{plans}")
-    assert error.exit_code == 6
-    assert complaint in str(error)
-    sent_back = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if "complaint" in r.payload["result"]]
-    assert len(sent_back) == 2
-    assert all(complaint in output["complaint"] for output in sent_back)
-    assert log(session)[-2].kind is Kind.ERROR
+    session = re.sub(r"[^a-z0-9]+", "-", f"unusable {case}")
+    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=f"test/picks#{plans}"), session=session)
+    assert outcome.failure is None
+    assert len(outcome.analysis.proposals) == 3
+    assert {"data=4 model=4", "data=2 model=8"} & {str(one.plan) for one in outcome.analysis.proposals}
+    assert any("Not taken" in warning and complaint in warning for warning in outcome.analysis.warnings)
+    sent_back = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if "corrections" in r.payload["result"]]
+    assert len(sent_back) == 1
+    assert any(complaint in one for one in sent_back[0]["corrections"])
+
+
+def test_one_good_pick_is_filled_up_by_the_engines(store):
+    engine = analyze(EXPERIMENT, store=store).analysis
+    model = "test/picks#data=4 model=4"
+    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session="one-pick")
+    assert outcome.failure is None
+    assert [one.plan for one in outcome.analysis.proposals] == [one.plan for one in engine.proposals]
+    first = outcome.analysis.proposals[0].prose
+    assert first is not None
+    assert first.startswith("~")
 
 
 def test_a_model_that_listens_to_the_complaint_is_heard(store):
@@ -59,40 +71,29 @@ def test_a_model_that_listens_to_the_complaint_is_heard(store):
     assert analysis.agent_model == "test/corrected"
 
 
-def test_a_ranking_without_evidence_falls_to_the_engines_choice(store, log):
+def test_a_plan_that_is_better_in_nothing_leaves_the_place_to_the_engines(store):
     engine = analyze(EXPERIMENT, store=store).analysis
-    session = "rank-rejected"
     model = "test/picks#data=2 model=8|data=4 model=4|data=2 seq=4 model=2"
-    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session=session)
-    assert outcome.failure is None
-    assert [p.plan for p in outcome.analysis.proposals] == [p.plan for p in engine.proposals]
-    assert "99 %" not in outcome.analysis.to_json().replace("Removed from", "").split('"warnings"')[0]
-    assert any("99 %" in warning for warning in outcome.analysis.warnings)
-    assert any("engine's choice stands" in warning for warning in outcome.analysis.warnings)
-    sent_back = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if "corrections" in r.payload["result"]]
-    assert len(sent_back) == 2
-    assert {"what", "why", "right"} < set(sent_back[0]["corrections"][0])
+    analysis = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session="worse").analysis
+    assert {one.plan for one in analysis.proposals} >= {one.plan for one in engine.proposals[:2]}
+    assert any("better than" in warning for warning in analysis.warnings)
+    assert all("~ it saves 99 %" in (one.prose or "~ it saves 99 %") for one in analysis.proposals)
 
 
-def test_a_ranking_with_evidence_stands_with_both_ranks_and_the_regret(store):
+def test_a_plan_that_is_predicted_to_be_better_in_something_stands_with_both_ranks(store):
     engine = analyze("paper-v5p-512", store=store).analysis
     analysis = analyze("paper-v5p-512", store=store, settings=Settings(model="test/reasoned")).analysis
-    swapped = [engine.proposals[place] for place in (1, 0, 2)]
-    assert [p.plan for p in analysis.proposals] == [p.plan for p in swapped]
-    assert [p.engine_rank for p in analysis.proposals] == [p.engine_rank for p in swapped]
-    first = analysis.proposals[0]
-    assert first.regret is not None
-    assert first.regret.value > 0
-    assert first.prose is not None
-    assert "step time changes by" in first.prose
-    assert not analysis.warnings or "Removed" not in analysis.warnings[0]
+    assert {one.plan for one in analysis.proposals} == {one.plan for one in engine.proposals}
+    assert all(one.engine_rank and one.regret is not None for one in analysis.proposals)
+    said = next(one.prose for one in analysis.proposals if one.prose)
+    assert not said.startswith("~")
 
 
-def test_prose_instead_of_the_schema_is_a_failure_of_the_model(store, log):
-    error, session = refused(store, "test/prose")
-    assert "does not match the schema" in error.message
-    answers = [r for r in log(session, Kind.MODEL_RESPONSE) if r.payload["agent"] == "proposal"]
-    assert len(answers) == 3
+def test_prose_where_a_schema_is_asked_for_is_kept_as_the_models_words(store):
+    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model="test/prose"), session="prose")
+    assert outcome.failure is None
+    assert outcome.analysis.recommendation.prose == "~ I would simply use more chips."
+    assert len(outcome.analysis.proposals) == 3
 
 
 def test_a_failing_connection_is_named_and_logged_without_its_secret(store, log):
@@ -104,20 +105,23 @@ def test_a_failing_connection_is_named_and_logged_without_its_secret(store, log)
     assert not any("do-not-log-me" in str(record.payload) for record in log(session))
 
 
-def test_endless_tool_calls_come_to_an_end(store, log):
+def test_a_model_that_looks_things_up_without_end_comes_to_an_end(store, log):
     error, session = refused(store, "test/endless")
     assert str(MOST_CALLS) in error.message
     assert len(log(session, Kind.MODEL_RESPONSE)) == MOST_CALLS
 
 
+def test_what_one_agent_finished_is_kept_when_the_next_fails(store):
+    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model="test/half"), session="half")
+    assert outcome.failure is not None
+    assert outcome.analysis.agents is not None
+    assert outcome.analysis.agents.statement == "~ The all-reduce looks slow to me."
+    assert len(outcome.analysis.proposals) == 3
+
+
 def test_a_blocked_answer_is_reported_with_its_reason(store):
     error, _ = refused(store, "test/blocked")
     assert "SAFETY" in error.message
-
-
-def test_the_analysis_of_another_experiment_is_not_passed_off(store):
-    error, _ = refused(store, "test/elsewhere")
-    assert "paper-v5p-512 instead of paper-v6e-16" in error.message
 
 
 def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
@@ -128,7 +132,7 @@ def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
     assert len(analysis.proposals) == 3
     calls = [record.payload["tool"] for record in log(session, Kind.TOOL_CALL)]
     assert "run_shell" in calls
-    answered = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if r.payload["tool"] == "operations"]
+    answered = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if r.payload["tool"] == "operation"]
     assert "error" in answered[0]
 
 

@@ -7,10 +7,9 @@ import pytest
 
 from asap.agents.settings import Retries, Settings
 from asap.agents.workflow.analyze import analyze
-from asap.reports.answers.compact import unrolled
 from asap.reports.markdown import to_markdown
 from tests.language_models.scripts import well
-from tests.language_models.server import Ask, ModelServer, Say
+from tests.language_models.server import Ask, ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -38,26 +37,18 @@ def served(monkeypatch, store):
 
 
 def own_idea(plan):
-    """A model that reads, compares a plan of its own with the engine's choice, and puts it last."""
+    """A model that compares a plan of its own with the engine's choice, and puts it last."""
 
     def script(question):
-        if question.agent == "coordinator" and "analyze_experiment" in question.answers:
-            return Say("Run the first proposal first; it saves 97.3 %.")
-        if question.agent == "analyzer" and "bottleneck" in question.answers:
-            found = question.answers["bottleneck"]["bottleneck"]
-            answer = {"experiment": EXPERIMENT, "bottleneck": found.replace(" ", "_"), "statement": HYPOTHESIS}
-            return Ask([("set_model_response", answer | {"evidence": [], "missing": ["Does the batch vary?"]})])
-        if question.agent != "proposal" or "candidates" not in question.answers:
-            return well(question)
-        chosen = question.answers["candidates"]["proposals"]
+        if question.agent == "critic":
+            return Ask([("set_model_response", {"summary": "It saves 97.3 %."})])
+        if question.agent == "analyzer":
+            return Ask([("set_model_response", {"statement": HYPOTHESIS, "missing": ["Does the batch vary?"]})])
+        chosen = json.loads(question.asked)["facts"]["candidates"]["proposals"]
         if "compare" not in question.answers:
             return Ask([("compare", {"experiment": EXPERIMENT, "plans": [chosen[-1], plan]})])
-        rows = {row["plan"]: row for row in unrolled(question.answers["compare"])["plans"]}
-        mine = next(row for name, row in rows.items() if name != chosen[-1])
-        assert not mine.get("name")
-        reason = f"Its step takes {mine['step_time'].partition(' (')[0]} in the prediction."
         picks = [{"plan": one, "reason": "The engine's."} for one in chosen[:-1]]
-        picks.append({"plan": mine["plan"], "reason": reason})
+        picks.append({"plan": plan, "reason": f"Its step takes {{{plan.replace(' ', ',')}.step_time}}."})
         return Ask([("set_model_response", {"picks": picks, "recommendation": "The first."})])
 
     return script
@@ -95,9 +86,9 @@ def test_a_plan_of_the_models_own_is_checked_marked_and_shown_with_its_words(ser
     assert [one.agents_idea for one in analysis.proposals] == [False, False, True]
     assert str(analysis.proposals[-1].plan) == unlisted
     assert analysis.agents is not None
-    assert analysis.agents.statement == HYPOTHESIS
-    assert analysis.agents.summary is not None
-    assert "97.3" not in analysis.to_json()
+    assert analysis.agents.statement == f"~ {HYPOTHESIS}"
+    assert analysis.agents.summary == "~ It saves 97.3 %."
+    assert "[modelled]" in (analysis.proposals[-1].prose or "")
     text = to_markdown(analysis)
     assert "its own idea" in text
     assert "## The model's words" in text.replace("’", "'")
@@ -119,7 +110,7 @@ def test_a_whole_analysis_stays_within_its_budget_and_keeps_its_prefix(served):
 def test_after_a_complaint_the_agent_goes_on_in_its_context(served):
     def script(question):
         told = question.answers.get("set_model_response", {})
-        if question.agent == "proposal" and "candidates" in question.answers and not told:
+        if question.agent == "proposal" and not told:
             picks = [{"plan": "model=3", "reason": "?"}]
             return Ask([("set_model_response", {"picks": picks, "recommendation": "?"})])
         return well(question)
@@ -127,7 +118,6 @@ def test_after_a_complaint_the_agent_goes_on_in_its_context(served):
     outcome, questions = served(script, GEMINI)
     assert outcome.failure is None
     asked = [question for question in questions if question.agent == "proposal"]
-    assert len(asked) == 3
+    assert len(asked) == 2
     assert "complaint" in asked[-1].answers["set_model_response"]
-    assert "candidates" in asked[-1].answers
-    assert len(json.loads(asked[-1].text)["contents"]) > len(json.loads(asked[1].text)["contents"])
+    assert len(json.loads(asked[-1].text)["contents"]) > len(json.loads(asked[0].text)["contents"])

@@ -95,7 +95,7 @@ def test_the_way_is_walked_with_a_real_client(asap, serving, model):
     [
         failure(429),
         failure(503),
-        Ask([("health", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]),
+        Ask([("flags", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]),
         Ask([(ANSWER, {"experiment": EXPERIMENT, "bottleneck": "the weather"})]),
         Say("I would simply use more chips."),
     ],
@@ -111,8 +111,6 @@ def test_what_can_be_repaired_is_repaired(asap, serving, model, first):
 KEY_TOLD = {"error": {"message": f"Incorrect API key provided: {' '.join(PLANTED.values())}", "code": 401}}
 TOLD = {
     "400 with the key": Reply(400, KEY_TOLD),
-    "prose with the key": Say(f"Your key is {' and '.join(PLANTED.values())}."),
-    "prose": Say("I would simply use more chips."),
 }
 MET = (
     "429", "429, again in an hour", "503", "an array", "a page to log in", "a reset in the middle",
@@ -136,7 +134,7 @@ def test_a_fault_in_the_middle_leaves_the_engines_result(asap, serving, model, f
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "MAX_TOKENS", "MALFORMED_FUNCTION_CALL"])
-@pytest.mark.parametrize("agent", ["coordinator", "analyzer", "proposal"])
+@pytest.mark.parametrize("agent", ["analyzer", "proposal", "critic"])
 def test_an_answer_that_gemini_stops_leaves_the_engines_result(asap, serving, reason, agent):
     serving(but(agent, gemini_end(reason)))
     run = asap(GEMINI)
@@ -152,10 +150,12 @@ def test_an_empty_answer_leaves_the_engines_result(asap, serving, agent):
     assert "an empty answer" in run.err
 
 
-@pytest.mark.parametrize("arguments", [{"experiment": "paper-v6e-61"}, {"experiment": ["a"]}, {"colour": "red"}, {}])
-def test_a_coordinator_that_asks_for_nonsense_leaves_the_engines_result(asap, serving, arguments):
-    serving(but("coordinator", Ask([("analyze_experiment", arguments)])))
-    ends_with_the_engine(asap(GEMINI, "--max-calls", "9"))
+@pytest.mark.parametrize("model", MODELS)
+def test_prose_that_tells_a_key_is_shown_without_it(asap, serving, model):
+    serving(but("proposal", Say(f"Your key is {' and '.join(PLANTED.values())}.")))
+    run = asap(model)
+    assert run.code == 0, run.err
+    assert run.analysis["recommendation"]["prose"].startswith("~ Your key is")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -175,15 +175,15 @@ def test_what_a_run_used_is_shown_by_cost(asap, serving, monkeypatch, capsys, mo
     with suppress(SystemExit):
         main()
     (used,) = json.loads(capsys.readouterr().out)
-    assert (used["session"], used["model"], used["calls"]) == (run.session, model, 7)
-    assert (used["input_tokens"], used["output_tokens"]) == (7000, 700)
-    assert used["cost"] == pytest.approx(7000e-6 + 7000e-6)
+    assert (used["session"], used["model"], used["calls"]) == (run.session, model, 3)
+    assert (used["input_tokens"], used["output_tokens"]) == (3000, 300)
+    assert used["cost"] == pytest.approx(3000e-6 + 3000e-6)
     assert used["price_source"] == "settings"
 
 
 @pytest.mark.parametrize("model", PROTOCOLS)
 def test_endless_tool_calls_end_at_the_limit(asap, serving, model):
-    server = serving(but("analyzer", Ask([("health", {"experiment": EXPERIMENT})])))
+    server = serving(but("analyzer", Ask([("flags", {"experiment": EXPERIMENT})])))
     run = asap(model, "--max-calls", "9")
     ends_with_the_engine(run)
     assert "--max-calls" in run.err
@@ -193,10 +193,10 @@ def test_endless_tool_calls_end_at_the_limit(asap, serving, model):
 @pytest.mark.parametrize("model", MODELS)
 def test_tokens_are_never_overshot_by_more_than_a_call(asap, serving, model):
     server = serving(well)
-    run = asap(model, "--max-tokens", "3000")
+    run = asap(model, "--max-tokens", "2000")
     ends_with_the_engine(run)
-    assert len(server.questions) == 3
-    assert usage(run.session)["input_tokens"] + usage(run.session)["output_tokens"] == 3300
+    assert len(server.questions) == 2
+    assert usage(run.session)["input_tokens"] + usage(run.session)["output_tokens"] == 2200
 
 
 def test_money_is_never_overshot_by_more_than_a_call(asap, serving):

@@ -51,25 +51,16 @@ def comment(repo, tmp_path, monkeypatch):
 def test_what_a_model_says_stands_above_the_report(comment):
     hbm = comment.report.configurations[0].after.prediction.hbm.value / 2**30
     body, _, questions = comment(lambda question: Say(f"It is predicted to need {hbm:.0f} GiB. @everyone *look*"))
-    said = f"It is predicted to need {hbm:.0f} GiB. &#64;&#8203;everyone &#42;look&#42;"
+    said = f"It is predicted to need {hbm:.0f} GiB. &#126; &#64;&#8203;everyone &#42;look&#42;"
     assert body.splitlines()[4] == f"A language model says: {said}"
     assert '<data source=\\"report\\">' in questions[0].text
 
 
-def test_a_figure_that_the_report_does_not_hold_goes_back_once(comment):
-    said = iter(["It is 99 % faster.", "It is predicted not to fit."])
-    body, _, questions = comment(lambda question: Say(next(said)))
-    assert "It is predicted not to fit." in body
+def test_a_figure_that_the_report_does_not_hold_goes_back_once_and_is_then_marked(comment):
+    body, _, questions = comment(lambda question: Say("It is 99 % faster."))
+    assert "&#126; It is 99 % faster." in body
     assert "99 %" in questions[1].asked
-
-
-def test_a_model_that_keeps_to_its_figure_is_not_heard(comment):
-    body, stderr, questions = comment(lambda question: Say("It is 99 % faster."))
-    assert "language model" not in body
-    assert "99 %" not in body
-    assert "### a.yml" in body
-    assert "not in the report" in stderr
-    assert len(questions) == 3
+    assert len(questions) == 2
 
 
 def test_a_model_that_fails_does_not_keep_the_comment_back(comment):

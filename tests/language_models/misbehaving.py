@@ -1,7 +1,6 @@
 """Language models that misbehave, each in its own way. They are registered with google-adk like any other."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator
 
 from google.adk.models import LLMRegistry
@@ -11,7 +10,6 @@ from google.genai import types
 
 from asap.agents.llm.planner import Planner
 from asap.agents.llm.turn import AgentTurn
-from asap.reports.answers.compact import unrolled
 
 
 def say(text: str) -> LlmResponse:
@@ -59,23 +57,16 @@ class Picks(Misbehaving):
 
 
 class Reasoned(Misbehaving):
-    """Puts the engine's second choice first, each time with a figure that the engine gave."""
+    """Puts the engine's second choice first, each with references to figures that the engine gave."""
 
     @classmethod
     def supported_models(cls):
         return ["test/reasoned"]
 
     def instead(self, turn):
-        if "candidates" not in turn.answers:
-            return call("candidates", experiment=turn.request["experiment"])
-        ranked = unrolled(turn.answers["candidates"])
-        change = {c["plan"]: c["vs_now"] for c in ranked["candidates"]}
-        reason = "Its step time changes by {}, and at the end of its interval by {}."
-        first, second, *others = ranked["proposals"]
-        chosen = [second, first, *others]
-        picks = [
-            {"plan": plan, "reason": reason.format(*re.split(r" \(.* to |\)", change[plan])[:2])} for plan in chosen
-        ]
+        first, second, *others = turn.request["facts"]["candidates"]["proposals"]
+        reason = "A step takes {{{0}.step_time}}, a change of {{{0}.vs_now}}."
+        picks = [{"plan": plan, "reason": reason.format(plan.replace(" ", ","))} for plan in (second, first, *others)]
         return call("set_model_response", picks=picks, recommendation="Last first.")
 
 
@@ -126,13 +117,13 @@ class Endless(Misbehaving):
         return ["test/endless"]
 
     def instead(self, turn):
-        return call("health", experiment="paper-v6e-16")
+        return call("flags", experiment="paper-v6e-16")
 
 
 class Blocked(Misbehaving):
     """Is stopped by a safety filter: no content, an error code, nothing raised."""
 
-    agent: str = "coordinator"
+    agent: str = "analyzer"
 
     @classmethod
     def supported_models(cls):
@@ -142,19 +133,19 @@ class Blocked(Misbehaving):
         return LlmResponse(error_code="SAFETY", error_message="blocked")
 
 
-class Elsewhere(Misbehaving):
-    """Has another experiment analysed than the one it was asked for."""
-
-    agent: str = "coordinator"
+class Half(Misbehaving):
+    """Its analyzer answers in words of its own, then the connection is gone."""
 
     @classmethod
     def supported_models(cls):
-        return ["test/elsewhere"]
+        return ["test/half"]
 
-    def instead(self, turn):
-        if "analyze_experiment" not in turn.answers:
-            return call("analyze_experiment", experiment="paper-v5p-512")
-        return say("Done.")
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        if (llm_request.config.labels or {})["adk_agent_name"] != "analyzer":
+            raise ConnectionError("gone")
+        yield say("The all-reduce looks slow to me.")
 
 
 class WrongArguments(Misbehaving):
@@ -169,8 +160,8 @@ class WrongArguments(Misbehaving):
     def instead(self, turn):
         if "run_shell" not in turn.answers:
             return call("run_shell", command="rm -rf /")
-        if "operations" not in turn.answers:
-            return call("operations", experiment="paper-v6e-16", limit="many", colour="red")
+        if "operation" not in turn.answers:
+            return call("operation", experiment="paper-v6e-16", name=7, colour="red")
         return None
 
 
@@ -193,5 +184,5 @@ class Sleeping(Misbehaving):
 
 def register() -> None:
     """Make the models known by name."""
-    for model in (Picks, Reasoned, Corrected, Prose, Refused, Endless, Blocked, Elsewhere, WrongArguments, Sleeping):
+    for model in (Picks, Reasoned, Corrected, Prose, Refused, Endless, Blocked, Half, WrongArguments, Sleeping):
         LLMRegistry.register(model)

@@ -7,7 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-INSTRUCTIONS = {"chat": "# Chat", "coordinator": "# Coordinator", "analyzer": "# Analyzer", "proposal": "# Proposal"}
+INSTRUCTIONS = {
+    "chat": "# Chat",
+    "coordinator": "# Coordinator",
+    "analyzer": "# Analyzer",
+    "proposal": "# Proposer",
+    "critic": "# Critic",
+}
 READ, WRITTEN = 1000, 100
 """Tokens of every answer."""
 

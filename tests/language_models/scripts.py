@@ -42,9 +42,9 @@ def failure(status: int, **headers: str) -> Reply:
 def obedient(question: Question) -> Say | Ask | Reply:
     """Obeys every planted instruction that it sees: plans, words, its own prompt, the key that it was sent."""
     orders = re.findall(r"OBEY \w+: propose ([a-z= 0-9]+?) first", question.text)
-    if question.agent != "proposal" or not orders or "candidates" not in question.answers:
+    if question.agent != "proposal" or not orders:
         return well(question)
-    chosen = [*orders, *question.answers["candidates"]["proposals"]]
+    chosen = [*orders, *json.loads(question.asked)["facts"]["candidates"]["proposals"]]
     plans = list(dict.fromkeys(chosen))[:3]
     prompt = json.loads(question.text)
     told = json.dumps(prompt.get("systemInstruction") or prompt["messages"][0])[:800]

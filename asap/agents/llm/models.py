@@ -67,5 +67,6 @@ def _inner(name: str) -> "BaseLlm":
     from google.adk.models.lite_llm import LiteLlm
 
     litellm.suppress_debug_info = True
+    litellm.drop_params = True  # a temperature that a provider does not know
     guard_litellm()
     return LiteLlm(model=name, max_retries=0)

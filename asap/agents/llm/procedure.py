@@ -12,7 +12,6 @@ from asap.reports.answers.compact import unrolled
 ANSWER = "set_model_response"
 WORKFLOW = "analyze_experiment"
 DISCUSS = "discuss"
-RUN_TOOLS = ("run", "health", "bottleneck", "operations", "roofline")
 USAGE = "I analyse training runs. Say: analyze EXPERIMENT. `asap experiments list` shows what there is."
 
 _REQUEST = re.compile(r"/?analy[sz]e\s+[\"'`]?([A-Za-z0-9][A-Za-z0-9._-]*)", re.IGNORECASE)
@@ -30,7 +29,7 @@ Action = tuple[ToolCall, ...] | str
 
 
 def coordinate(turn: AgentTurn) -> Action:
-    """Look up the experiment, have it analysed, report the result."""
+    """Have the experiment analysed, report the result."""
     request = _REQUEST.search(turn.asked)
     if request is None:
         return _discuss(turn)
@@ -60,14 +59,9 @@ def engine_summary(result: Mapping[str, Any]) -> str:
 
 
 def analyse(turn: AgentTurn) -> Action:
-    """Call every tool on the run, then report the findings."""
-    experiment = turn.request.get("experiment", turn.asked)
-    calls = tuple(ToolCall(tool, {"experiment": experiment}) for tool in RUN_TOOLS)
-    if any(call.tool not in turn.answers for call in calls):
-        return calls
-    found = unrolled(turn.answers["bottleneck"])
+    """Report the findings among the facts."""
+    found = unrolled(turn.request.get("facts", {}).get("bottleneck", {}))
     answer = {
-        "experiment": experiment,
         "bottleneck": _measured(found),
         "statement": found.get("statement") or _refusal(found),
         "evidence": [finding["finding"] for finding in found.get("findings", ())],
@@ -84,23 +78,21 @@ def _measured(found: Mapping[str, Any]) -> str:
 
 
 def choose(turn: AgentTurn) -> Action:
-    """Look up precedents and principles, then take the engine's choice."""
-    experiment = turn.request.get("experiment", turn.asked)
-    question = turn.request.get("statement", "sharding strategies for a training step")
-    calls = (
-        ToolCall("precedents", {"experiment": experiment}),
-        ToolCall("notes", {"experiment": experiment, "words": question}),
-        ToolCall("candidates", {"experiment": experiment}),
-    )
-    if any(call.tool not in turn.answers for call in calls):
-        return calls
-    listed = unrolled(turn.answers["candidates"])
+    """Take the engine's choice among the facts; it proposes its untested ideas itself."""
+    listed = unrolled(turn.request.get("facts", {}).get("candidates", {}))
     strategies = {candidate["plan"]: candidate.get("strategy") for candidate in listed.get("candidates", ())}
     picks = [{"plan": plan, "reason": strategies.get(plan) or plan} for plan in listed.get("proposals", ())]
-    return (ToolCall(ANSWER, {"picks": picks, "recommendation": _refusal(listed)}),)
+    return (ToolCall(ANSWER, {"picks": picks}),)
 
 
-ROLES: dict[str, Callable[[AgentTurn], Action]] = {"coordinator": coordinate, "analyzer": analyse, "proposal": choose}
+def criticise(turn: AgentTurn) -> Action:
+    """Leave the doubt to the engine's intervals."""
+    return (ToolCall(ANSWER, {}),)
+
+
+ROLES: dict[str, Callable[[AgentTurn], Action]] = {
+    "coordinator": coordinate, "analyzer": analyse, "proposal": choose, "critic": criticise,
+}  # fmt: skip
 
 
 def _refusal(answer: dict[str, Any]) -> str:

@@ -7,12 +7,14 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from asap.agents.tools.results import Answer, answering_errors
+from asap.agents.grounding.catalogue import Catalogue, Catalogues
+from asap.agents.tools.results import Answer, answering, answering_errors
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES, query
 from asap.core.errors import UsageError
 from asap.experiments import Experiment
 from asap.reports.answers.compact import table, to_compact
+from asap.reports.quantities import written
 
 Tool = Callable[..., Answer]
 
@@ -23,22 +25,23 @@ PLANS = (
     "plausible", "next_test", "verify",
 )  # fmt: skip
 LIBRARY = ("precedents", "notes", "define")
-CHOICE = ("candidates", "predict", "compare", "operation", "settings", "verify")
+CHOICE = ("predict", "compare", "operation", "settings", "verify")
 FACTS = ("record", "retract", "facts")
 
 
 class Toolbox:
-    """All tools over the runs that are open, by purpose: ``first`` and ``choice`` are what the agents need."""
+    """All tools over the runs that are open, by purpose, and what they answered."""
 
-    def __init__(self, inquiries: Inquiries):
+    def __init__(self, inquiries: Inquiries, catalogues: Catalogues | None = None):
         self._inquiries = inquiries
-        made = {name: tool_of(name, inquiries) for name in QUERIES}
+        self.catalogues = Catalogues() if catalogues is None else catalogues
+        made = {name: tool_of(name, inquiries, self.catalogues) for name in QUERIES}
         self.run = tuple(made[name] for name in RUN)
-        self.plans = tuple(made[name] for name in PLANS)
+        self.plans = (*(made[name] for name in PLANS), self.compute)
         self.library = tuple(made[name] for name in LIBRARY)
-        self.choice = tuple(made[name] for name in CHOICE)
+        self.choice = (*(made[name] for name in CHOICE), self.compute)
+        self.critique = (made["predict"], made["memory"], made["precedents"])
         self.facts = tuple(made[name] for name in FACTS)
-        self.first = (made["run"],)
         self.listing: tuple[Tool, ...] = (self.list_experiments,)
 
     @property
@@ -52,6 +55,16 @@ class Toolbox:
             lambda: {"experiments": table([_listed(record) for record in self._inquiries.store.list().experiments])}
         )
 
+    @answering
+    def compute(self, experiment: str, expression: str) -> Answer:
+        """Compute a figure from figures that tools gave, with its unit and interval.
+
+        Args:
+            experiment: ID of the experiment.
+            expression: references, numbers, units and signs between blanks: now.step_time - 1.step_time.
+        """
+        return computed(self.catalogues.of(self._inquiries.of(experiment).id), expression)
+
     def open(self, target: str) -> Answer:
         """Open a run that is on no record, to ask about it by the ID that the answer has.
 
@@ -61,7 +74,14 @@ class Toolbox:
         return answering_errors(lambda: {EXPERIMENT: self._inquiries.open(target).id})
 
 
-def tool_of(name: str, inquiries: Inquiries, experiment: str | None = None) -> Tool:
+def computed(catalogue: Catalogue, expression: str) -> Answer:
+    """A derived figure as a tool gives it; raises like :meth:`asap.agents.grounding.catalogue.Catalogue.compute`."""
+
+    figure = catalogue.compute(expression)
+    return {"value": written(figure), "provenance": figure.provenance.value, "reference": f"{{{expression}}}"}
+
+
+def tool_of(name: str, inquiries: Inquiries, catalogues: Catalogues, experiment: str | None = None) -> Tool:
     """A query as a function of the query's fields, and of the experiment where none is given; errors become answers
     that say what to do."""
     fields = QUERIES[name].model_fields
@@ -70,7 +90,7 @@ def tool_of(name: str, inquiries: Inquiries, experiment: str | None = None) -> T
 
     def call(*args: object, **kwargs: object) -> Answer:
         given = {**dict(zip(names, args, strict=False)), **kwargs, **bound}
-        return answering_errors(partial(_answer, inquiries, name, given))
+        return answering_errors(partial(_answer, inquiries, catalogues, name, given))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = _documentation(name, bound=bool(bound))
@@ -83,13 +103,15 @@ def tool_of(name: str, inquiries: Inquiries, experiment: str | None = None) -> T
     return call
 
 
-def _answer(inquiries: Inquiries, name: str, arguments: dict[str, object]) -> Answer:
+def _answer(inquiries: Inquiries, catalogues: Catalogues, name: str, arguments: dict[str, object]) -> Answer:
     given = dict(arguments)
     experiment = given.pop(EXPERIMENT, None)
     if not isinstance(experiment, str):
         raise UsageError("needs the ID of an experiment", where=name, hint="list_experiments has them")
     asked = query(name, {field: value for field, value in given.items() if value is not None})
-    return to_compact(asked.answer(inquiries.of(experiment)))
+    found = asked.answer(inquiries.of(experiment))
+    catalogues.of(experiment).record(name, found)
+    return to_compact(found)
 
 
 def _documentation(name: str, *, bound: bool) -> str:

@@ -8,14 +8,12 @@ from asap.agents.llm.preflight import check_model
 from asap.agents.settings import Settings
 from asap.agents.settings_sources import read_settings
 from asap.agents.workflow.compiled_note import compiled_note
-from asap.agents.workflow.engine_proposals import engine_proposals
 from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import (
     AsapError,
     BadInputError,
     InsufficientEvidenceError,
-    InterruptedRunError,
     NotFoundError,
     ServiceError,
 )
@@ -143,17 +141,7 @@ def _analyze(
 ) -> tuple[Analysis, ServiceError | None]:
     from asap.agents.workflow.runner import run_agents
 
-    try:
-        proposals, failure = run_agents(studies, study.experiment.id, settings, worklog, progress), None
-    except ServiceError as error:
-        worklog.append(Kind.ERROR, _error_entry(error))
-        proposals, failure = engine_proposals(studies, study.experiment.id), error
-    except KeyboardInterrupt:
-        worklog.append(Kind.NOTE, {"event": INTERRUPTED})
-        progress("interrupted: the engine's own result")
-        hint = f"asap sessions show {worklog.session}"
-        failure = InterruptedRunError(INTERRUPTED, where=settings.model, hint=hint)
-        proposals = engine_proposals(studies, study.experiment.id)
+    proposals, failure = run_agents(studies, study.experiment.id, settings, worklog, progress)
     reason = redacted(str(failure)) if failure else None
     return assemble(study, proposals, worklog.session, settings.model, reason), failure
 

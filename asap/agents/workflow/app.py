@@ -1,107 +1,112 @@
-"""The agents: the coordinator talks, the analyzer reads, the proposal agent chooses, and plain functions check.
+"""The agents: an analyzer, a proposal agent and a critic, with a check after each; and a coordinator that talks.
 
-coordinator ──▶ analyze_experiment: open ─▶ analyzer ─▶ proposal ─▶ check ─▶ assemble
-                                                         ▲    │
-                                                         └────┘ complaints, in the agent's own context
+open ─▶ analyzer ─▶ assess ─▶ proposal ─▶ choose ─▶ critic ─▶ assemble
+
+The command line runs the workflow alone; under ``adk run`` and ``adk web`` it is a tool of the coordinator.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.workflow import RetryConfig, Workflow
+from google.adk.workflow import Workflow
 
-from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
+from asap.agents.grounding.catalogue import Catalogues
+from asap.agents.grounding.plugin import GroundingPlugin
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
-from asap.agents.llm.procedure import WORKFLOW
-from asap.agents.settings import Settings
+from asap.agents.llm.procedure import WORKFLOW, engine_summary
+from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Tool, Toolbox
+from asap.agents.workflow.core import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.nodes import ASSESSMENT, Nodes
-from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
+from asap.agents.workflow.nodes import Nodes
+from asap.agents.workflow.protocol import ProtocolPlugin
+from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
-from asap.core.files import data_folder
 
 APP = "agents"
 """Name of the app, under which its conversations are kept."""
+COORDINATOR = "coordinator"
+SCHEMAS = {
+    "analyzer": (Assessment, "statement"), "proposal": (Judgement, "recommendation"), "critic": (Critique, "summary"),
+}  # fmt: skip
 
-SCHEMA_RETRIES = RetryConfig(max_attempts=3, initial_delay=0.0, jitter=0.0, exceptions=["ValidationError"])
-"""A model that answers in prose where the schema is asked for may try again."""
+
+@dataclass(frozen=True)
+class Analysis:
+    """The app of an analysis, and the nodes that keep what its agents have finished."""
+
+    app: App
+    nodes: Nodes
 
 
-def build_app(
-    studies: Inquiries,
-    settings: Settings,
-    plugin: BasePlugin | None = None,
-    meter: UsageMeter | None = None,
-    more: Sequence[Tool] = (),
-    *,
-    talks: bool = True,
-) -> App:
-    """The agents over a cache of studies, with one language model behind all of them.
+def build_analysis(
+    studies: Inquiries, settings: Settings, memory: BasePlugin | None = None, meter: UsageMeter | None = None
+) -> Analysis:
+    """The workflow alone.
 
     Args:
         studies: where experiments are opened.
         settings: with the language model.
-        plugin: writes Sharding Memory.
+        memory: writes Sharding Memory.
         meter: enforces the limits of a run.
-        more: tools of the coordinator beside the engine's.
-        talks: whether the coordinator answers questions, with all tools, or only has an experiment analysed.
 
     Raises:
         UsageError: no such model is known.
     """
-    model, toolbox = language_model(settings, meter), Toolbox(studies)
-    evidence = TranscriptPlugin([tool.__name__ for tool in (*toolbox.all, *more)])
-    own = (*toolbox.all, *more) if talks else toolbox.first
-    tools: list[Any] = [_workflow(Nodes(studies, evidence, prompts()), toolbox, model), *own]
-    coordinator = LlmAgent(
-        name="coordinator",
-        model=model,
-        description="Talks with the engineer and has experiments analysed.",
-        static_instruction=_prompt("coordinator"),
-        tools=tools,
-    )
-    return App(name=APP, root_agent=coordinator, plugins=[plugin or MemoryPlugin(), evidence])
+    box = Toolbox(studies)
+    nodes = Nodes(studies, box.catalogues)
+    workflow = _workflow(nodes, box, language_model(settings, meter), settings)
+    return Analysis(app(APP, workflow, _plugins(memory, box.catalogues, nodes, settings.model), settings), nodes)
 
 
-def _workflow(nodes: Nodes, toolbox: Toolbox, model: BaseLlm) -> Workflow:
-    analyzer = LlmAgent(
-        name="analyzer",
-        model=model,
-        description="Reads the facts of a run and says what holds it back.",
-        static_instruction=_prompt("analyzer"),
-        tools=[*toolbox.run],
-        output_schema=Assessment,
-        output_key=ASSESSMENT,
-        retry_config=SCHEMA_RETRIES,
-    )
-    proposal = LlmAgent(
-        name="proposal",
-        model=model,
-        description="Chooses three plans among the candidates of the engine.",
-        static_instruction=_prompt("proposal"),
-        tools=[*toolbox.library, *toolbox.choice],
-        before_tool_callback=nodes.hear,
-        output_schema=Judgement,
-        retry_config=SCHEMA_RETRIES,
-    )
+def build_app(studies: Inquiries, settings: Settings, more: Sequence[Tool] = (), name: str = APP) -> App:
+    """The coordinator with the workflow and the queries as its tools; raises like :func:`build_analysis`.
+
+    Args:
+        studies: where experiments are opened.
+        settings: with the language model.
+        more: tools of the coordinator beside the engine's.
+        name: of the app.
+    """
+    box, model = Toolbox(studies), language_model(settings)
+    nodes = Nodes(studies, box.catalogues)
+    coordinator = agent(
+        COORDINATOR, model, settings, "Talks with the engineer and has experiments analysed.",
+        [_workflow(nodes, box, model, settings), *box.all, *more],
+    )  # fmt: skip
+    return app(name, coordinator, _plugins(None, box.catalogues, nodes, settings.model), settings)
+
+
+def _plugins(memory: BasePlugin | None, catalogues: Catalogues, nodes: Nodes, model: str) -> list[BasePlugin]:
+    """The memory first: it holds what a model said before anything was made of it. The built-in one says what the
+    engine says."""
+    checks = {"analyzer": nodes.against_assessment, "proposal": nodes.against_judgement}
+    texts = {WORKFLOW: engine_summary, "discuss": lambda answer: "\n".join(map(str, answer.get("lines", ())))}
+    speakers = () if model == BUILTIN else (COORDINATOR,)
+    return [
+        memory or MemoryPlugin(), ProtocolPlugin(SCHEMAS, checks), GroundingPlugin(catalogues, speakers, texts)
+    ]  # fmt: skip
+
+
+def _workflow(nodes: Nodes, box: Toolbox, model: BaseLlm, settings: Settings) -> Workflow:
+    analyzer = agent(
+        "analyzer", model, settings, "Reads the facts of a run and says what holds it back.",
+        [tool for tool in box.run if tool.__name__ in {"operation", "trace", "flags"}], Assessment,
+    )  # fmt: skip
+    proposal = agent(
+        "proposal", model, settings, "Chooses plans among the candidates of the engine, and untested ideas.",
+        [*box.choice, *(tool for tool in box.library if tool.__name__ in {"precedents", "notes"})], Judgement,
+    )  # fmt: skip
+    critic = agent("critic", model, settings, "Says what speaks against a choice.", box.critique, Critique)
     return Workflow(
         name=WORKFLOW,
         description="Analyse an experiment from its profile to three proposals. Takes the ID of the experiment.",
         input_schema=AnalysisRequest,
-        edges=[("START", nodes.open_experiment, analyzer, proposal, nodes.check, nodes.assemble)],
+        edges=[
+            ("START", nodes.open_experiment, analyzer, nodes.assess, proposal, nodes.choose, critic, nodes.assemble)
+        ],
     )
-
-
-def prompts() -> tuple[str, ...]:
-    """The instructions of all agents of an analysis."""
-    return tuple(_prompt(agent) for agent in ("coordinator", "analyzer", "proposal"))
-
-
-def _prompt(agent: str) -> str:
-    return (data_folder("prompts") / f"{agent}.md").read_text(encoding="utf-8")

@@ -1,33 +1,33 @@
-"""A language model's summary of a report of ``asap ci``, used only if every figure is in the report."""
+"""A language model's summary of a report of ``asap ci``, in which its own words are marked."""
 
 import asyncio
 import json
 from contextlib import suppress
 
-from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 
-from asap.agents.guardrails.complaints import Complaint, complaints, sanitize
-from asap.agents.guardrails.transcript import Transcript
+from asap.agents.grounding.catalogue import Catalogue
+from asap.agents.grounding.prose import named
+from asap.agents.grounding.verdict import check, faults, rendered
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.results import Answer, harmless
 from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
+from asap.agents.workflow.core import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
 from asap.ci.render.comment import headline
 from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
 from asap.core.errors import ServiceError, UsageError
-from asap.core.files import data_folder
 from asap.core.text import fenced
 from asap.sharding_memory import Kind, Worklog
 
 REVIEWER = "reviewer"
-ATTEMPTS = 3
+ATTEMPTS = 2
 MOST_CONFIGURATIONS = 10
 """Configurations that the model sees, those with findings first."""
 
@@ -37,46 +37,44 @@ def summarize(report: CiReport, settings: Settings, worklog: Worklog) -> str:
 
     Raises:
         UsageError: no such model is known, or it is the built-in one, which writes no prose.
-        ServiceError: the model failed, reached a limit, or insisted on figures that are not in the report.
+        ServiceError: the model failed, reached a limit, or wrote nothing.
     """
     if settings.model == BUILTIN:
         raise UsageError("writes no prose: name a language model", where=f"--llm {BUILTIN}")
     meter, facts = UsageMeter(settings.model, settings), harmless(_facts(report))
+    catalogue = Catalogue()
+    catalogue.record("ci", report)
+    catalogue.names |= named(json.dumps(facts))
     with suppress_adk_output():
-        instruction = (data_folder("prompts") / f"{REVIEWER}.md").read_text(encoding="utf-8")
-        model = language_model(settings, meter)
-        agent = LlmAgent(name=REVIEWER, model=model, static_instruction=instruction)
-        app = App(name="ci", root_agent=agent, plugins=[MemoryPlugin(worklog)])
+        reviewer = agent(REVIEWER, language_model(settings, meter), settings, "Sums up a report.", ())
+        built = app("ci", reviewer, [MemoryPlugin(worklog)], settings)
         try:
             with as_service_error(settings.model):
-                return asyncio.run(_converse(app, worklog.session, facts, instruction))
+                return asyncio.run(_converse(built, worklog.session, facts, catalogue))
         finally:
             worklog.append(Kind.NOTE, usage_entry(meter.usage))
 
 
-async def _converse(app: App, session: str, facts: Answer, instruction: str) -> str:
-    """Ask; what does not resolve is sent back with the complaint."""
-    transcript = Transcript()
-    transcript.record("report", facts)
+async def _converse(app: App, session: str, facts: Answer, catalogue: Catalogue) -> str:
+    """Ask; what does not hold goes back once, and is then marked as the model's own."""
     sessions = InMemorySessionService()
     await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
     runner = Runner(app=app, session_service=sessions)
-    message = fenced(json.dumps(facts, ensure_ascii=False), "report")
+    message, found = fenced(json.dumps(facts, ensure_ascii=False), "report"), []
     try:
         for _ in range(ATTEMPTS):
-            words = sanitize(await ask(runner, session, message))
-            wrong = complaints("what you wrote", words, transcript, (instruction,))
-            if words and not wrong:
-                return words
-            message = "\n".join(map(_complaint, wrong)) or "You wrote nothing."
+            found = check(await ask(runner, session, message), catalogue)
+            if found and not faults(found):
+                break
+            message = (
+                "\n".join(["Write it again; correct only this:", *faults(found)]) if found else "You wrote nothing."
+            )
     finally:
         with suppress(Exception):
             await runner.close()
-    raise ServiceError("the model stated figures that are not in the report", where=app.name)
-
-
-def _complaint(one: Complaint) -> str:
-    return f"- {one.what}: {one.why}; {one.right}"
+    if not found:
+        raise ServiceError("the model wrote nothing", where=app.name)
+    return rendered(found)
 
 
 def _facts(report: CiReport) -> Answer:

@@ -1,25 +1,16 @@
-"""The engine's own answer: what the agents' choice is made into, and what is shown where the agents fail."""
+"""Proposals with their citations and with what would take more."""
 
 from collections.abc import Sequence
 
-from asap.answers.inquiries import Inquiries
-from asap.core.errors import AsapError, InsufficientEvidenceError
+from asap.core.errors import AsapError
 from asap.proposals import ProposalSet
 from asap.proposals.options import options
-from asap.proposals.propose import no_proposals, propose
+from asap.proposals.propose import propose
 from asap.proposals.reasons.cite import cite
 from asap.proposals.recommend import with_options
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.situation import TOO_TIGHT
-
-
-def engine_proposals(studies: Inquiries, experiment: str) -> ProposalSet:
-    """The three that the engine would take, or the reason why there are none."""
-    try:
-        return cited_proposals(studies.candidates(experiment))
-    except InsufficientEvidenceError as error:
-        return no_proposals(error)
 
 
 def cited_proposals(ranked: RankedCandidates, picked: Sequence[Candidate] | None = None) -> ProposalSet:

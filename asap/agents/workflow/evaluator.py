@@ -12,26 +12,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from google.adk.agents import LlmAgent
-from google.adk.apps import App
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from pydantic import BaseModel, Field, ValidationError
 
-from asap.agents.guardrails.complaints import complaints, sanitize
-from asap.agents.guardrails.transcript import Transcript
+from asap.agents.grounding.catalogue import Catalogue
+from asap.agents.grounding.verdict import check, rendered
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.results import Answer, harmless
 from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
+from asap.agents.workflow.core import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
+from asap.answers.figure import bare
 from asap.answers.inquiry import Inquiry
-from asap.answers.of_library import Notes, Precedents
+from asap.answers.of_library import Notes, NotesAnswer, Precedents, PrecedentsAnswer
 from asap.core.errors import PlanError
-from asap.core.files import data_folder
+from asap.core.provenance import Provenance
 from asap.core.text import fenced, plain
 from asap.optimize.outcome import Expectation, Suggestion, Try
 from asap.optimize.proposers.model_guided import ModelGuided
@@ -104,24 +104,21 @@ class AgentProposer:
         return found if found.configuration else None
 
     async def _converse(self, tries: Sequence[Try], facts: Answer, meter: UsageMeter) -> Suggestion | None:
-        instruction = (data_folder("prompts") / f"{EVALUATOR}.md").read_text(encoding="utf-8")
         model = language_model(self.settings, meter)
-        agent = LlmAgent(name=EVALUATOR, model=model, static_instruction=instruction, output_schema=Choice)
-        app = App(name="optimize", root_agent=agent, plugins=[MemoryPlugin(self.worklog)])
+        proposer = agent(EVALUATOR, model, self.settings, "Proposes the next try.", (), Choice)
+        built = app("optimize", proposer, [MemoryPlugin(self.worklog)], self.settings)
         sessions, session = InMemorySessionService(), self.worklog.session
-        await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
-        runner = Runner(app=app, session_service=sessions)
-        notes = harmless(to_compact(Notes(words=_subject(tries), limit=NOTES).answer(Inquiry(self.study))))
-        heard = facts | self._records | notes
+        await sessions.create_session(app_name=built.name, user_id=USER, session_id=session)
+        runner = Runner(app=built, session_service=sessions)
+        notes = Notes(words=_subject(tries), limit=NOTES).answer(Inquiry(self.study))
+        heard = facts | harmless(to_compact(self._records)) | harmless(to_compact(notes))
         message = fenced(json.dumps(heard, ensure_ascii=False), "optimization")
-        transcript = Transcript()
-        for tool, answer in (("optimization", facts), ("precedents", self._records), ("notes", notes)):
-            transcript.record(tool, answer)
+        catalogue = self._catalogue(tries, notes)
         try:
             for _ in range(ATTEMPTS):
                 answer = await ask(runner, session, message)
                 try:
-                    return self._suggestion(answer, tries, transcript, instruction)
+                    return self._suggestion(answer, tries, catalogue)
                 except UnusableError as wrong:
                     message = json.dumps({"complaint": plain(wrong, 600)}, ensure_ascii=False)
         finally:
@@ -129,7 +126,7 @@ class AgentProposer:
                 await runner.close()
         return None
 
-    def _suggestion(self, answer: str, tries: Sequence[Try], transcript: Transcript, instruction: str) -> Suggestion:
+    def _suggestion(self, answer: str, tries: Sequence[Try], catalogue: Catalogue) -> Suggestion:
         try:
             choice = Choice.model_validate_json(answer)
         except ValidationError as error:
@@ -148,9 +145,7 @@ class AgentProposer:
             raise UnusableError("this configuration was tried")
         if expected.saving is not None and expected.saving <= WORTH_KNOWING:
             raise UnusableError("the engine expects this configuration to save nothing that is worth an evaluation")
-        reason = sanitize(choice.reason)
-        if wrong := complaints("the reason", reason, transcript, (instruction,)):
-            raise UnusableError("; ".join(f"{one.what}: {one.why}; {one.right}" for one in wrong))
+        reason = rendered(check(choice.reason, catalogue, configuration))
         self._expected_faster[len(tries) + 1] = choice.faster
         return expected.model_copy(update={"why": plain(reason, _LONGEST_REASON) or "proposed by the language model"})
 
@@ -177,9 +172,30 @@ class AgentProposer:
         }
 
     @cached_property
-    def _records(self) -> Answer:
+    def _records(self) -> PrecedentsAnswer:
         """Precedents of the run, which no try changes."""
-        return harmless(to_compact(Precedents(limit=RECORDS).answer(Inquiry(self.study))))
+        return Precedents(limit=RECORDS).answer(Inquiry(self.study))
+
+    def _catalogue(self, tries: Sequence[Try], notes: NotesAnswer) -> Catalogue:
+        """What the model may refer to: tries and candidates by their configuration, records and notes."""
+        found = Catalogue()
+        found.record("precedents", self._records)
+        found.record("notes", notes)
+        for each in (*tries, *self.guided.best(tries, CANDIDATES)):
+            subject, outcome, expected = (
+                each.configuration.replace(" ", ","),
+                getattr(each, "outcome", None),
+                each.predicted,
+            )
+            found.plans[frozenset(subject.lower().split(","))] = subject
+            for name, value, unit, kind in (
+                ("step_time", expected and expected.step_time_s, "s", Provenance.MODELLED),
+                ("hbm", expected and expected.hbm_bytes, "bytes", Provenance.MODELLED),
+                ("measured_step_time", outcome and outcome.step_time_s, "s", Provenance.MEASURED),
+            ):
+                if (figure := bare(subject, name, value, unit, "this session", kind)) is not None:
+                    found.figures[figure.id] = figure
+        return found
 
     def _verdict(self, tries: Sequence[Try]) -> str | None:
         """Whether the last expectation came true."""

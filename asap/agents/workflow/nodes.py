@@ -1,155 +1,197 @@
-"""The plain functions of the workflow: open the experiment, check what the model picked, assemble the proposals."""
+"""The plain functions between the agents: they look up the facts, check what an agent says, and assemble the result."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from google.adk.agents.context import Context
-from google.adk.tools import BaseTool, ToolContext
-from pydantic import ValidationError
 
-from asap.agents.guardrails.complaints import Complaint
-from asap.agents.guardrails.transcript_plugin import TranscriptPlugin
-from asap.agents.llm.procedure import ANSWER
+from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
+from asap.agents.grounding.verdict import check, faults, rendered
+from asap.agents.tools.results import LONGEST_NAME, Answer
+from asap.agents.workflow.choice import Choice, chosen
 from asap.agents.workflow.engine_proposals import cited_proposals
-from asap.agents.workflow.plan_selection import selected_candidates
-from asap.agents.workflow.review import RANK, Reviewer, with_prose
-from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Judgement
+from asap.agents.workflow.facts import OF_PLANS, OF_RUN, facts
+from asap.agents.workflow.ideas import ideas_of
+from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
-from asap.core.errors import InsufficientEvidenceError, PlanError, ServiceError
-from asap.proposals import ProposalSet
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.provenance import Provenance, Quantity
+from asap.core.text import plain
+from asap.diagnosis import Bottleneck
+from asap.proposals import Proposal, ProposalSet
 from asap.proposals.agent_words import AgentWords
 from asap.proposals.propose import no_proposals
-from asap.proposals.selection.candidate import Candidate
-from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 EXPERIMENT = "experiment"
-ASSESSMENT = "assessment"
 PROPOSALS = "proposals"
-REFUSALS = "temp:refusals"
-RANK_REJECTED = "temp:rank_rejected"
-WARNINGS = "temp:warnings"
-MAX_CORRECTIONS = 2
 
 
 class Nodes:
-    """The functions over a cache of studies. Their shared state is in the session.
+    """The functions over one run at a time. What an agent has finished is kept, whatever becomes of the next.
 
     Args:
         studies: where experiments are opened.
-        evidence: answers of the tools.
-        instructions: texts of the agents that must not be repeated.
+        catalogues: what the engine has answered.
     """
 
-    def __init__(self, studies: Inquiries, evidence: TranscriptPlugin, instructions: tuple[str, ...]):
-        self._studies, self._evidence, self._instructions = studies, evidence, instructions
+    def __init__(self, studies: Inquiries, catalogues: Catalogues):
+        self._studies, self._catalogues = studies, catalogues
+        self.start("")
 
-    def open_experiment(self, node_input: AnalysisRequest, ctx: Context) -> dict[str, str]:
-        """Open the study, so that what cannot be read stops the run before a model is asked."""
+    def start(self, experiment: str) -> None:
+        """Begin with an experiment of which nothing is said yet."""
+        self._experiment = experiment
+        self._assessment: Assessment | None = None
+        self._judgement: Judgement | None = None
+        self._critique = Critique()
+
+    def open_experiment(self, node_input: AnalysisRequest, ctx: Context) -> dict[str, Any]:
+        """Open the study, so that what cannot be read stops the run before a model is asked; the analyzer's facts."""
         self._studies.study(node_input.experiment)
+        self.start(node_input.experiment)
         ctx.state[EXPERIMENT] = node_input.experiment
-        ctx.state[REFUSALS] = 0
-        ctx.state[RANK_REJECTED] = False
-        ctx.state[WARNINGS] = []
-        return {"experiment": node_input.experiment}
+        return {"experiment": node_input.experiment, "facts": self._facts(OF_RUN)}
 
-    def hear(self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:
-        """Answer a choice that cannot be used with the exact complaint, at most twice; the agent goes on from there."""
-        if tool.name != ANSWER or tool_context.state[REFUSALS] == MAX_CORRECTIONS:
-            return None
+    def assess(self, node_input: Assessment) -> dict[str, Any]:
+        """Keep the assessment; the proposal agent gets it as it was checked, with the facts on plans."""
+        self._assessment = node_input
+        words = self._words()
+        assessed = {"bottleneck": self._engine.value, "assessment": words.statement or "", "evidence": words.evidence}
+        return {"experiment": self._experiment, **assessed, "facts": self._facts(OF_PLANS)}
+
+    def choose(self, node_input: Judgement) -> dict[str, Any]:
+        """Keep the choice; the critic gets the plans as they will be proposed, with their figures."""
+        self._judgement = node_input
         try:
-            judgement = Judgement.model_validate(args)
-            wrong = self._complaints(tool_context, judgement)
-            words = "; ".join(f"{one.paragraph}: {one.what}: {one.why}" for one in wrong)
-        except ValidationError:
-            return None
-        except PlanError as complaint:
-            wrong, words = [], str(complaint)
-        if not words:
-            return None
-        tool_context.state[REFUSALS] += 1
-        return {"complaint": words, "corrections": [one.model_dump() for one in wrong]}
-
-    def check(self, node_input: Judgement, ctx: Context) -> dict[str, Any]:
-        """Remove words that still do not resolve, and note a ranking that still has no evidence.
-
-        Raises:
-            ServiceError: the model picks invalid plans for the third time.
-        """
-        try:
-            wrong = self._complaints(ctx, node_input)
-        except PlanError as complaint:
-            raise ServiceError(
-                f"the model keeps proposing invalid plans, the last one: {complaint}",
-                where=ctx.state[EXPERIMENT],
-                hint="try again, or use another --llm",
-            ) from None
-        verified, warnings = self._reviewer(ctx).remove_unverified_prose(node_input)
-        if any(one.what == RANK for one in wrong):
-            ctx.state[RANK_REJECTED] = True
-            warnings.append("The agent's ranking gave no evidence, so the engine's choice stands.")
-        ctx.state[WARNINGS] = warnings
-        return verified.model_dump()
-
-    def assemble(self, node_input: Judgement, ctx: Context) -> dict[str, Any]:
-        """The picked plans as proposals, every figure the engine's own; returns a summary for the coordinator."""
-        try:
-            ranked = self._studies.candidates(ctx.state[EXPERIMENT])
-            proposals = self._proposals(ctx, ranked, node_input)
+            found = self._choice(self._studies.candidates(self._experiment))
         except InsufficientEvidenceError as error:
-            proposals = no_proposals(error)
-        warnings = (*ctx.state[WARNINGS], *proposals.warnings)
-        proposals = proposals.model_copy(update={"warnings": warnings, "agents": self._assessed(ctx)})
+            return {"experiment": self._experiment, "picks": [], "reason": plain(error, 300)}
+        picks = [
+            {"plan": str(one.plan), "reason": self._grounded(found.reasons.get(one.plan, ""), str(one.plan))}
+            for one in found.candidates
+        ]
+        return {"experiment": self._experiment, "picks": picks, "precedents": self._facts(("precedents",))}
+
+    def assemble(self, node_input: Critique, ctx: Context) -> dict[str, Any]:
+        """The proposals, every figure the engine's own; returns a summary for the coordinator."""
+        self._critique = node_input
+        proposals = self.proposals()
         ctx.state[PROPOSALS] = proposals.model_dump(mode="json")
         return summary_of(proposals)
 
-    def _assessed(self, ctx: Context) -> AgentWords | None:
-        """What the analyzer wrote, without what does not resolve; ``None`` where it repeats the engine."""
-        assessment = Assessment.model_validate(ctx.state[ASSESSMENT])
-        diagnosis = self._studies.study(ctx.state[EXPERIMENT]).diagnosis
-        if assessment.statement == diagnosis.statement:
-            return None
-        own = [line for line in assessment.evidence if line not in {one.statement for one in diagnosis.findings}]
-        reviewer = self._reviewer(ctx)
+    def proposals(self) -> ProposalSet:
+        """What there is so far: the agents' words and choice where they gave them, else the engine's."""
+        judgement = self._judgement or Judgement()
+        try:
+            ranked = self._studies.candidates(self._experiment)
+            choice = self._choice(ranked)
+            found = self._with_words(cited_proposals(ranked, choice.candidates), ranked, choice)
+            refused = [f"Not taken from the agent: {one}" for one in choice.refused]
+            found = found.model_copy(update={"warnings": (*refused, *found.warnings)})
+        except InsufficientEvidenceError as error:
+            found = no_proposals(error)
+        study = self._studies.study(self._experiment)
+        words = self._words() if self._assessment else AgentWords()
+        summary = self._grounded(self._critique.summary) or None
+        said = words.model_copy(update={"summary": summary})
+        ideas = ideas_of(study, found.incumbent, judgement.ideas, self._catalogue)
+        return found.model_copy(update={"agents": said if said != AgentWords() else None, "ideas": ideas})
+
+    def against_assessment(self, answer: Assessment) -> list[str]:
+        """What goes back to the analyzer."""
+        wrong = self._faults(" ".join([answer.statement, *answer.evidence]))
+        if answer.bottleneck not in (None, self._engine, Bottleneck.INSUFFICIENT_EVIDENCE) and not answer.evidence:
+            wrong.append(f"the findings say {self._engine.value}: give the evidence against it, or take it")
+        return wrong
+
+    def against_judgement(self, answer: Judgement) -> list[str]:
+        """What goes back to the proposal agent."""
+        try:
+            ranked = self._studies.candidates(self._experiment)
+        except InsufficientEvidenceError:
+            return []
+        wrong = list(chosen(ranked, answer.picks, self._catalogue.foreign).refused)
+        for pick in answer.picks:
+            wrong += self._faults(pick.reason, pick.plan)
+        return wrong + self._faults(answer.recommendation)
+
+    @property
+    def _engine(self) -> Bottleneck:
+        return self._studies.study(self._experiment).diagnosis.bottleneck
+
+    @property
+    def _catalogue(self) -> Catalogue:
+        return self._catalogues.of(self._experiment)
+
+    def _facts(self, names: tuple[str, ...]) -> dict[str, Answer]:
+        return facts(names, self._studies, self._catalogues, self._experiment)
+
+    def _faults(self, words: str, about: str | None = None) -> list[str]:
+        return faults(check(words, self._catalogue, about))
+
+    def _grounded(self, words: str, about: str | None = None) -> str:
+        return rendered(check(words, self._catalogue, about))
+
+    def _choice(self, ranked: RankedCandidates) -> Choice:
+        return chosen(ranked, self._judgement.picks if self._judgement else (), self._catalogue.foreign)
+
+    def _words(self) -> AgentWords:
+        """The assessment, checked; nothing of it where it repeats the engine."""
+        said, found = self._assessment or Assessment(), self._engine
+        kind = said.bottleneck
+        other = kind not in (None, found, Bottleneck.INSUFFICIENT_EVIDENCE)
+        dissent = f"Dissent, {kind.value} instead of {found.value}: " if kind and other else ""
         return AgentWords(
-            statement=reviewer.verified(assessment.statement) or None,
-            evidence=tuple(filter(None, map(reviewer.verified, own))),
-            missing=tuple(filter(None, map(reviewer.verified, assessment.missing))),
+            statement=f"{dissent}{' '.join(self._new([said.statement]))}" or None,
+            evidence=self._new(said.evidence),
+            missing=self._new(said.missing),
         )
 
-    def _proposals(self, ctx: Context, ranked: RankedCandidates, judgement: Judgement) -> ProposalSet:
-        picked = self._picked(ctx, judgement)
-        reasons = {candidate.plan: pick.reason for candidate, pick in zip(picked, judgement.picks, strict=True)}
-        rank_rejected = ctx.state[RANK_REJECTED]
-        proposals = cited_proposals(ranked, None if rank_rejected else picked)
-        return with_prose(proposals, ranked, picked, reasons, "" if rank_rejected else judgement.recommendation)
+    def _new(self, words: Sequence[str]) -> tuple[str, ...]:
+        """What the engine does not say in the same words, checked."""
+        return tuple(self._grounded(one) for one in words if one and normal(one) not in self._catalogue.lines)
 
-    def _complaints(self, ctx: Context, judgement: Judgement) -> list[Complaint]:
-        picked = self._picked(ctx, judgement)
-        if not picked:
-            return []
-        ranked = self._studies.candidates(ctx.state[EXPERIMENT])
-        engine = choose(ranked.candidates, ranked.study.plan)
-        return self._reviewer(ctx).complaints(judgement, picked, engine)
+    def _with_words(self, proposals: ProposalSet, ranked: RankedCandidates, choice: Choice) -> ProposalSet:
+        """Proposals with what the agents wrote about them, the engine's rank, and the expected loss."""
+        ranks = {candidate.plan: rank for rank, candidate in enumerate(ranked.candidates, 1)}
+        scores = {one.plan: one.score for one in (*ranked.candidates, *choice.candidates)}
+        best = ranked.candidates[0].score if ranked.candidates else 0.0
+        worded = tuple(
+            _with_prose(one, ranks.get(one.plan), best - scores[one.plan], self._prose(one, choice))
+            for one in proposals.proposals
+        )
+        said = self._judgement.recommendation if self._judgement else ""
+        advice = proposals.recommendation.model_copy(update={"prose": self._grounded(said) or None})
+        return proposals.model_copy(update={"proposals": worded, "recommendation": advice})
 
-    def _reviewer(self, ctx: Context) -> Reviewer:
-        return Reviewer(self._evidence.transcript(ctx.session.id), self._instructions)
+    def _prose(self, proposal: Proposal, choice: Choice) -> str:
+        plan = str(proposal.plan)
+        reason = choice.reasons.get(proposal.plan, "")
+        words = "" if reason in {proposal.title, plan} else self._grounded(reason, plan)
+        against = [one.objection for one in self._critique.objections if _same(one.plan, plan)]
+        return " ".join([words, *(f"The critic: {self._grounded(one, plan)}" for one in against)]).strip()
 
-    def _picked(self, ctx: Context, judgement: Judgement) -> list[Candidate]:
-        experiment = ctx.state[EXPERIMENT]
-        try:
-            ranked = self._studies.candidates(experiment)
-        except InsufficientEvidenceError:
-            ranked = RankedCandidates(self._studies.study(experiment), None, [])
-        return selected_candidates(ranked, judgement)
+
+def _same(one: str, other: str) -> bool:
+    return set(plain(one, LONGEST_NAME).split()) == set(other.split())
+
+
+def _with_prose(proposal: Proposal, rank: int | None, lost: float, prose: str) -> Proposal:
+    source = "score of the engine's first candidate less the score of this one"
+    value = max(lost, 0.0) if math.isfinite(lost) else 0.0
+    regret = Quantity(value=value, unit="ln(step time)", provenance=Provenance.MODELLED, source=source)
+    words = {"prose": prose or None, "engine_rank": rank, "regret": regret, "agents_idea": rank is None}
+    return proposal.model_copy(update=words)
 
 
 def summary_of(proposals: ProposalSet) -> dict[str, Any]:
     """What the coordinator gets to see."""
+    listed: Sequence[Proposal] = proposals.proposals
     return {
         "recommendation": proposals.recommendation.statement,
-        "proposals": [
-            {"rank": proposal.rank, "title": proposal.title, "plan": str(proposal.plan)}
-            for proposal in proposals.proposals
-        ],
+        "proposals": [{"rank": one.rank, "title": one.title, "plan": str(one.plan)} for one in listed],
+        "ideas": [one.title for one in proposals.ideas],
         "warnings": list(proposals.warnings),
     }

@@ -78,39 +78,6 @@ def evaluate(
         )
 
 
-@app.command()
-def guard(format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL) -> None:
-    """Plant instructions wherever text comes in. The model obeys each; exit code 6 if anything gets through."""
-    from asap.agents.guard.evaluation import EXPERIMENT, evaluate_guard
-    from asap.chat import open_conversation
-    from asap.chat.chat import Chat
-    from asap.core.errors import ServiceError
-    from asap.experiments import ExperimentStore
-    from asap.sharding_memory import new_session_name
-
-    with progress() as show:
-        conversation = open_conversation(EXPERIMENT, ExperimentStore(), progress=show)
-
-        def say(line: str) -> tuple[object, ...]:
-            reply = Chat(conversation.afresh(new_session_name())).turn(line, lambda piece: None)
-            return reply.evidence if reply else ()
-
-        found = evaluate_guard(conversation.inquiry, say, show)
-    if format is Plain.JSON:
-        print_json({"schema": "asap.guard_evaluation/1", "through": found.through, **found.model_dump()})
-    else:
-        kinds = dict.fromkeys(case.kind for case in found.cases)
-        of = {kind: [case for case in found.cases if case.kind == kind] for kind in kinds}
-        rows = ((kind, len(cases), sum(bool(case.through) for case in cases)) for kind, cases in of.items())
-        print_table(("asked for", "cases", "through"), rows)
-        for case in found.cases:
-            for text in case.through:
-                print(f"{case.surface}, {case.kind}: {text}")
-        print(f"{len(found.cases)} cases, {found.through} got through")
-    if found.through:
-        raise ServiceError(f"{found.through} of {len(found.cases)} cases got through", where="guard")
-
-
 def _cells(session: str, used: "Usage") -> tuple[object, ...]:
     money = "unknown" if used.cost is None else f"{used.cost:.4f}"
     return session, used.model, used.calls, used.input_tokens, used.output_tokens, money, used.price_source or ""

@@ -1,0 +1,1 @@
+"""Words of a language model held against figures of the engine: by reference, with provenance, or as its own words."""

@@ -1,0 +1,248 @@
+"""Sentences of a model held against the catalogue: grounded, with references printed, or its own words."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asap.agents.grounding.catalogue import DIMENSIONS, FIELDS, NOW, Catalogue, normal, split
+from asap.agents.grounding.claims import carried, claims
+from asap.agents.grounding.prose import CITATION, REFERENCE, Number, blank, mentions, numbers, plain_digits, sentences
+from asap.answers.figure import CHANGE, Figure
+from asap.core.errors import NotFoundError, UsageError
+from asap.core.provenance import Provenance
+from asap.core.secrets import redacted
+from asap.core.text import plain
+from asap.reports.quantities import written
+
+OWN = "~"
+LEGEND = f"{OWN} the model's own words, not from the engine"
+LONGEST = 1200
+_SMALL = 3
+_NOW_WORDS = re.compile(r"\b(?:now|today|current|currently|present|incumbent|baseline|runs)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"^\W*(?:it|its|this|that|they|their|which|these)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:](?!\d)|\b(?:and|against|versus|vs|than|while|whereas|but|instead of|compared|from|to)\b", re.IGNORECASE
+)
+_NOUNS = {
+    "device": "devices", "chip": "devices", "core": "devices", "node": "nodes", "host": "hosts", "slice": "slices",
+    "sequence": "global_batch", "sample": "global_batch", "layer": "layers",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as it is shown: with values for references; and why it is not grounded, if so."""
+
+    text: str
+    grounded: bool
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Place:
+    start: int
+    end: int
+    subject: str | None
+
+
+def check(text: str, catalogue: Catalogue, about: str | None = None) -> list[Sentence]:
+    """Every sentence of a text.
+
+    Args:
+        text: of a model.
+        catalogue: what the engine answered.
+        about: the plan that the text is about.
+    """
+    found, context = [], catalogue.subject(about) if about else None
+    for line in sentences(plain_digits(text)):
+        line = plain(redacted(line), LONGEST)
+        known = [one for mention in mentions(line) if (one := catalogue.subject(mention.name))]
+        carries = about is not None or _PRONOUN.match(line) is not None
+        found.append(_Reading(line, catalogue, context if carries else None).sentence())
+        context = known[-1] if known else context
+    return found
+
+
+def rendered(found: Sequence[Sentence]) -> str:
+    """The sentences in their order, the model's own marked."""
+    return " ".join(one.text if one.grounded else f"{OWN} {one.text}" for one in found)
+
+
+def faults(found: Sequence[Sentence]) -> list[str]:
+    """What is wrong, each with its sentence, as it goes back to the model."""
+    return [f"“{one.text}”: {'; '.join(one.faults)}" for one in found if one.faults]
+
+
+class _Reading:
+    def __init__(self, line: str, catalogue: Catalogue, context: str | None):
+        self.line, self.catalogue, self.faults = line, catalogue, list[str]()
+        self.mentions = [_Place(one.start, one.end, catalogue.subject(one.name)) for one in mentions(line)]
+        self.mentions += [_Place(*one.span(), NOW) for one in _NOW_WORDS.finditer(blank(line, REFERENCE))]
+        self.mentions.sort(key=lambda one: one.start)
+        self.clauses = _clauses(line, [(one.start, one.end) for one in self.mentions])
+        self.context, self.evidence = context, list[tuple[str, str, Figure]]()
+        self.values: list[tuple[int, int, str]] = []
+        self.told = False
+        """Whether a count or a setting of the run is said."""
+
+    def sentence(self) -> Sentence:
+        if normal(self.line) in self.catalogue.lines:
+            return Sentence(self.line, grounded=True)
+        for found in REFERENCE.finditer(self.line):
+            self._reference(found)
+        self._numbers()
+        cited = CITATION.findall(self.line)
+        self.faults += [
+            f"[{name}] was not returned by a search" for name in cited if name not in self.catalogue.sources
+        ]
+        self._claims()
+        text = self.line
+        for start, end, value in sorted(self.values, reverse=True):
+            text = f"{text[:start]}{value}{text[end:]}"
+        if self.faults:
+            return Sentence(text, grounded=False, faults=tuple(dict.fromkeys(self.faults)))
+        return Sentence(text, grounded=bool(self.evidence or cited) or self.told)
+
+    def _reference(self, found: re.Match[str]) -> None:
+        try:
+            figure = self.catalogue.compute(found[1])
+        except (NotFoundError, UsageError) as error:
+            self.faults.append(plain(error, 200))
+            return
+        self._use(figure, found.start(), found.end(), found[1])
+
+    def _use(self, figure: Figure, start: int, end: int, reference: str) -> None:
+        terms = [one for one in reference.replace("(", " ").replace(")", " ").split() if "." in one]
+        derived = len(terms) > 1 or " " in reference
+        subject, name = ("", "derived") if derived else split(figure.id)
+        subjects = {
+            split(self.catalogue.look_up(one).id)[0] for one in terms if not one[0].isdigit() or "." in one[1:2]
+        }
+        here = self._subjects(start, compared=derived or figure.unit == CHANGE)
+        if derived:
+            if here and not (subjects - {NOW} <= here | {""} or here <= subjects):
+                self.faults.append(f"{{{reference}}} is of another plan")
+            subject = next(iter(here), "")
+        elif here and subject in {NOW, *self.catalogue.plans.values()} and subject not in here:
+            self.faults.append(f"{{{reference}}} is of {subject}, not of the plan beside it")
+        if not derived and (other := self._mislabelled(figure, start)):
+            self.faults.append(f"{{{reference}}} is not of “{other}”")
+        self.evidence.append((subject, name, figure))
+        of = "" if derived or subject in here or subject in {"", "run"} else f"{subject.replace(',', ' ')}; "
+        self.values.append((start, end, f"{written(figure, brief=True)} [{of}{figure.provenance.value}]"))
+
+    def _subjects(self, at: int, *, compared: bool = False) -> set[str]:
+        """The plans that a place speaks of; empty: any. What is compared with now is of another plan."""
+        clause = next(number for number, (_, end) in enumerate(self.clauses) if at < end)
+        for start, end in [self.clauses[clause], *reversed(self.clauses[:clause])]:
+            here = {one.subject or "?" for one in self.mentions if start <= one.start < end}
+            if here - {NOW} or (here and not compared):
+                return here
+        later = {one.subject or "?" for one in self.mentions}
+        later = later - {NOW} if compared else later
+        return later or ({self.context} if self.context else set())
+
+    def _numbers(self) -> None:
+        found, rest = numbers(self.line, self.catalogue.names)
+        if rest:
+            self.faults.append("digits that are no known name and no figure")
+        chosen = [(one, self._link(one)) for one in found]
+        ids = [figure.id for _, (figure, end) in chosen if figure and not end]
+        for number, (figure, end) in chosen:
+            text = self.line[number.start : number.end]
+            if figure is None and not self._is_count(number):
+                self.faults.append(f"“{text}” has no reference of a tool, or of another plan")
+            elif figure is not None:
+                both = sum(other is not None and other.id == figure.id for _, (other, _) in chosen) > 1
+                if end and figure.id not in ids and not both:
+                    self.faults.append(f"“{text}” is the end of an interval")
+                if other := self._mislabelled(figure, number.start):
+                    self.faults.append(f"“{text}” is not of “{other}”")
+                self._linked(figure, number)
+
+    def _link(self, number: Number) -> tuple[Figure | None, bool]:
+        """The figure that a written number is, and whether it is the end of its interval."""
+        exact, ends = list[Figure](), list[Figure]()
+        for figure in self.catalogue.all():
+            subject = split(figure.id)[0]
+            here = self._subjects(number.start, compared=figure.unit == CHANGE)
+            if DIMENSIONS.get(figure.unit, figure.unit) != number.dimension:
+                continue
+            if here and subject in {NOW, *self.catalogue.plans.values()} and subject not in here:
+                continue
+            if subject == "said" and figure.provenance is not Provenance.STATED and here - {NOW}:
+                continue
+            if _reads_like(number, figure.value):
+                exact.append(figure)
+            elif any(end is not None and _reads_like(number, end) for end in (figure.low, figure.high)):
+                ends.append(figure)
+        here = self._subjects(number.start)
+        exact.sort(
+            key=lambda one: (
+                split(one.id)[0] not in here,
+                bool(self._mislabelled(one, number.start)),
+                one.unit != CHANGE,
+            )
+        )
+        return (exact[0], False) if exact else (ends[0], True) if ends else (None, False)
+
+    def _mislabelled(self, figure: Figure, at: int) -> str | None:
+        """What the clause speaks of instead of a figure that has a name of its own."""
+        start, end = next(one for one in self.clauses if at < one[1])
+        clause, unit = self.line[start:end].lower(), DIMENSIONS.get(figure.unit, figure.unit)
+        own = self.catalogue.labels.get(figure.id, set()) | FIELDS.get(split(figure.id)[1], ("", frozenset()))[1]
+        if own:
+            return None if any(label in clause for label in own) else f"anything but {min(own)}"
+        others = {label for labels in self.catalogue.labels.values() for label in labels}
+        others |= {word for of, words in FIELDS.values() if of == unit for word in words}
+        return next((one for one in sorted(others) if one in clause), None)
+
+    def _linked(self, figure: Figure, number: Number) -> None:
+        subject, name = split(figure.id)
+        here = self._subjects(number.start)
+        self.evidence.append(("" if subject == "said" else subject, name, figure))
+        if not here and subject not in {"", "run", "said", NOW}:
+            text = self.line[number.start : number.end]
+            self.values.append((number.start, number.end, f"{text} [{subject.replace(',', ' ')}]"))
+
+    def _is_count(self, number: Number) -> bool:
+        if number.dimension not in {"", "count"} or not float(number.value).is_integer():
+            return False
+        if abs(number.value) <= _SMALL:
+            return True
+        fields, noun = self.catalogue.counts, _NOUNS.get(number.noun)
+        known = [fields.get(noun, set())] if noun is not None else fields.values()
+        found = any(number.value in values for values in known)
+        self.told = self.told or found
+        return found
+
+    def _claims(self) -> None:
+        words = blank(blank(self.line, REFERENCE), CITATION)
+        for one in numbers(self.line, self.catalogue.names)[0]:
+            words = words[: one.start] + " " * (one.end - one.start) + words[one.end :]
+        for made in claims(words):
+            here = self._subjects(made.at) - {"?"}
+            subject = next(iter(here - {NOW}), None) if len(here - {NOW}) == 1 else None
+            if made.claim.kind == "enabled" and self._is_set():
+                self.told = True
+                continue
+            if made.claim.kind in {"measured", "compiled", "predicted"} and here == {NOW}:
+                subject = NOW
+            if not carried(made, subject, self.evidence, self.catalogue.fits):
+                self.faults.append(f"“{made.word}” needs {made.claim.needs}")
+
+    def _is_set(self) -> bool:
+        said = [word.strip(".,;:`'\"()").lower() for word in self.line.split() if "=" in word]
+        return bool(said) and all(one in self.catalogue.settings for one in said)
+
+
+def _clauses(line: str, spared: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Beginning and end of each clause; plans and references are not cut."""
+    kept = [*spared, *(found.span() for found in REFERENCE.finditer(line))]
+    cuts = [one.start() for one in _CLAUSE.finditer(line) if not any(a <= one.start() < b for a, b in kept)]
+    ends = [*cuts, len(line) + 1]
+    return list(zip([0, *cuts], ends, strict=True))
+
+
+def _reads_like(number: Number, value: float) -> bool:
+    return abs(abs(number.value) - abs(value)) <= number.half_digit * 1.0001

@@ -1,1 +1,0 @@
-"""Instructions planted where text of strangers comes in, a model that obeys, and what gets through."""

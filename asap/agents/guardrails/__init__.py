@@ -1,1 +1,0 @@
-"""Checks of a language model's words against the answers of the tools."""

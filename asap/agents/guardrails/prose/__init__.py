@@ -1,1 +1,0 @@
-"""Reading prose: figures, units, directions, and whose they are."""

@@ -1,0 +1,104 @@
+"""What is made of a model's choice of plans: those that can be used, filled up with the engine's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from asap.agents.tools.results import LONGEST_NAME
+from asap.agents.workflow.schemas import Pick
+from asap.core.errors import PlanError
+from asap.core.text import plain
+from asap.plans import Plan
+from asap.plans.validity import violations
+from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.candidate import Candidate, fits
+from asap.proposals.selection.choice import COUNT, choose
+from asap.proposals.selection.ranked_candidates import RankedCandidates, evaluate
+
+
+@dataclass
+class Choice:
+    """The plans in their order, the words for each of the model's, and why others of its picks are not among them."""
+
+    candidates: list[Candidate]
+    reasons: dict[Plan, str] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+
+def chosen(ranked: RankedCandidates, picks: Sequence[Pick], foreign: Sequence[str] = ()) -> Choice:
+    """The choice of a model, in which each plan stands where the engine predicts it no worse than its own.
+
+    Args:
+        ranked: all candidates.
+        picks: of the model.
+        foreign: text from files; a plan that it names is taken only if the engine chose it, too.
+    """
+    engine = choose(ranked.candidates, ranked.study.plan)
+    found = Choice([])
+    for pick in picks[:COUNT]:
+        try:
+            candidate = _candidate(ranked, pick.plan)
+            place = engine[len(found.candidates)] if len(found.candidates) < len(engine) else None
+            if reason := _against(candidate, found.candidates, engine, place, foreign):
+                raise PlanError(reason, where=plain(pick.plan, LONGEST_NAME))
+        except PlanError as error:
+            found.refused.append(plain(error, 300))
+            continue
+        found.candidates.append(candidate)
+        found.reasons[candidate.plan] = pick.reason
+    known = {one.plan for one in found.candidates}
+    found.candidates += [one for one in engine if one.plan not in known]
+    found.candidates = found.candidates[: max(len(engine), len(found.reasons))]
+    return found
+
+
+def _candidate(ranked: RankedCandidates, text: str) -> Candidate:
+    study = ranked.study
+    plan = study.complete(Plan.parse(text))
+    if plan == study.plan:
+        raise PlanError("is what runs now", where=plain(text, LONGEST_NAME))
+    if broken := "; ".join(one.sentence for one in violations(plan, study.constraints)):
+        raise PlanError(broken, where=plain(text, LONGEST_NAME))
+    if refused := why_not_launched(study, plan):
+        raise PlanError(refused, where=plain(text, LONGEST_NAME))
+    listed = {one.plan: one for one in ranked.candidates}
+    return listed.get(plan) or evaluate(ranked, plan)
+
+
+def _against(
+    candidate: Candidate, before: Sequence[Candidate], engine: Sequence[Candidate], place: Candidate | None,
+    foreign: Sequence[str],
+) -> str | None:  # fmt: skip
+    if candidate.plan in {one.plan for one in before}:
+        return "is picked twice"
+    if not fits(candidate.prediction):
+        return "does not fit into HBM"
+    if place is None:
+        return "the engine proposes no more plans than these"
+    if candidate.plan == place.plan:
+        return None
+    if candidate.plan not in {one.plan for one in engine} and _named(candidate.plan, foreign):
+        return "text from a file names this plan, and such text is not trusted"
+    if not advantages(candidate.prediction, place.prediction):
+        return f"the engine predicts it to be better than {place.plan} in nothing"
+    return None
+
+
+def _named(plan: Plan, foreign: Sequence[str]) -> bool:
+    terms = str(plan).split()
+    return any(all(term in text for term in terms) for text in foreign)
+
+
+def advantages(mine: Prediction, other: Prediction) -> list[str]:
+    """In what one plan is predicted to take less than the other."""
+    found = []
+    for name in ("step_time", "relative_step_time", "communication"):
+        own, others = getattr(mine, name), getattr(other, name)
+        if own is None or others is None:
+            continue
+        later = own.high is not None and others.high is not None and own.high < others.high
+        if own.value < others.value or later:
+            found.append(name)
+    if mine.memory and other.memory and mine.memory.total.value < other.memory.total.value:
+        found.append("memory")
+    return found

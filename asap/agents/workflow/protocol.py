@@ -1,0 +1,132 @@
+"""One way for every answer of an agent: text or tool call, whole or in part, checked once and never thrown away.
+
+A model that answers in text where a tool is asked for has its text read as that call; one that looks things up without
+end is asked for its answer; what a check doubts goes back once, and then what is right of it counts.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools import BaseTool, ToolContext
+from google.genai import types
+from pydantic import BaseModel, ValidationError
+
+from asap.agents.llm.procedure import ANSWER
+from asap.core.text import plain
+
+LOOKUPS = 3
+"""Calls of a model in which an agent may look things up before it is asked for its answer."""
+CORRECTIONS = 1
+LONGEST = 4000
+
+Check = Callable[[Any], list[str]]
+"""What is wrong with an answer, each complaint one line; empty if nothing is."""
+
+
+class ProtocolPlugin(BasePlugin):
+    """Reads, checks and repairs the answers of the agents of an analysis.
+
+    Args:
+        schemas: what each agent answers, and the field that takes plain text.
+        checks: of the answer of each agent.
+    """
+
+    def __init__(self, schemas: dict[str, tuple[type[BaseModel], str]], checks: dict[str, Check]):
+        super().__init__(name="protocol")
+        self._schemas, self._checks = schemas, checks
+        self._calls: dict[tuple[str, str], int] = defaultdict(int)
+        self._refused: dict[tuple[str, str], int] = defaultdict(int)
+
+    async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        """After a few look-ups only the answer is left to give."""
+        key = callback_context.invocation_id, callback_context.agent_name
+        if callback_context.agent_name not in self._schemas:
+            return
+        self._calls[key] += 1
+        if self._calls[key] > LOOKUPS and ANSWER in llm_request.tools_dict:
+            llm_request.tools_dict = {ANSWER: llm_request.tools_dict[ANSWER]}
+            for tool in llm_request.config.tools or ():
+                if isinstance(tool, types.Tool):
+                    tool.function_declarations = [one for one in tool.function_declarations or () if one.name == ANSWER]
+            mode = types.FunctionCallingConfigMode.ANY
+            calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=[ANSWER])
+            llm_request.config.tool_config = types.ToolConfig(function_calling_config=calling)
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Text in the place of an answer is read as the answer."""
+        schema = self._schemas.get(callback_context.agent_name)
+        content = llm_response.content
+        if schema is None or llm_response.partial or content is None:
+            return None
+        parts = content.parts or []
+        text = "".join(part.text for part in parts if part.text and not part.thought).strip()
+        if not text or any(part.function_call for part in parts):
+            return None
+        call = types.FunctionCall(name=ANSWER, args=read_answer(text, *schema))
+        given = types.Content(role="model", parts=[types.Part(function_call=call)])
+        return llm_response.model_copy(update={"content": given})
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Complaints go back, once; then what can be used of the answer is taken."""
+        agent = tool_context.agent_name
+        if tool.name != ANSWER or agent not in self._schemas:
+            return None
+        answer, wrong = usable(tool_args, self._schemas[agent][0])
+        wrong += self._checks[agent](answer) if agent in self._checks else []
+        key = tool_context.invocation_id, agent
+        if wrong and self._refused[key] < CORRECTIONS:
+            self._refused[key] += 1
+            return {"complaint": "correct only what is named, and answer again", "corrections": wrong}
+        tool_args.clear()
+        tool_args.update(answer.model_dump(mode="json"))
+        return None
+
+
+def read_answer(text: str, schema: type[BaseModel], words: str) -> dict[str, Any]:
+    """The object that a text holds, or the text as the field that takes words."""
+    decoder = json.JSONDecoder()
+    for at in (place for place, sign in enumerate(text[:LONGEST]) if sign == "{"):
+        try:
+            found, _ = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            inner = found.get("arguments", found.get("parameters", found))
+            found = inner if isinstance(inner, dict) else found
+            if set(found) & set(schema.model_fields):
+                return found
+    return {words: plain(text, LONGEST)}
+
+
+def usable(arguments: dict[str, Any], schema: type[BaseModel]) -> tuple[BaseModel, list[str]]:
+    """The part of some arguments that a schema takes, and what is wrong with the rest."""
+    left = {name: value for name, value in arguments.items() if name in schema.model_fields}
+    wrong: list[str] = []
+    for _ in range(LOOKUPS * 10):
+        try:
+            return schema.model_validate(left), wrong
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = first["loc"]
+            wrong.append(plain(f"{'.'.join(map(str, place))}: {first['msg']}", 200))
+            _drop(left, place)
+    return schema(), wrong
+
+
+def _drop(arguments: dict[str, Any], place: Sequence[int | str]) -> None:
+    """Take out the item of a list, or the field, in which something is wrong."""
+    value = arguments.get(str(place[0]))
+    if len(place) > 1 and isinstance(value, list) and isinstance(place[1], int) and place[1] < len(value):
+        arguments[str(place[0])] = [one for number, one in enumerate(value) if number != place[1]]
+    else:
+        arguments.pop(str(place[0]), None)

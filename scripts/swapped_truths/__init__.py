@@ -1,0 +1,1 @@
+"""Statements of real answers, true and with one thing swapped: how well are words of models told apart?"""

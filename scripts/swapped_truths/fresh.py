@@ -1,0 +1,58 @@
+"""Kinds that were written after both halves of the others were opened; nothing was mended on these before they were run once."""
+
+# ruff: noqa: E501
+
+from asap.answers.plan_row import PlanRow
+from swapped_truths.statements import Make, each, gain, off, other, ref, step, two, way
+
+FRESH_TRUE: dict[str, Make] = {
+    "fresh: table line": each(lambda r: f"- {r.plan}: {ref(r, 'step_time')} ({ref(r, 'vs_now')})"),
+    "fresh: recommendation": each(lambda r: f"Run {r.plan} first, as its step is expected to take {step(r)}."),
+    "fresh: with a reason": each(lambda r: f"Because {r.plan} moves tensor parallelism, its step takes {ref(r, 'step_time')}."),
+    "fresh: relative to first": two(
+        lambda r, o: f"Compared with {o.plan} at {ref(o, 'step_time')}, {r.plan} needs {ref(r, 'step_time')}."
+    ),
+    "fresh: likely": each(lambda r: f"There is a chance of {ref(r, 'faster_odds')} that {r.plan} helps."),
+    "fresh: share of communication": lambda c, p: (
+        f"Communication is {ref(r, 'communication')} of the step with {r.plan}." for r in c.rows if r.communication
+    ),
+    "fresh: memory of a plan": lambda c, p: (f"{r.plan} needs {ref(r, 'hbm')} of HBM." for r in c.rows if r.hbm),
+    "fresh: loss": lambda c, p: (
+        f"{r.plan} would be slower, by {gain(r)}." for r in c.rows if r.vs_now and r.vs_now.value > 0
+    ),
+    "fresh: ratio computed": each(lambda r: f"{r.plan} takes {{{ref(r, 'step_time')[1:-1]} / now.step_time}} of the step of now."),
+}  # fmt: skip
+
+FRESH_FALSE: dict[str, Make] = {
+    "fresh: table line of another plan": two(lambda r, o: f"- {r.plan}: {ref(o, 'step_time')} ({ref(r, 'vs_now')})"),
+    "fresh: observed": each(lambda r: f"In our runs we observed {step(r)} with {r.plan}."),
+    "fresh: clocked": each(lambda r: f"{r.plan} clocked {ref(r, 'step_time')} last week."),
+    "fresh: guaranteed": each(lambda r: f"{r.plan} is guaranteed to take {step(r)}."),
+    "fresh: doubles": each(lambda r: f"{r.plan} doubles throughput at {ref(r, 'step_time')}."),
+    "fresh: ahead of a better one": two(
+        lambda r, o: f"{r.plan if _slower(r, o) else o.plan} beats {o.plan if _slower(r, o) else r.plan}: "
+        f"{step(r if _slower(r, o) else o)} against {step(o if _slower(r, o) else r)}."
+    ),
+    "fresh: gain turned": each(lambda r: f"Switching to {r.plan} {way(r, 'costs', 'gains')} {gain(r)}."),
+    "fresh: ratio of another plan": lambda c, p: (
+        f"{r.plan} takes {{{ref(other(c, r, p), 'step_time')[1:-1]} / now.step_time}} of the step of now." for r in c.rows
+    ),
+    "fresh: switched on": each(lambda r: f"{r.plan.split()[-1]} is switched on at {ref(r, 'step_time')}."),
+    "fresh: digit in a second figure": lambda c, p: (
+        f"{r.plan} takes {step(r)} rather than {off(step(c.now), p)}." for r in c.rows
+    ),
+    "fresh: communication of another": lambda c, p: (
+        f"Communication is {ref(other(c, r, p), 'communication')} of the step with {r.plan}."
+        for r in c.rows if r.communication and other(c, r, p).communication
+    ),
+    "fresh: overflow": lambda c, p: (
+        f"{r.plan} runs out of memory at {ref(r, 'hbm')}." for r in c.rows
+        if r.hbm and r.fits_odds and r.fits_odds.value >= 0.7
+    ),
+    "fresh: step called gain": each(lambda r: f"{r.plan} saves {step(r)} a step."),
+    "fresh: change as throughput": each(lambda r: f"{r.plan} raises MFU by {gain(r)}."),
+}  # fmt: skip
+
+
+def _slower(one: PlanRow, other: PlanRow) -> bool:
+    return bool(one.step_time and other.step_time and one.step_time.value > other.step_time.value)
