@@ -67,7 +67,7 @@ def test_two_analyses_may_share_a_session(store, log):
 def test_progress_tells_who_does_what(store):
     stages = []
     analyze("paper-v6e-16", store=store, progress=stages.append)
-    assert "analyzer: set_model_response" in stages
+    assert "analyzer: answers" in stages
 
 
 def test_nothing_of_google_adk_is_printed(store, capfd, recwarn):

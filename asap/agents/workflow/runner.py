@@ -10,6 +10,7 @@ from google.genai import types
 from pydantic import ValidationError
 
 from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.procedure import ANSWER
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, suppress_adk_output
@@ -79,7 +80,7 @@ async def _run(
                 proposals = event.actions.state_delta.get(PROPOSALS, proposals)
                 failed = event if event.error_code else failed
                 for call in event.get_function_calls() if not event.partial else ():
-                    progress(f"{event.author}: {call.name}")
+                    progress(f"{event.author}: {'answers' if call.name == ANSWER else call.name}")
     finally:
         await runner.close()
     if proposals is None:
