@@ -11,7 +11,6 @@ from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file, trainer_program, trl
-from asap.experiments.axolotl import reader as axolotl
 from asap.experiments.cut_commands import with_note_on_cut
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
@@ -221,8 +220,6 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     refuse_mapping(values, path)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
-    if axolotl.is_axolotl(values):
-        return partial(axolotl.read_axolotl, values, path), axolotl.is_setting
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if trl.is_trl_file(values):

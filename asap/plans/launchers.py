@@ -9,7 +9,6 @@ from asap.plans import primus
 from asap.plans.accelerate import settings as accelerate
 from asap.plans.accelerate.deepspeed import deepspeed_lines, is_said_by_accelerate
 from asap.plans.accelerate.trainer_option import is_said_by_trainer, option_lines
-from asap.plans.axolotl import settings as axolotl
 from asap.plans.deepspeed import settings as deepspeed
 from asap.plans.deepspeed.chat import chat_options, is_deepspeed_chat
 from asap.plans.deepspeed.lines import lines_to_paste as lines_of_deepspeed
@@ -73,13 +72,12 @@ _STACKS: dict[str, Stack] = {
     "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
-    "axolotl fsdp": "axolotl",
     "accelerate fsdp": "accelerate",
     "accelerate ddp": "accelerate",
 }
 
 
-_TABLES: tuple[Stack, ...] = ("nanotron", "fsdp", "settings")
+_TABLES: tuple[Stack, ...] = ("axolotl", "nanotron", "fsdp", "settings")
 """Keys of the contract whose stacks have tables."""
 _SAID_BY: dict[str, tuple[Stack, ...]] = {
     "loss_chunks": ("maxtext",),
@@ -156,8 +154,6 @@ def launch_lines(
         if is_deepspeed_chat(current):
             return chat_options(changed, current)
         return deepspeed_lines(changed) if is_said_by_accelerate(current) else lines_of_deepspeed(changed, current)
-    if stack == "axolotl":
-        return yaml_lines(axolotl.to_settings(plan, current, global_batch=global_batch))
     if stack in _TABLES:
         if (table := spec_of(stack, current)) is None:
             raise PlanError("the settings of the run are not on record, so that no line can be written")

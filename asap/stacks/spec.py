@@ -62,7 +62,7 @@ class Word(_Part):
         if said is None:
             return self.default
         meanings = {word.casefold(): meaning for word, meaning in self.values.items()}
-        if not meanings or said in meanings:
+        if said in meanings or (not meanings and self.other is None):
             return meanings.get(said, said)
         if self.open or self.other is not None:
             return self.default if self.other is None else self.other
@@ -86,6 +86,7 @@ class Axes(_Part):
     whole: bool = Field(default=False, description="whether the degrees say all devices")
     folded: bool = Field(default=False, description="whether experts lie over the devices of data parallelism")
     rest: tuple[str, ...] = Field(default=(), description="words that stand for no degree: -1, none, auto")
+    said_beside_others: bool = Field(default=False, description="whether the data degree is said where another is")
     data_of_all: bool = Field(default=False, description="whether the data degree counts copies and shares together")
     uneven_stages: bool = Field(default=False, description="whether stages may have unequal numbers of layers")
     whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
@@ -106,7 +107,7 @@ class Batch(_Part):
 class Offload(_Part):
     """Switches that together keep something in host memory."""
 
-    keys: tuple[str, ...]
+    keys: tuple[Word, ...]
     what: tuple[Literal["optimizer", "parameters", "activations"], ...]
     on: str = "true"
     off: str = "false"
@@ -192,6 +193,7 @@ class Spec(_Part):
     model: Model = Model()
     refused: tuple[Refusal, ...] = ()
     notes: tuple[Note, ...] = ()
+    deepspeed: str | None = Field(default=None, description="names a DeepSpeed configuration that shards the run")
     by_code: tuple[str, ...] = Field(default=(), description="settings that stack.py reads")
 
     @field_validator("recompute", mode="before")
@@ -215,6 +217,10 @@ class Spec(_Part):
 
 def _keys(part: Any) -> list[str]:
     if isinstance(part, dict):
-        own = [*part.get("keys", ()), *part.get("alone", ()), *part.get("needs", {}).values()]
+        own = [
+            *(key for key in part.get("keys", ()) if isinstance(key, str)),
+            *part.get("alone", ()),
+            *part.get("needs", {}).values(),
+        ]
         return [*own, *(key for value in part.values() for key in _keys(value))]
     return [key for value in part for key in _keys(value)] if isinstance(part, list | tuple) else []

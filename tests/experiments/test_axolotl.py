@@ -10,9 +10,10 @@ from asap.core.errors import ConfigError, PlanError
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.settings.stack_settings import dotted
 from asap.plans import Mesh, Plan, Remat
-from asap.plans.axolotl import settings as axolotl
 from asap.plans.launchers import inexpressible, launch_lines
+from asap.plans.tables.reading import from_settings, global_batch_of
 from asap.prediction.predict_study import expect
+from asap.stacks.registry import spec
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import read
 
@@ -130,7 +131,7 @@ def test_what_is_taken_otherwise_is_said(read):
     ] * 3
     assert run.workload.optimizer == "lion"
     hybrid = read("run.yaml", f"{text}fsdp_config: {{fsdp_sharding_strategy: HYBRID_SHARD}}", hardware="h100-16")
-    assert any("say them as dp_shard_size" in note for note in hybrid.notes)
+    assert any("add dp_shard_size=N" in note for note in hybrid.notes)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +170,8 @@ def test_settings_read_back_are_the_plan(mesh, recomputes, on):
     present = {"fsdp_config.offload_params": False, "micro_batch_size": 1, **dict.fromkeys(on, True)} | NEW
     line = launch_lines(plan, "axolotl", present, global_batch=1024)
     pasted = present | dotted(parse_yaml(line, "line")[0])
-    assert axolotl.from_settings(pasted, plan.devices) == plan
-    assert axolotl.global_batch_of(pasted, plan) == 1024
+    assert from_settings(spec("axolotl"), pasted, plan.devices) == plan
+    assert global_batch_of(spec("axolotl"), pasted, plan) == 1024
     assert launch_lines(plan, "axolotl", pasted, global_batch=1024) == ""
 
 
@@ -231,7 +232,10 @@ def test_a_shared_sequence_under_its_earlier_name(read, tmp_path, more, plan, ba
 
 def test_a_shared_sequence_is_written_by_the_name_on_record(read):
     early = TUNING + "sequence_parallel_degree: 4\nfsdp_version: 2\nfsdp_config: {offload_params: false}\n"
-    for text, key in ((early, "sequence_parallel_degree"), (early + "context_parallel_size: 4\n", axolotl.CONTEXT)):
+    for text, key in (
+        (early, "sequence_parallel_degree"),
+        (early + "context_parallel_size: 4\n", "context_parallel_size"),
+    ):
         run = read("long.yaml", text, hardware="h100-16")
         changed = run.plan.model_copy(update={"ici": Mesh(data=8, seq=2)})
         assert f"{key}: 2" in launch_lines(changed, "axolotl", run.hyperparameters, global_batch=32)

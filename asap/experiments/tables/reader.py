@@ -13,11 +13,12 @@ from asap.experiments.files.documents import validation_reason
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unsaid import no_batch
+from asap.experiments.tables.deepspeed import read_with_deepspeed
 from asap.experiments.tables.model import with_model
 from asap.models import Workload
 from asap.plans import Plan
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.tables.reading import from_settings, global_batch_of, layout_of, meaning
+from asap.plans.tables.reading import axis_degree, from_settings, global_batch_of, layout_of, meaning
 from asap.stacks.detection import claimant
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, Word
@@ -78,17 +79,21 @@ def read_table(
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     _check(spec, settings)
     experiment = with_model(spec, settings, path, experiment)
+    named = settings.get(spec.deepspeed or "", values.get(spec.deepspeed or ""))
+    if named:
+        return _under_deepspeed(spec, settings, named, path, experiment)
     full = spec.with_defaults(settings)
     try:
         sequence = _whole(field_of(spec, "sequence_length", full))
         plan, notes = _plan(spec, settings, experiment)
         batch = global_batch_of(spec, settings, plan, sequence)
-        workload = _workload(spec, full, plan, batch, experiment)
+        workload = _workload(spec, full, batch, experiment)
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     experiment = _with_devices(spec, settings, plan, experiment)
-    if batch is None and not any("batch" in note for note in notes):
-        notes += (no_batch([(spec.batch.whole or spec.batch.micro).keys[0]]),)
+    sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
+    if batch is None and all(word.said(full) is None for word in sizes):
+        notes += (no_batch([sizes[0].keys[0]]),)
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
     return experiment.model_copy(
@@ -100,6 +105,21 @@ def read_table(
             "notes": (*experiment.notes, *notes, *_notes(spec, full), *_misread(spec, settings)),
         }
     )
+
+
+def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
+    """A run that DeepSpeed shards, with the numerics that the stack says."""
+    read = read_with_deepspeed(spec, settings, named, path, experiment)
+    full = spec.with_defaults(settings)
+    try:
+        said = _fields(spec, full)
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
+    known = read.workload.model_dump(exclude_none=True)
+    kept = ("weight_precision", "sync_each_batch")
+    workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
+    notes = (*read.notes, *_notes(spec, full), *_misread(spec, settings))
+    return read.model_copy(update={"workload": workload, "notes": notes})
 
 
 def _check(spec: Spec, settings: StackSettings) -> None:
@@ -139,17 +159,8 @@ def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experi
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": plan.devices})})
 
 
-def _workload(
-    spec: Spec, settings: Mapping[str, object], plan: Plan | None, batch: int | None, experiment: Experiment
-) -> Workload:
-    found: dict[str, Any] = dict(spec.fields)
-    for field in spec.workload:
-        value = field_of(spec, field, settings, plan)
-        if value is not None:
-            found[field] = value
-    if "optimizer" in found:
-        named = str(found.pop("optimizer"))
-        found |= {"optimizer": optimizer_family(named) or named, **moments_of_bits(named)}
+def _workload(spec: Spec, settings: Mapping[str, object], batch: int | None, experiment: Experiment) -> Workload:
+    found = _fields(spec, settings)
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
     try:
@@ -158,11 +169,21 @@ def _workload(
         raise PlanError(validation_reason(error)) from error
 
 
-def field_of(spec: Spec, field: str, settings: Mapping[str, object], plan: Plan | None = None) -> Any:
+def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
+    """Fields of the workload that the settings say, by the table and by the stack's own code."""
+    own = code(folder_of(spec))
+    found = dict(spec.fields) | {field: field_of(spec, field, settings) for field in spec.workload}
+    found |= own.workload(settings) if own is not None and hasattr(own, "workload") else {}
+    if found.get("optimizer") is not None:
+        found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def field_of(spec: Spec, field: str, settings: Mapping[str, object]) -> Any:
     """What the first word of a field of the workload says that is said; raises PlanError where it has no meaning."""
     words = spec.workload.get(field, ())
     for word in words if isinstance(words, tuple) else (words,):
-        alone = word.beside is not None and (plan is None or plan.degree(word.beside) == 1)
+        alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
         if (found := None if alone else meaning(word, settings)) is not None:
             return found
     return None
@@ -179,7 +200,8 @@ def _notes(spec: Spec, settings: Mapping[str, object]) -> tuple[str, ...]:
         said = [str(value).casefold() for key, value in settings.items() if _names(note.keys, key)]
         if any(value in note.only if note.only else value not in off for value in said):
             found.append(note.text)
-    return tuple(found)
+    own = code(folder_of(spec))
+    return (*found, *(own.notes(settings) if own is not None and hasattr(own, "notes") else ()))
 
 
 def _names(names: tuple[str, ...], key: str) -> bool:
@@ -189,8 +211,8 @@ def _names(names: tuple[str, ...], key: str) -> bool:
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     """A note on settings that no release has."""
     known = spec.words()
-    for key in known & settings.keys():
-        _ = settings[key]
+    for key in known:
+        settings.get(key)
     without_effect = irrelevant(folder_of(spec))
     sections = {word.partition(".")[0] for word in (*known, *without_effect)}
     own = sorted({key.partition(".")[0] for key in settings} - sections)

@@ -9,7 +9,9 @@ from asap.core.text import plain
 from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, groups_of
 from asap.plans.plan import Mesh, Plan, Remat
 from asap.plans.remat import Offload
+from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Layout, Meaning, Spec, Word
+from asap.stacks.spec import Offload as OffloadWords
 
 Settings = Mapping[str, object]
 INNER = ("seq", "model", "stage")
@@ -80,8 +82,16 @@ def is_on(settings: Settings, key: str) -> bool:
     return str(settings.get(key)).casefold() in ("true", "1", "yes")
 
 
+def moves(offload: OffloadWords, settings: Settings) -> bool:
+    """Whether all switches of something that can wait in host memory are on; some say how, as ``disk``."""
+    return all(word.said(settings) not in (None, offload.off, "none", "no") for word in offload.keys)
+
+
 def layout_of(spec: Spec, settings: Settings) -> Layout:
     """How parameters lie over the devices that see different sequences."""
+    own = code(folder_of(spec))
+    if own is not None and hasattr(own, "layout"):
+        return own.layout(settings)
     strategy = meaning(spec.axes.strategy, spec.with_defaults(settings))
     return cast(Layout, strategy) if strategy else spec.axes.layout
 
@@ -203,5 +213,5 @@ def _recomputation(spec: Spec, said: Settings) -> Remat | None:
 
 
 def _offload(spec: Spec, said: Settings) -> tuple[Offload, ...]:
-    moved = [one.what for one in spec.offload if all(str(said.get(key)).casefold() == one.on for key in one.keys)]
+    moved = [one.what for one in spec.offload if moves(one, said)]
     return tuple(dict.fromkeys(what for each in moved for what in each))

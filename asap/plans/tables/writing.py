@@ -7,7 +7,7 @@ from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis
 from asap.plans.degrees import sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
-from asap.plans.tables.reading import INNER, Settings, is_on, is_rest, layout_of, meaning
+from asap.plans.tables.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.plans.yaml_lines import yaml_lines
 from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Spec, Word
@@ -29,11 +29,12 @@ def to_settings(
         PlanError: the stack has no words for the plan, or refuses it.
     """
     said = spec.with_defaults(current)
-    _check(spec, plan, said)
+    _check(spec, plan, said, global_batch)
     wanted = _degrees(spec, plan, said) | _layout(spec, plan, said) | _recomputation(spec, plan, said)
-    wanted |= {
-        key: one.on if set(one.what) <= set(plan.offload) else one.off for one in spec.offload for key in one.keys
-    }
+    for one in spec.offload:
+        on = set(one.what) <= set(plan.offload)
+        if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
+            wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
     wanted |= _batch(spec, plan, said, global_batch, sequence)
     changed = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
     if own := sorted({*spec.fixed} & changed.keys()):
@@ -58,7 +59,7 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str]) -> str:
     return " ".join([*on, *(["# without", *off] if off else [])])
 
 
-def _check(spec: Spec, plan: Plan, said: Settings) -> None:
+def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> None:
     axes = spec.axes
     copies = axes.replica or axes.strategy or axes.slices or axes.layout == "replica"
     shares = axes.data or axes.strategy or axes.layout != "replica"
@@ -81,8 +82,10 @@ def _check(spec: Spec, plan: Plan, said: Settings) -> None:
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "refusals"):
-        degrees = {axis: plan.degree(axis) for axis in AXES}
-        for reason in own.refusals(said, degrees, plan.microbatches):
+        each = (global_batch or 0) // (plan.batch_shards * (plan.microbatches or 1)) if plan.microbatches else None
+        wanted: dict[str, object] = {axis: plan.degree(axis) for axis in AXES}
+        wanted |= {"microbatches": plan.microbatches, "offload": plan.offload, "each": each}
+        for reason in own.refusals(said, wanted):
             raise PlanError(f"{spec.name} refuses it: {reason}")
 
 
@@ -99,12 +102,20 @@ def _degrees(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     if spec.axes.data_of_all:
         sizes["data"] *= sizes["replica"]
     keyed = {axis: word.key(said) for axis, word in words.items() if word}
+    beside = [axis for axis in ("replica", *INNER, "expert") if plan.degree(axis) > 1]  # pyright: ignore[reportArgumentType]
     alone = plan.degree("data") == 1 or plan.degree("replica") == 1 or "replica" in keyed
     left = {"data"} if "data" in keyed and is_rest(spec, said, keyed["data"]) and alone else set[str]()
-    if spec.axes.strategy and plan.degree("data") * plan.degree("expert") == 1:
-        left |= {"replica"}
+    if spec.axes.said_beside_others and beside:
+        left = set[str]()
+    if (spec.axes.strategy and plan.degree("data") * plan.degree("expert") == 1) or _copies_alone(spec, said):
+        left |= {"replica", "data"} if plan.degree("data") == 1 and not spec.axes.strategy else {"replica"}
     left |= {axis for axis, key in keyed.items() if axis != "data" and sizes[axis] == 1 and is_rest(spec, said, key)}
     return {key: str(sizes[axis]) for axis, key in keyed.items() if axis not in left}
+
+
+def _copies_alone(spec: Spec, said: Settings) -> bool:
+    """Whether all devices have a copy that no setting counts."""
+    return spec.axes.strategy is None and not spec.axes.whole and layout_of(spec, said) == "replica"
 
 
 def _layout(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
@@ -135,9 +146,11 @@ def _recomputation(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
         return {}
     wanted = plan.remat.value
     on = {word.key(said): str(meaning(word, said) or "none") for word in spec.recompute}
-    if wanted in on.values() or (wanted == "none" and set(on.values()) <= {"none"}):
+    if wanted != "none" and wanted in on.values():
         return {}
-    written = {word.key(said): {str(meant): text for text, meant in word.values.items()} for word in spec.recompute}
+    written = {
+        word.key(said): {str(meant): text for text, meant in reversed(word.values.items())} for word in spec.recompute
+    }
     off = {key: texts.get("none", "false") for key, texts in written.items() if on[key] != "none"}
     first = next(iter(written))
     return off if wanted == "none" else off | {first: written[first][wanted]}

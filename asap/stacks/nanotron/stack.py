@@ -1,6 +1,7 @@
 """What of nanotron no table says: experts of its Qwen, and what it refuses (``models/qwen.py``, ``config.py``)."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 _MODEL = "model.model_config."
 _MIXTURE = f"{_MODEL}moe_config."
@@ -39,12 +40,12 @@ def model_fields(settings: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def refusals(settings: Mapping[str, object], degrees: Mapping[str, int], microbatches: int | None) -> Iterator[str]:
+def refusals(settings: Mapping[str, object], wanted: Mapping[str, Any]) -> Iterator[str]:
     """Why it does not run these degrees beside its settings."""
     configures = any(key.startswith(_MODEL) for key in settings)
     rings = settings.get(f"{_MODEL}is_qwen2_config") is True and "ring" in str(settings.get(_ATTENTION))
-    if degrees["seq"] > 1 and configures and not rings:
+    if wanted["seq"] > 1 and configures and not rings:
         yield f"it has context parallelism in its Qwen alone, with {_ATTENTION}: llama3_ring_attention"
-    in_turn = str(settings.get(_ENGINE)).casefold() == "1f1b"
-    if in_turn and microbatches is not None and microbatches < degrees["stage"] - 1:
-        yield f"{microbatches} microbatches are too few for {degrees['stage']} stages with {_ENGINE}: 1f1b"
+    in_turn, parts = str(settings.get(_ENGINE)).casefold() == "1f1b", wanted["microbatches"]
+    if in_turn and parts is not None and parts < wanted["stage"] - 1:
+        yield f"{parts} microbatches are too few for {wanted['stage']} stages with {_ENGINE}: 1f1b"

@@ -1,1 +1,0 @@
-"""Axolotl's YAML, with FSDP, DeepSpeed or replicas."""

@@ -1,1 +1,0 @@
-"""A plan in Axolotl's settings, both ways."""
