@@ -10,6 +10,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import validation_reason
+from asap.experiments.settings.near_misses import near_misses
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unsaid import no_batch
@@ -211,14 +212,14 @@ def _names(names: tuple[str, ...], key: str) -> bool:
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     """A note on settings that no release has."""
     known = spec.words()
-    for key in known:
-        settings.get(key)
     without_effect = irrelevant(folder_of(spec))
     sections = {word.partition(".")[0] for word in (*known, *without_effect)}
     own = sorted({key.partition(".")[0] for key in settings} - sections)
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
-    return (*unread, *settings.misspelt())
+    beginnings = tuple(name for name in known if name.endswith("."))
+    asked = {key for key in settings if key not in known | without_effect and not key.startswith(beginnings)}
+    return (*unread, *near_misses(asked, known - {*settings, *beginnings}))
 
 
 def word_keys(words: Word | tuple[Word, ...]) -> tuple[str, ...]:
