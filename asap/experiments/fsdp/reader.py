@@ -82,7 +82,7 @@ def _plan(
     recorded: dict[str, Any], spec: Spec, devices: int | None, unsettled: frozenset[str]
 ) -> tuple[Plan | None, tuple[str, ...]]:
     axes, batch = spec.axes, spec.batch
-    moved = {key for one in spec.offload for key in one.keys}
+    moved = {key for one in spec.offload for key in _keys(*one.keys)}
     degrees = ({*_keys(axes.seq, axes.model, axes.replica, axes.strategy)} | moved) & unsettled
     if devices is not None and degrees:
         return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add as key=value",)
