@@ -87,7 +87,9 @@ def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:
     runs = is_script(path) or path.suffix == ".py"
     way = instead_of_script(read_text(path) if runs else "", path)
     way = way if runs else way.partition(", or asap resolve")[0]
-    return UnreadError(error.message, where=error.where, hint=f"{error.hint}; or {way}" if error.hint else way)
+    return UnreadError(
+        error.message, where=error.where or str(path), hint=f"{error.hint}; or {way}" if error.hint else way
+    )
 
 
 def _under_environment(experiment: Experiment) -> Experiment:

@@ -21,6 +21,7 @@ from asap.experiments.files.hydra_defaults import with_defaults
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.fsdp import programs as fsdp
+from asap.experiments.launch.refusal import check_evaluated
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
 from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
@@ -40,7 +41,7 @@ from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.script_environment import with_exports
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.several_runs import with_note_on_others
-from asap.experiments.shell import Given, is_script, script_text, with_called, with_given, with_sources
+from asap.experiments.shell import Given, is_script, script_text, with_given, with_sources
 from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
 from asap.experiments.tables import reader as tables
@@ -113,19 +114,9 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
 
 
 def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """A script, or the one beside it that it hands over to."""
     text = script_text(path)
-    if (found := read_script(text, path, overrides, experiment)) is not None:
-        return with_gpu_of_directives(text, path, found)
-    called = with_called(text, path.parent, lambda script: any(is_of_stack(script) for is_of_stack, _, _ in _SCRIPTS))
-    try:
-        found = read_script(called[0], path, overrides, experiment) if called else None
-    except ConfigError:  # it may be right by itself: the hint names it
-        return None
-    if called is None or found is None:
-        return None
-    note = f"{path.name} hands over to {called[1]}, which is read with what it sets"
-    return found.model_copy(update={"notes": (*found.notes, note)})
+    found = read_script(text, path, overrides, experiment)
+    return found and with_gpu_of_directives(text, path, found)
 
 
 def read_script(
@@ -147,6 +138,7 @@ def read_script(
 def _read_commands(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None
 ) -> Experiment | None:
+    check_evaluated(text, path)
     if (start := bridge_script.find_start(text)) is not None:
         return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.plans import Plan
 from asap.plans.launchers import launch_lines
 from tests.experiments.stack_configurations import read
@@ -132,12 +132,11 @@ def test_lines_to_paste(read):
     )
 
 
-def test_a_command_that_eval_is_given_below_a_variable_of_its_own(read, tmp_path):
+def test_a_command_that_eval_is_given_is_refused_by_name(read, tmp_path):
     (tmp_path / "sft.yaml").write_text(FOUNDRY)
-    more = "${here}/train.py ${here}/sft.yaml max_seq_len=2048"
-    script = f'here=$(dirname $0)\nrun="composer"\nrun+=" {more}"\neval "${{run}}"\n'
-    assert read("run.sh", script, hardware="h100-8").workload.sequence_length == 2048
-    with pytest.raises(ConfigError, match=r"starts Composer with 7b\.yaml, which is not there"):
-        read("run.sh", script.replace("sft.yaml", "7b.yaml"))
-    with pytest.raises(ConfigError, match="has no command of"):
-        read("run.sh", "X='eval $X'\neval \"$X\"\n")
+    script = 'run="composer"\nrun+=" train.py sft.yaml max_seq_len=2048"\neval "${run}"\n'
+    with pytest.raises(UnreadError, match="starts its run by eval, which is not read") as caught:
+        read("run.sh", script, hardware="h100-8")
+    assert "asap resolve -- bash" in (caught.value.hint or "")
+    harmless = 'eval "$(conda shell.bash hook)"\ncomposer train.py sft.yaml max_seq_len=2048\n'
+    assert read("run.sh", harmless, hardware="h100-8").workload.sequence_length == 2048

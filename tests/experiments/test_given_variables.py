@@ -42,12 +42,10 @@ def test_a_field_of_a_record_is_meant_before_a_variable_of_that_name(read):
     assert run.model.d_model == 4096
 
 
-def test_variables_of_a_sourced_file_and_of_one_that_is_called_are_set(read, tmp_path):
+def test_variables_of_a_sourced_file_are_set(read, tmp_path):
     (tmp_path / "sizes.sh").write_text("export WIDTH=${HIDDEN:-1024}\n")
     sourcing = f"source sizes.sh\n{MEGATRON.replace('--hidden-size 2048', '--hidden-size $WIDTH')}"
     assert read("go.sh", sourcing, "HIDDEN=4096", hardware="h100-8").model.d_model == 4096
-    (tmp_path / "job.sh").write_text(MEGATRON)
-    assert read("submit.sh", "sbatch job.sh\n", "PARALLEL=8", hardware="h100-8").plan.degree("model") == 8
 
 
 def test_variables_of_a_script_of_maxtext_are_set(read):

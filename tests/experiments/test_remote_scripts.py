@@ -19,13 +19,11 @@ TORCHRUN = f"torchrun --nnodes 3 --nproc_per_node 8 --node_rank ${{RANK:-0}} {AR
     [
         f'for h in a b c; do\n  ssh -n $h "cd /srv; {TORCHRUN}" &\ndone\n',
         f"for h in $(cat hosts); do\nssh $h << 'END'\ncd /srv\n{TORCHRUN}\nEND\ndone\n",
-        "for h in a b c; do\n  ssh me@$h 'cd /srv && RANK='$R' bash node.sh' &\n  R=$((R+1))\ndone\n",
-        'pdsh -w a,b,c "source env; bash /srv/node.sh"\n',
-        "export RANK=0 \\\n && LOGS=/tmp \\\n bash node.sh\n",
+        f"for h in $(cat hosts); do\nssh $h << END\ncd /srv\n{TORCHRUN}\nEND\ndone\n",
+        f"cat > node.sh <<'END'\n{TORCHRUN}\nEND\npdsh -w a,b,c bash node.sh\n",
     ],
 )
-def test_what_other_hosts_are_told_to_run_is_read(read, tmp_path, script):
-    (tmp_path / "node.sh").write_text(f"{TORCHRUN}\n")
+def test_what_other_hosts_are_told_to_run_is_read(read, script):
     run = read("launch.sh", script)
     assert (run.hardware.devices, str(run.plan)) == (24, "replica=12 model=2 microbatches=6 remat=none")
 

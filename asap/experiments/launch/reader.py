@@ -1,6 +1,6 @@
 """An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from asap.experiments.cut_commands import note_on_cut
 from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, parse_document, read_document
-from asap.experiments.files.named_file import Brought, find_brought, find_named
+from asap.experiments.files.named_file import Brought, find_brought
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
 from asap.experiments.launch.config_maps import config_maps
@@ -21,7 +21,7 @@ from asap.experiments.launch.job import with_gpus
 from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.manifest import read_manifest
 from asap.experiments.launch.refusal import refuse_script
-from asap.experiments.launch.script import find_other_program, read_benchmark, read_calls, read_launch
+from asap.experiments.launch.script import find_other_program, read_benchmark, read_launch
 from asap.experiments.launch.unsettled import without_unsettled
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
@@ -33,7 +33,6 @@ from asap.experiments.shell import is_script, script_text, with_given, with_sour
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
 _NAME = "model_name="
-_DEEPEST_CALL = 4
 _MOST_STRAYS = 3
 
 
@@ -98,25 +97,16 @@ def read_started(
 
 
 def _of_script(text: str, path: Path) -> Launch:
-    if (launch := _launch_of(text, {}, path, _DEEPEST_CALL)) is not None:
+    if (launch := read_launch(text)) is not None:
         return launch
+    if (runner := read_benchmark(text)) is not None:
+        return _of_benchmark(runner, path)
     if program := find_other_program(text):
         raise ConfigError(f"starts {plain(program, 80)}", where=str(path), hint=TRAINS)
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
     raise refuse_script(text, path)
-
-
-def _launch_of(text: str, known: Mapping[str, str], path: Path, deeper: int) -> Launch | None:
-    """What a script starts, or one that it calls; ``None`` if that is nothing of MaxText."""
-    if (launch := read_launch(text, known)) is not None:
-        return launch
-    if (runner := read_benchmark(text)) is not None:
-        return _of_benchmark(runner, path)
-    called = ((call, find_named(call.script, path)) for call in (read_calls(text) if deeper else ()))
-    found = (_launch_of(file.text, call.known, path, deeper - 1) for call, file in called if file is not None)
-    return next(filter(None, found), None)
 
 
 def _of_benchmark(runner: Launch, script: Path) -> Launch:

@@ -10,8 +10,9 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import below_variable, find_named
+from asap.experiments.launch.cloud_jobs import STARTS
 from asap.experiments.launch.suggestion import suggestion, trained_part
-from asap.experiments.shell import SCRIPTS, Command, commands_within, has_substitution, read_commands, words
+from asap.experiments.shell import EVALUATED, SCRIPTS, Command, commands_within, has_substitution, read_commands, words
 from asap.experiments.unread_texts import OTHERWISE, refusal_of_text
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
@@ -28,6 +29,7 @@ _PROGRAM = re.compile(
 )
 _TEST = re.compile(r"^[ \t]*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
+_PRINTED = re.compile(r"\$\(.*\)|`.*`", re.DOTALL)
 _MOST_LISTED = 4
 _TRAINS = re.compile(
     r"^(?!.*(?:convert|ckpt)).*(?:train|tune|sft|cpt|recipe|bench|llama|gpt|qwen|deepseek|mi[sx]tral|olmo|moe)"
@@ -69,6 +71,14 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         hint = f"give {plain(missing.rpartition('/')[2], 60)}, which it hands over to"
         hint += "" if there else " and which is not beside it"
     return UnreadError(reason, where=str(path), hint=hint)
+
+
+def check_evaluated(text: str, path: Path) -> None:
+    """Raise UnreadError where a script puts the command together that starts its run: ``eval "$COMMAND"``."""
+    evaluated = (command for command in read_commands(text) if command.text == EVALUATED)
+    start = next((each for each in evaluated if STARTS.search(" ".join(words(_PRINTED.sub("", each.written))))), None)
+    if start is not None:
+        raise UnreadError("starts its run by eval, which is not read", where=f"{path}:{start.line}")
 
 
 def starts_launcher(text: str) -> bool:

@@ -59,18 +59,14 @@ def read_benchmark(script: str) -> Launch | None:
 
 def read_call(script: str) -> Call | None:
     """The first call of another script; ``None`` if there is none."""
-    return next(read_calls(script), None)
-
-
-def read_calls(script: str) -> Iterator[Call]:
-    """Calls of other scripts."""
     for command in read_commands(script):
         said = words(command.text) if ".sh" in command.text and not command.assigns else []
         said = said[1:] if said[:1] in (["bash"], ["sh"], ["source"], ["."]) else said
         if said and said[0].endswith(SCRIPTS):
             arguments = {str(place): word for place, word in enumerate(said[1:10], 1) if not has_substitution(word)}
             known = {name: value for name, value in command.scope.variables.items() if value is not None}
-            yield Call(said[0], {**known, **arguments})
+            return Call(said[0], {**known, **arguments})
+    return None
 
 
 def find_other_program(script: str) -> str | None:

@@ -1,18 +1,19 @@
 """Shell scripts read without running them: what they set, and the commands that they come to."""
 
-from asap.experiments.shell.called import with_called
 from asap.experiments.shell.given import Given, with_given
 from asap.experiments.shell.kind import SCRIPTS, is_script, script_text
 from asap.experiments.shell.made import check_made, made_files, note_on_made
 from asap.experiments.shell.nested import commands_within
 from asap.experiments.shell.options import Option, options
-from asap.experiments.shell.script import Command, read_commands, with_sources
+from asap.experiments.shell.script import read_commands, with_sources
 from asap.experiments.shell.slurm import gpu_of_directives
 from asap.experiments.shell.undecided import seen_variables, undecided_options
 from asap.experiments.shell.variables import has_substitution
+from asap.experiments.shell.walk import EVALUATED, Command
 from asap.experiments.shell.words import words
 
 __all__ = [
+    "EVALUATED",
     "SCRIPTS",
     "Command",
     "Given",
@@ -29,7 +30,6 @@ __all__ = [
     "script_text",
     "seen_variables",
     "undecided_options",
-    "with_called",
     "with_given",
     "with_sources",
     "words",

@@ -1,4 +1,4 @@
-"""Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ] && [[ -z $X ]]``, ``((TP > 1))``.
+"""Tests of a shell script, where its own variables decide them: ``[ "$TP" -gt 1 ]``, ``[[ -z $X ]]``, ``((TP > 1))``.
 
 Where a test asks for what is empty, arguments and variables that nothing sets are, as they are in ``${TP:-4}``.
 """
@@ -6,13 +6,12 @@ Where a test asks for what is empty, arguments and variables that nothing sets a
 import fnmatch
 import operator
 import re
-from itertools import pairwise
 
 from asap.core.numbers import digits
 from asap.experiments.shell.variables import Values, expand, has_substitution
 from asap.experiments.shell.words import unquoted
 
-_TEST = re.compile(r"(!\s*)?\[\[?\s(.*?)\s\]\]?(?=[\s;&|)]|$)", re.DOTALL)
+_TEST = re.compile(r"\[\[?\s(.*)\s\]\]?", re.DOTALL)
 _COMPARISON = re.compile(r"(?:(\S*)\s+)?(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)(?:\s+(\S*))?")
 _ARITHMETIC = re.compile(r"\(\((.*)\)\)", re.DOTALL)
 _INEQUALITY = re.compile(r"([^<>=!|]+)(==|!=|>=|<=|>|<)([^<>=!|]+)")
@@ -25,15 +24,11 @@ _COMPARE = {
 
 
 def holds(condition: str, known: Values) -> bool | None:
-    """Whether tests joined by ``&&`` or ``||`` hold; ``None`` where the script does not tell."""
+    """Whether a test holds; ``None`` where the script does not tell."""
     if (arithmetic := _ARITHMETIC.fullmatch(condition.strip())) is not None:
         return _joined([_calculated(part, known) for part in arithmetic[1].split("&&")], ["&&"])
-    tests = list(_TEST.finditer(condition))
-    if not tests:
-        return {"true": True, "false": False}.get(condition.strip())
-    between = [condition[a.end() : b.start()].strip() for a, b in pairwise(tests)]
-    ends = condition[: tests[0].start()].strip() + condition[tests[-1].end() :].strip()
-    return None if ends else _joined([_negated(_inside(test[2], known), test[1]) for test in tests], between)
+    test = _TEST.fullmatch(condition.strip())
+    return _inside(test[1], known) if test else None
 
 
 def matches(word: str, patterns: str, known: Values) -> bool | None:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from asap.experiments.shell.script import Command, read_commands
+from asap.experiments.shell.script import read_commands
+from asap.experiments.shell.walk import Command
 from asap.experiments.shell.words import unquoted, written_words
 
 

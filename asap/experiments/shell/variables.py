@@ -8,20 +8,17 @@ import ast
 import operator
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TypeAlias
 
 from asap.experiments.shell.arrays import element, subscript
-from asap.experiments.shell.edits import edited
-from asap.experiments.shell.lines import LONGEST_LINE
-from asap.experiments.shell.paths import path_of, writes_path
 
 Values: TypeAlias = Mapping[str, str | None]
 """By name; ``None``: set to something that only a run can tell."""
 
+LONGEST = 20_000
+"""Characters of a text with its values: a value that makes it longer stays open."""
 _DEEPEST = 8
-_LARGEST = 10**12
-_LONGEST_PATH = 2_000
+_LARGEST, _LONGEST_FORMULA = 10**12, 200
 _NAME = re.compile(r"[A-Za-z_]\w*|[\d#@]", re.ASCII)
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
@@ -30,6 +27,7 @@ _INSTEAD = re.compile(r":?\+")
 """Before what stands where a variable has a value: ``${WANDB:+--wandb-project $WANDB}``."""
 _NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
 _QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\}|\$@|\$\{@\})\"", re.ASCII)
+_BRACES = re.compile(r"[{}]")
 _ARITHMETIC = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -38,17 +36,17 @@ _ARITHMETIC = {
 
 def expand(text: str, known: Values, depth: int = 0) -> str:
     """Text with the variables that are known, or that have a default; ``$PWD`` is where the script is run."""
-    parts: list[str] = []
-    index, length = 0, 0
     text = _QUOTED_ARRAY.sub(r"\1", text)
-    while index < len(text):
-        end, value = _substituted(text, index, known, depth) if text[index] == "$" else (index + 1, text[index])
-        if length + len(value) > LONGEST_LINE:
-            value = text[index:end]
-        parts.append(value)
-        length += len(value)
-        index = end
-    return "".join(parts)
+    parts: list[str] = []
+    place, length = 0, 0
+    while (start := text.find("$", place)) >= 0:
+        end, value = _substituted(text, start, known, depth)
+        if length + start - place + len(value) > LONGEST:
+            value = text[start:end]
+        parts += (text[place:start], value)
+        length += start - place + len(value)
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def has_substitution(word: str) -> bool:
@@ -65,22 +63,12 @@ def _substituted(text: str, start: int, known: Values, depth: int) -> tuple[int,
     if text.startswith("${", start):
         return _in_braces(text, start, known, depth)
     if text.startswith("$(", start):
-        path = _same_path(text, start, known) if depth < _DEEPEST else None
-        return path or (start + 1, "$")
+        return start + 1, "$"
     name = _NAME.match(text, start + 1)
     if name is None:
         return start + 1, text[start]
     value = known.get(name[0], "." if name[0] == "PWD" else None)
     return name.end(), value if value is not None else text[start : name.end()]
-
-
-def _same_path(text: str, start: int, known: Values) -> tuple[int, str] | None:
-    """Where a substitution ends that writes a path in another way, and the path; none within it is looked into."""
-    if not writes_path(text, start + 2):
-        return None
-    end = _closing(text[: start + _LONGEST_PATH], start + 1, "()")
-    path = path_of(expand(text[start + 2 : end], known, _DEEPEST)) if end is not None else None
-    return None if end is None or path is None else (end + 1, path)
 
 
 def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, str]:
@@ -103,20 +91,12 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
         found = element(value, said)
         return end + 1, f"${{{name[0]}[{said}]}}" if found is None else found
     if is_open or (rest and default is None):
-        changed = _edited(value, text[name.end() : end], known, depth)
-        return end + 1, itself if changed is None else changed
+        return end + 1, itself
     if value is not None and (value or default is None or default[0][0] != ":"):
         return end + 1, value
     if default is None or depth >= _DEEPEST:
         return end + 1, itself
     return end + 1, expand(rest[default.end() :].strip("\"'"), known, depth + 1)
-
-
-def _edited(value: str | None, edit: str, known: Values, depth: int) -> str | None:
-    """The value of one variable, not of an array, after an edit; ``None`` where it is not known."""
-    if value is None or value.startswith(" ") or depth >= _DEEPEST:
-        return None
-    return edited(value, expand(edit, known, depth + 1))
 
 
 def _place(place: str, known: Values, depth: int) -> str:
@@ -125,26 +105,19 @@ def _place(place: str, known: Values, depth: int) -> str:
     return (_calculated(said, known, depth) or said) if not has_substitution(said) else said
 
 
-def _closing(text: str, opening: int, pair: str = "{}") -> int | None:
-    return _closings(text, pair).get(opening)
-
-
-@lru_cache(maxsize=16)
-def _closings(text: str, pair: str) -> dict[int, int]:
-    """Where each bracket closes that does, in one pass."""
-    opened: list[int] = []
-    found: dict[int, int] = {}
-    for index, char in enumerate(text):
-        if char == pair[0]:
-            opened.append(index)
-        elif char == pair[1] and opened:
-            found[opened.pop()] = index
-    return found
+def _closing(text: str, opening: int) -> int | None:
+    """Where a brace closes, within the longest text."""
+    depth = 0
+    for found in _BRACES.finditer(text, opening, opening + LONGEST):
+        depth += 1 if found[0] == "{" else -1
+        if not depth:
+            return found.start()
+    return None
 
 
 def _calculated(formula: str, known: Values, depth: int) -> str | None:
     """The value of an arithmetic expression, in which names stand for variables as well."""
-    if depth >= _DEEPEST or len(formula) > LONGEST_LINE // 100:
+    if depth >= _DEEPEST or len(formula) > _LONGEST_FORMULA:
         return None
     try:
         tree = ast.parse(_NAMED.sub(" ", expand(formula, known, depth + 1)).strip(), mode="eval")

@@ -1,22 +1,9 @@
-"""The parts of a logical line: simple commands, their words as written, and words without their quotes."""
+"""Words of a command, as they are written and without their quotes."""
 
-import re
 import shlex
 from collections.abc import Iterator
 
-_OPERATOR = re.compile(r"&&|\|\||;;|[;|()]|(?<![<>&])&(?![&>])")
 _ESCAPED_IN_QUOTES = '"\\$`\n'
-
-
-def simple_commands(line: str) -> Iterator[tuple[str, str, int]]:
-    """Simple commands with the operator before each, and where each begins."""
-    operator, start = "", 0
-    outside = set(_outside(line))
-    for found in _OPERATOR.finditer(line):
-        if found.start() in outside:
-            yield operator, line[start : found.start()], start
-            operator, start = found[0], found.end()
-    yield operator, line[start:], start
 
 
 def written_words(command: str) -> list[str]:

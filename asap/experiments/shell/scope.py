@@ -1,0 +1,101 @@
+"""Variables of a script, as they are when a command is reached."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from asap.core.errors import UnreadError
+
+_OPTION = re.compile(r"(?:^|\s)--[a-z]")
+_REDIRECTS, _INTO = re.compile(r"^[\d&]?[<>]"), (">", ">>", "<", "&>", "2>", "1>")
+_MOST = 2_000_000
+"""Characters and variables that the commands of a script may come to."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Variables at a command; ``None``: set to something that only a run can tell."""
+
+    variables: Mapping[str, str | None]
+    exported: frozenset[str]
+
+    def environment(self) -> dict[str, str]:
+        """What commands find in their environment, in the order in which a script says it."""
+        return {name: value for name, value in self.variables.items() if value is not None and name in self.exported}
+
+
+@dataclass
+class Variables:
+    """Variables as a script goes on."""
+
+    values: dict[str, str | None]
+    exported: set[str]
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Those that are ``readonly``: nothing changes them."""
+    _seen: Scope | None = None
+    _spent: int = 0
+
+    def scope(self) -> Scope:
+        """Variables as they are now."""
+        if self._seen is None:
+            self.spend(len(self.values))
+            self._seen = Scope(dict(self.values), frozenset(self.exported))
+        return self._seen
+
+    def spend(self, amount: int) -> None:
+        """Count what commands come to; raises UnreadError where that is more than any script of a run."""
+        self._spent += amount
+        if self._spent > _MOST:
+            raise UnreadError(f"its variables come to more than {_MOST:,} characters")
+
+    def set(self, more: Mapping[str, str | None], exported: bool = False) -> None:
+        """Set variables."""
+        self._seen = None
+        self.values |= {**more, **self.fixed}
+        self.exported |= more.keys() if exported else set()
+
+    def export(self, name: str) -> None:
+        """Hand a variable on to commands."""
+        self._seen = None
+        self.exported.add(name)
+
+    def assign(self, name: str, value: str, appended: bool, certain: bool) -> None:
+        """Remember a value; one that only a run can tell makes the name open, an addition that may not be made its
+        rest."""
+        if name in self.fixed:
+            return
+        before = self.values.get(name, "")
+        if appended:
+            value = "" if before is None else before + value
+        is_open = _is_substituted(value) or (appended and before is None)
+        if not certain and before and value.startswith(before):
+            value = f"{before} ${{{name}}}"
+        elif not certain:
+            is_open = value != self.values.get(name)
+        self.set({name: None if is_open else value})
+
+    def arguments(self, given: Sequence[str]) -> dict[str, str | None]:
+        """Set arguments, and give back those before."""
+        before = {key: value for key, value in self.values.items() if key.isdigit() or key in "#@"}
+        self.values = {key: value for key, value in self.values.items() if key not in before or key == "0"}
+        self.set(arguments_of(given))
+        return before
+
+    def shift(self, by: int) -> None:
+        """Leave out the first arguments."""
+        given = [self.values[key] or "" for key in sorted(filter(str.isdigit, self.values), key=int) if key != "0"]
+        if given:
+            self.arguments(given[by:])
+
+
+def arguments_of(words: Sequence[str]) -> dict[str, str]:
+    """The arguments of a call as variables."""
+    given = [word for before, word in pairwise(("", *words)) if not _REDIRECTS.search(word) and before not in _INTO]
+    every = " ".join(f'"{word}"' if " " in word else word for word in given)
+    return {str(place): word for place, word in enumerate(given, 1)} | {"#": str(len(given)), "@": every}
+
+
+def _is_substituted(value: str) -> bool:
+    """Whether only a run can tell a value; of several arguments those without a substitution are known."""
+    return ("$(" in value or "`" in value) and _OPTION.search(value) is None

@@ -1,0 +1,128 @@
+"""Bash scripts as syntax trees (tree-sitter-bash), and the text of their nodes as words of a shell."""
+
+import re
+import time
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from asap.core.errors import UnreadError
+
+_PLACEHOLDER = re.compile(r"^[ \t]*(?:export[ \t]+)?\w+=<\w[^<>\n]*>[^\\\n]*$", re.MULTILINE)
+"""What a user is to fill in: ``DATA=<path of the data>``, which a shell takes as redirections; it sets nothing."""
+_CONTINUED = re.compile(r"\\\n")
+_MOST_PARSES = 3
+_LONGEST_S, _CHUNK = 2.0, 65_536
+"""Processor time of a parse: a thousand lines take a hundredth of it."""
+_QUOTED = ("string", "raw_string", "ansi_c_string", "translated_string")
+
+
+class Script:
+    """The tree of a script, and the text of its nodes."""
+
+    def __init__(self, text: str) -> None:
+        self._source = _PLACEHOLDER.sub("", text).encode()
+        self.root = _parsed(self._source)
+        for _ in range(_MOST_PARSES):
+            ends = [place for node in _nodes(self.root) if (place := self._joined(node)) is not None]
+            if not ends:
+                break
+            pieces = (self._source[start:end] for start, end in pairwise([0, *sorted(ends), len(self._source)]))
+            self._source = b";".join(pieces)
+            self.root = _parsed(self._source)
+
+    def _joined(self, node: Node) -> int | None:
+        """Where assignments end that the grammar takes for the beginning of the next line's command."""
+        name = node.child_by_field_name("name") if node.type == "command" else None
+        before = name.prev_sibling if name is not None else None
+        while before is not None and before.type == "comment":
+            before = before.prev_sibling
+        if name is None or before is None:
+            return None
+        between = self._source[before.end_byte : name.start_byte]
+        return before.end_byte if b"\n" in between.replace(b"\\\n", b"") else None
+
+    def slice(self, start: int, end: int) -> str:
+        """The text between two places."""
+        return self._source[start:end].decode(errors="replace")
+
+    def written(self, node: Node, end: int | None = None) -> str:
+        """A node as it is written, up to an end: continued lines joined, outside of quotes by a newline, and without
+        comments."""
+        end = node.end_byte if end is None else end
+        parts, place = list[str](), node.start_byte
+        for inner in _quotes_and_comments(node):
+            if inner.end_byte > end:
+                break
+            parts.append(_CONTINUED.sub("\n", self.slice(place, inner.start_byte)))
+            if inner.type != "comment":
+                text = self.slice(inner.start_byte, inner.end_byte)
+                parts.append(text if inner.type == "raw_string" else _CONTINUED.sub("", text))
+            place = inner.end_byte
+        return "".join([*parts, _CONTINUED.sub("\n", self.slice(place, end))])
+
+    def document(self, redirect: Node) -> str:
+        """The lines of a here-document."""
+        body = next((node for node in redirect.children if node.type == "heredoc_body"), None)
+        closed = next((node for node in redirect.children if node.type == "heredoc_end"), redirect)
+        if body is None:
+            return ""
+        start = self._source.rfind(b"\n", 0, body.start_byte) + 1
+        end = closed.start_byte if closed is not redirect else body.end_byte
+        return self.slice(start, end).rstrip("\n")
+
+
+def _quotes_and_comments(node: Node) -> Iterator[Node]:
+    """Those within a node that are in no other, in their order."""
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop()
+        if inner is not node and (inner.type in _QUOTED or inner.type == "comment"):
+            yield inner
+        else:
+            waiting += reversed(inner.children)
+
+
+def substitutions(command: Node) -> Iterator[Node]:
+    """Commands whose output a command is given, without those within each other."""
+    waiting = list(reversed(command.children))
+    while waiting:
+        node = waiting.pop()
+        if node.type == "command_substitution":
+            yield node
+        elif node.type != "heredoc_redirect":
+            waiting += reversed(node.children)
+
+
+def called_names(script: Script) -> frozenset[str]:
+    """Names of all commands of a script."""
+    names = (node for node in _nodes(script.root) if node.type == "command_name")
+    return frozenset(script.slice(node.start_byte, node.end_byte) for node in names)
+
+
+def _nodes(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        yield (node := waiting.pop())
+        waiting += node.children
+
+
+def _parsed(source: bytes) -> Node:
+    """The tree of a script; raises UnreadError where what is never closed takes the grammar too long."""
+    until = time.thread_time() + _LONGEST_S
+
+    def read(place: int, _: object) -> bytes:
+        return source[place : place + _CHUNK] if time.thread_time() < until else b""
+
+    root = _parser().parse(read).root_node
+    if time.thread_time() >= until:
+        raise UnreadError("is no script that the grammar of bash reads in time")
+    return root
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_bash.language()))

@@ -1,0 +1,376 @@
+"""The way through a script: what it sets as it goes, the branches that it takes, and the commands that it comes to."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from tree_sitter import Node
+
+from asap.core.errors import UnreadError
+from asap.core.numbers import digits
+from asap.experiments.shell.conditions import holds, matches
+from asap.experiments.shell.scope import Scope, Variables
+from asap.experiments.shell.slurm import slurm_variables
+from asap.experiments.shell.syntax import Script, called_names, substitutions
+from asap.experiments.shell.variables import LONGEST, expand, has_substitution
+from asap.experiments.shell.words import unquoted, written_words
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
+_DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
+_DIRECTIVE = re.compile(r"#SBATCH\s+(.*?)\s*(?:\s#.*)?")
+_DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
+_SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
+_OUTCOMES = {"true": True, ":": True, "false": False}
+_SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
+_HOSTS = frozenset(("ssh", "pdsh", "clush", "srun", "sbatch", "qsub", "bsub", "msub", "pjsub", "salloc", "sudo"))
+_PRINTS, _DOCUMENT = re.compile(r"(?:echo|printf)\s[^)]{0,500}?--[a-z]"), "<<"
+_FILE = re.compile(r"(?<![\d>&])>\s*[\"']?([^\s<>|;&\"']+)")
+EVALUATED = "eval"
+"""The text of a command that evaluates others; these are as it is written, with their variables."""
+_DEEPEST = 4
+"""Functions that call each other, and scripts within scripts."""
+_MOST_LEVELS = 150
+
+
+class _Ran(Enum):
+    """A command was run, and only a run can tell whether it succeeded."""
+
+    RAN = "ran"
+
+
+_Outcome = bool | None | _Ran
+"""Whether a test holds, ``None`` where the script does not tell."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A simple command, or an assignment, with the variables replaced that are known."""
+
+    text: str
+    written: str
+    """As the script has it."""
+    line: int
+    certain: bool
+    """Whether it is run: no condition before it is undecided."""
+    scope: Scope
+    assigns: bool = False
+    document: str = ""
+    """The here-document of its line, with the variables replaced that are known."""
+    cut: str = ""
+    """What a comment in the middle of it keeps from it."""
+
+
+class Walk:
+    """A script that is followed from its first line to its last."""
+
+    def __init__(self, text: str, variables: Variables, first: int = 0, deeper: int = _DEEPEST) -> None:
+        self._script = Script(text)
+        self._variables = variables
+        self._first, self._deeper, self._level = first, deeper, 0
+        self._called = called_names(self._script)
+        self._functions: dict[str, Node] = {}
+        self._files: dict[str, tuple[str, int]] = {}
+        self.commands: list[Command] = []
+        self._block(self._script.root, True)
+
+    def _block(self, node: Node, certain: bool) -> _Outcome:
+        """Statements one after the other; the outcome is that of the last."""
+        outcome: _Outcome = True
+        for child in node.named_children:
+            outcome = self._statement(child, certain)
+        return outcome
+
+    def _statement(self, node: Node, certain: bool) -> _Outcome:
+        self._level += 1
+        if self._level > _MOST_LEVELS:
+            raise UnreadError(f"has statements within each other more than {_MOST_LEVELS} deep")
+        outcome = self._outcome(node, certain)
+        self._level -= 1
+        return outcome
+
+    def _outcome(self, node: Node, certain: bool) -> _Outcome:
+        kind = node.type
+        if kind in ("command", "declaration_command", "variable_assignment", "variable_assignments", "unset_command"):
+            return self._simple(node, certain)
+        if kind == "redirected_statement":
+            return self._redirected(node, certain)
+        if kind == "comment":
+            self._directive(node)
+        elif kind == "list":
+            return self._list(node, certain)
+        elif kind == "negated_command":
+            outcome = self._block(node, certain)
+            return not outcome if isinstance(outcome, bool) else outcome
+        elif kind == "test_command" or (kind == "compound_statement" and self._text(node).startswith("((")):
+            return holds(self._script.written(node), self._variables.values)
+        elif kind == "if_statement":
+            self._if(node, certain)
+        elif kind in ("while_statement", "for_statement", "c_style_for_statement"):
+            self._loop(node, certain)
+        elif kind == "case_statement":
+            self._case(node, certain)
+        elif kind == "function_definition":
+            self._function(node, certain)
+        elif kind == "ERROR":
+            self._block(node, False)
+        elif kind in ("compound_statement", "subshell", "do_group", "else_clause", "pipeline", "program"):
+            return self._block(node, certain)
+        return _Ran.RAN
+
+    def _list(self, node: Node, certain: bool) -> _Outcome:
+        """``a && b`` or ``a || b``: the second is run where the first decides it, and may be where it does not."""
+        left, right = node.named_children[0], node.named_children[-1]
+        wanted = any(child.type == "&&" for child in node.children)
+        outcome = self._statement(left, certain)
+        if outcome is _Ran.RAN:
+            self._statement(right, certain and wanted)
+            return outcome
+        if outcome is (not wanted):
+            return outcome
+        found = self._statement(right, certain and outcome is not None)
+        return None if outcome is None else found
+
+    def _if(self, node: Node, certain: bool) -> None:
+        before: bool | None = False
+        for test, body in _branches(node):
+            outcome: _Outcome = True
+            for part in test:
+                outcome = self._statement(part, certain and before is False)
+            now = None if outcome is _Ran.RAN else outcome
+            if before is not True and now is not False:
+                for statement in body:
+                    self._statement(statement, certain and before is False and now is True)
+            before = True if True in (before, now) else None if None in (before, now) else False
+
+    def _loop(self, node: Node, certain: bool) -> None:
+        """A loop is gone through once, unless it is known that it is not."""
+        body = node.child_by_field_name("body")
+        if node.type == "for_statement":
+            if not self._begin_for(node):
+                return
+        elif node.type == "while_statement":
+            condition = node.child_by_field_name("condition")
+            outcome = self._statement(condition, certain) if condition is not None else None
+            if outcome is (node.children[0].type == "until"):
+                return
+        if body is not None:
+            self._statement(body, certain)
+
+    def _begin_for(self, node: Node) -> bool:
+        """Whether a loop over words has any."""
+        name = node.child_by_field_name("variable")
+        values = node.children_by_field_name("value")
+        if name is None or not values:
+            return True
+        written = " ".join(self._script.written(value) for value in values)
+        items = self._expanded(written).split()
+        one = items[0] if len(items) == 1 and not has_substitution(items[0]) else None
+        self._variables.set({self._text(name): one})
+        every = items in (['"$@"'], ["$@"], ["$*"])
+        return bool(items) and not (every and self._variables.values.get("#") == "0")
+
+    def _case(self, node: Node, certain: bool) -> None:
+        value = node.child_by_field_name("value")
+        word = self._script.written(value) if value is not None else "$"
+        before: bool | None = False
+        for item in (child for child in node.named_children if child.type == "case_item"):
+            patterns = list(item.children_by_field_name("value"))
+            now = matches(word, "|".join(map(self._text, patterns)), self._variables.values)
+            if before is not True and now is not False:
+                for statement in item.named_children[len(patterns) :]:
+                    self._statement(statement, certain and before is False and now is True)
+            before = True if True in (before, now) else None if None in (before, now) else False
+
+    def _function(self, node: Node, certain: bool) -> None:
+        """A function that nothing calls is read where it is, as what calls it may not be followed."""
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            return
+        if (called := self._text(name)) in self._called:
+            self._functions[called] = body
+        else:
+            self._statement(body, certain)
+
+    def _redirected(self, node: Node, certain: bool) -> _Outcome:
+        body = node.child_by_field_name("body")
+        redirects = list(node.children_by_field_name("redirect"))
+        documents = [child for child in redirects if child.type == "heredoc_redirect"]
+        if body is None or body.type not in ("command", "declaration_command", "variable_assignment"):
+            return self._statement(body, certain) if body is not None else _Ran.RAN
+        end = min((inner.start_byte for each in documents for inner in each.children if inner.type == "heredoc_body"),
+                  default=node.end_byte)  # fmt: skip
+        pipes = [inner for each in documents for inner in each.named_children if inner.type in ("pipeline", "list")]
+        end = min([end, *(pipe.start_byte for pipe in pipes)])
+        document = self._script.document(documents[0]) if documents else ""
+        first = self._line(documents[0]) if documents else 0
+        piped = [self._text(pipe).lstrip("| \t").split() for pipe in pipes]
+        receivers = [*piped, self._text(body).split()]
+        if documents and any(words and words[0].rpartition("/")[2] in _SHELLS | _HOSTS for words in receivers):
+            self._simple(node, certain, end)
+            return self._within(document, first, certain)
+        if (named := _FILE.search(self._script.written(node, end))) and documents:
+            self._files[self._expanded(named[1])] = (document, first)
+        outcome = self._simple(node, certain, end, document)
+        for pipe in pipes:
+            self._statement(pipe, certain)
+        return outcome
+
+    def _within(self, text: str, first: int, certain: bool) -> _Outcome:
+        """Commands of a script within the script."""
+        if self._deeper:
+            walk = Walk(text, self._variables, first, self._deeper - 1)
+            self.commands += walk.commands if certain else [replace(each, certain=False) for each in walk.commands]
+        return _Ran.RAN
+
+    def _directive(self, node: Node) -> None:
+        if found := _DIRECTIVE.fullmatch(self._text(node)):
+            written = f"sbatch {found[1]}"
+            self._variables.set(slurm_variables(written.split(), self._variables.values))
+            self._add(Command(self._expanded(written), written, self._line(node), True, self._variables.scope()))
+
+    def _simple(self, node: Node, certain: bool, end: int | None = None, document: str = "") -> _Outcome:
+        written = self._script.written(node, end).strip()
+        written = self._substituted(node, written, certain) if len(written) <= LONGEST else ""
+        said = written_words(written)
+        if not said:
+            return _Ran.RAN
+        before = node.prev_sibling
+        if said[0].startswith("--") and before is not None and before.type == "comment" and self.commands:
+            self.commands[-1] = replace(self.commands[-1], cut=" ".join(said))
+            return _Ran.RAN
+        variables, line = self._variables, self._line(node)
+        name = said[0]
+        if name in _SILENT:
+            self._builtin(said, certain)
+            if ">" in written:
+                self._add(Command(self._expanded(written), written, line, certain, variables.scope()))
+            return _Ran.RAN
+        if default := _DEFAULT.fullmatch(written):
+            if not variables.values.get(default[1], ""):
+                variables.assign(default[1], self._expanded(unquoted(default[2])), False, certain)
+            return _Ran.RAN
+        if name in _OUTCOMES:
+            return _OUTCOMES[name]
+        if name in self._functions:
+            return self._call(said, certain)
+        if name in ("read", "mapfile", "readarray"):
+            self._read(said, document, certain)
+        if (script := self._written_script(said)) is not None:
+            return self._within(*script, certain)
+        if name == EVALUATED:
+            self._add(Command(name, self._expanded(written), line, certain, variables.scope()))
+            return _Ran.RAN
+        if name == "sbatch":
+            variables.set(slurm_variables(said, variables.values))
+        assigned = [word for word in said[1:] if not word.startswith("-")] if name in _DECLARING else said
+        found = [_ASSIGNMENT.fullmatch(word) for word in assigned]
+        if name not in _DECLARING and not all(found):
+            self._add(
+                Command(
+                    self._expanded(written), written, line, certain, variables.scope(),
+                    document=self._expanded(document),
+                )
+            )  # fmt: skip
+            return _Ran.RAN
+        expanded = self._expanded(written)
+        for word, assignment in zip(assigned, found, strict=True):
+            self._assign(name, word, assignment, certain)
+        self._add(Command(expanded, written, line, certain, variables.scope(), assigns=True))
+        return True
+
+    def _substituted(self, node: Node, written: str, certain: bool) -> str:
+        """A command without the options that a substitution may print, which are taken as not sure; what a shell in it
+        is given by a here-document is followed."""
+        for inner in substitutions(node):
+            text = self._text(inner)
+            if _DOCUMENT in text:
+                self._block(inner, certain)
+            elif _PRINTS.search(text) and text in written:
+                written = written.replace(text, "")
+                options = self._expanded(text.strip("$()`"))
+                self._add(Command(options, text, self._line(inner), False, self._variables.scope()))
+        return written
+
+    def _assign(self, by: str, word: str, assignment: re.Match[str] | None, certain: bool) -> None:
+        variables, name = self._variables, assignment[1] if assignment else word
+        if assignment:
+            value = self._expanded(_value(assignment[3]))
+            variables.assign(name, value, bool(assignment[2]), certain)
+            if by == "readonly" and not has_substitution(value):
+                variables.fixed.setdefault(name, value)
+        if by == "export" and not has_substitution(name):
+            variables.export(name)
+
+    def _builtin(self, said: list[str], certain: bool) -> None:
+        if said[:2] == ["set", "--"]:
+            self._variables.arguments([unquoted(self._expanded(word)) for word in said[2:]])
+        elif said[0] == "shift" and certain:
+            self._variables.shift(digits(said[1]) or 1 if len(said) > 1 else 1)
+
+    def _read(self, said: list[str], document: str, certain: bool) -> None:
+        names = [word for word in said[1:] if _NAME.fullmatch(word)]
+        self._variables.set(dict.fromkeys(names))
+        if document and said[0] == "read" and "-d" in said and names:
+            self._variables.assign(names[-1], self._expanded(document.replace("\\\n", "")), False, certain)
+
+    def _call(self, said: list[str], certain: bool) -> _Outcome:
+        """A function with its arguments, which it does not leave behind."""
+        given = [unquoted(self._expanded(word)) for word in said[1:]]
+        if not self._deeper:
+            return _Ran.RAN
+        body = self._functions.pop(said[0])
+        self._deeper -= 1
+        before = self._variables.arguments(given)
+        outcome = self._statement(body, certain)
+        self._functions[said[0]] = body
+        self._deeper += 1
+        self._variables.arguments([])
+        self._variables.set(before)
+        return outcome
+
+    def _written_script(self, said: list[str]) -> tuple[str, int] | None:
+        """The script that a command runs, where a here-document has written it before."""
+        runs = said[0] in _SHELLS | _HOSTS
+        names = [word.strip("\"'") for word in said] if runs else [said[0].removeprefix("./")]
+        return next((self._files[name] for name in map(self._expanded, names) if name in self._files), None)
+
+    def _add(self, command: Command) -> None:
+        self._variables.spend(len(command.text))
+        self.commands.append(command)
+
+    def _expanded(self, text: str) -> str:
+        return expand(text, self._variables.values)
+
+    def _text(self, node: Node) -> str:
+        return self._script.slice(node.start_byte, node.end_byte)
+
+    def _line(self, node: Node) -> int:
+        return self._first + node.start_point[0] + 1
+
+
+def _branches(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+    """Conditions and bodies of an ``if``, in their order; what stands under ``else`` has no condition."""
+    test, body, at_test = list[Node](), list[Node](), True
+    later: list[Node] = []
+    for child in node.children:
+        if child.type == "then":
+            at_test = False
+        elif child.type in ("elif_clause", "else_clause"):
+            later.append(child)
+        elif child.is_named:
+            (test if at_test else body).append(child)
+    yield test, body
+    for clause in later:
+        if clause.type == "elif_clause":
+            yield from _branches(clause)
+        else:
+            yield [], list(clause.named_children)
+
+
+def _value(written: str) -> str:
+    """The text of a value; words of an array keep their quotes, with a space before them to append to others."""
+    if written.startswith("(") and written.endswith(")"):
+        return f" {written[1:-1]}"
+    return unquoted(written)
