@@ -42,8 +42,11 @@ def to_markdown(analysis: Analysis) -> str:
     if analysis.trials:
         sections += ["## Worth a test", "\n".join(map(_trial, analysis.trials))]
         sections += fence(trial.line for trial in analysis.trials)
+    if analysis.ideas:
+        sections += ["## Untested ideas", listing(map(phrases.idea_sentence, analysis.ideas))]
     if words := phrases.agents_words(analysis):
         sections += [f"## {phrases.MODELS_WORDS.capitalize()}", listing(f"{author}: {text}" for author, text in words)]
+        sections.append(f"({markdown(phrases.OWN_WORDS)})")
     if analysis.options:
         sections += ["## Beyond that", listing(option.statement for option in analysis.options)]
     if analysis.warnings:

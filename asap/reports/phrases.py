@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable
 from typing import get_args
 
 from asap.core.provenance import Provenance, Quantity
-from asap.core.units import PERCENT, format_bytes, format_percent, format_seconds, significant
+from asap.core.units import PERCENT, counted, format_bytes, format_percent, format_seconds, significant
 from asap.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals import Proposal
+from asap.proposals.idea import Idea, Standing
 from asap.reports.analysis import Analysis
+from asap.reports.quantities import written
 from asap.study.start import ASSUMED
 
 UNKNOWN = "unknown"
@@ -139,8 +141,10 @@ def answered_by(analysis: Analysis) -> str:
     return f"agents on {analysis.agent_model}"
 
 
-MODELS_WORDS = "the model's words; ~ stands before those that rest on no figure of the engine"
+MODELS_WORDS = "the model's words"
 """How everything that a language model wrote is marked."""
+
+OWN_WORDS = "~ stands before what rests on no figure of the engine"
 
 
 def agents_words(analysis: Analysis) -> list[tuple[str, str]]:
@@ -152,6 +156,22 @@ def agents_words(analysis: Analysis) -> list[tuple[str, str]]:
     lacks = f" Missing: {'; '.join(said.missing)}." if said.missing else ""
     read = f"{said.statement or ''}{proof}{lacks}".strip()
     return [(author, text) for author, text in (("The analyzer", read), ("The critic", said.summary or "")) if text]
+
+
+def idea_sentence(idea: Idea) -> str:
+    """An untested idea on one line: what, what it brought elsewhere, what it can bring at most, how to tell."""
+    said = [f"{idea.title} ({idea.kind.value}): {idea.change}."]
+    if idea.effect is not None:
+        here = idea.standing is Standing.PREDICTED
+        where = "Predicted step time" if here else f"Step time in {counted(idea.runs, 'run')} elsewhere"
+        said.append(f"{where}: {written(idea.effect, brief=True)}.")
+    said += [idea.hypothesis] if idea.hypothesis else []
+    if idea.bound is not None:
+        said.append(f"It touches {format_percent(idea.bound.value)} of the step and can save no more.")
+    elif idea.standing is not Standing.PREDICTED:
+        said.append("What it can save here must be measured.")
+    said += [f"Test: {idea.how}."] if idea.how else []
+    return " ".join(said)
 
 
 IDEA = "The agent's own idea: the engine did not list it, but checked and predicted it."

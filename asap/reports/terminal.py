@@ -106,9 +106,13 @@ def _rest(analysis: Analysis) -> Iterator[RenderableType]:
         yield from _proposals(analysis.proposals)
     yield from _flags(analysis)
     yield from _trials(analysis)
+    yield from (_line("Untested" if n == 0 else "", phrases.idea_sentence(one)) for n, one in enumerate(analysis.ideas))
     if analysis.recommendation.prose:
         yield _line("The agent", analysis.recommendation.prose)
-    yield from (_line(author, f"{text} ({phrases.MODELS_WORDS})") for author, text in phrases.agents_words(analysis))
+    yield from (
+        _line(author, f"{text} ({phrases.MODELS_WORDS}; {phrases.OWN_WORDS})")
+        for author, text in phrases.agents_words(analysis)
+    )
     yield from (_line("Beyond that" if n == 0 else "", one.statement) for n, one in enumerate(analysis.options))
 
 

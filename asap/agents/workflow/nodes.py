@@ -59,7 +59,9 @@ class Nodes:
         self._assessment = node_input
         words = self._words()
         assessed = {"bottleneck": self._engine.value, "assessment": words.statement or "", "evidence": words.evidence}
-        return {"experiment": self._experiment, **assessed, "facts": self._facts(OF_PLANS)}
+        known = ideas_of(self._studies.study(self._experiment), None, (), self._catalogue, self._grounded)
+        ideas = [{"idea": one.title, "kind": one.kind.value, "records": one.precedents} for one in known]
+        return {"experiment": self._experiment, **assessed, "facts": self._facts(OF_PLANS), "ideas": ideas}
 
     def choose(self, node_input: Judgement) -> dict[str, Any]:
         """Keep the choice; the critic gets the plans as they will be proposed, with their figures."""
@@ -96,7 +98,7 @@ class Nodes:
         words = self._words() if self._assessment else AgentWords()
         summary = self._grounded(self._critique.summary) or None
         said = words.model_copy(update={"summary": summary})
-        ideas = ideas_of(study, found.incumbent, judgement.ideas, self._catalogue)
+        ideas = ideas_of(study, found.incumbent, judgement.ideas, self._catalogue, self._grounded)
         return found.model_copy(update={"agents": said if said != AgentWords() else None, "ideas": ideas})
 
     def against_assessment(self, answer: Assessment) -> list[str]:

@@ -6,7 +6,7 @@ Whatever a weak model leaves out has a default, so that what it did say counts.
 from pydantic import BaseModel, Field
 
 from asap.diagnosis import Bottleneck
-from asap.history.record import ChangeKind
+from asap.history.record import ChangeKind, Part
 
 
 class AnalysisRequest(BaseModel):
@@ -36,6 +36,7 @@ class UntestedIdea(BaseModel):
 
     kind: ChangeKind = Field(description="what it changes")
     change: str = Field(description="the change in the words of the launcher, compiler or code")
+    touches: Part = Field(default=Part.STEP, description="the part of the step that it touches")
     hypothesis: str = Field(default="", description="which part of the step it shortens, and why")
     refuted_by: str = Field(default="", description="the observation that would refute it")
     how: str = Field(default="", description="the cheapest way to try it")

@@ -1,0 +1,179 @@
+"""Ideas from the history: changes beside the plan that won in runs like this one, each with what it can save at most.
+
+A family of changes (``fused cross-entropy``) is weighed by the records in which it was measured, failures too: each
+counts by how alike its chip, model and sequence are. A run in which a change has nothing to touch, or which has it
+already, is not told of it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from asap.core.provenance import Provenance, Quantity
+from asap.core.units import counted
+from asap.history.files import load_records
+from asap.history.record import ChangeKind, HistoryRecord, Outcome, Part
+from asap.history.similarity import chip_likeness
+from asap.models import count_parameters
+from asap.plans.axes import Axis
+from asap.prediction.prediction import Prediction
+from asap.proposals.idea import CHANGE, Idea, Standing
+from asap.study.study import Study
+
+MOST = 3
+LEAST_GAIN = 0.003
+"""Of ln(step time), after doubt: less is within the noise of repeated runs of the records."""
+_FAILED = math.log(0.9)
+"""What a record that ran out of memory counts as, in ln(throughput)."""
+_DOUBT = 1.0
+"""A family is believed as if one more run like this one had shown nothing."""
+_DECAY = 4.0
+"""Doublings of parameters or sequence at which likeness falls to 1/e."""
+_NETWORK = ("collective", "reduce", "gather", "all-to-all", "permute", "send", "broadcast")
+_PARTS: dict[Part, tuple[str, ...]] = {
+    Part.COLLECTIVES: _NETWORK, Part.OPTIMIZER: ("optimizer",), Part.INPUT: ("host",),
+    Part.ATTENTION: ("compute", "hbm"), Part.MATMUL: ("compute", "hbm"), Part.LOSS: ("compute", "hbm"),
+    Part.RECOMPUTATION: ("compute", "hbm"),
+}  # fmt: skip
+"""Parts of a predicted step that hold a part, by beginnings of their names: an upper bound."""
+_NEEDS: dict[str, Axis] = {
+    "asynchronous tensor parallelism": "model", "interleaved pipeline schedule": "stage",
+    "overlap of expert all-to-all": "expert",
+}  # fmt: skip
+"""The axis without which a family has nothing to touch."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What decides whether a change carries over."""
+
+    chip: str | None
+    parameters: float | None = None
+    sequence: int | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Changes of one kind, with what they brought."""
+
+    name: str
+    gain: float
+    records: tuple[HistoryRecord, ...]
+    weights: tuple[float, ...]
+
+
+def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -> tuple[Idea, ...]:
+    """The ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest."""
+    model, workload = study.experiment.model, study.experiment.workload
+    known = count_parameters(model).total if model and not model.missing() else None
+    situation = Situation(study.chip.name if study.chip else None, known, workload.sequence_length)
+    found = []
+    for family in ranked(load_records(), situation):
+        if is_moot(study, family.name):
+            continue
+        standing, bound = bounded(incumbent, family.records[0].touches)
+        most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
+        if (gain := min(family.gain, most_saved)) > LEAST_GAIN:
+            found.append((gain, _idea(family, standing, bound)))
+    return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:most])
+
+
+def ranked(records: Iterable[HistoryRecord], situation: Situation) -> list[Family]:
+    """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out."""
+    by_name: dict[str, list[HistoryRecord]] = {}
+    for record in records:
+        if record.kind is not None and record.other_changes:
+            by_name.setdefault(family_of(record), []).append(record)
+    found = []
+    for name, of in by_name.items():
+        weights = [_likeness(record, situation) for record in of]
+        if sum(weights) > 0:
+            gains = sum(weight * _gain(record) for weight, record in zip(weights, of, strict=True))
+            found.append(Family(name, gains / (sum(weights) + _DOUBT), tuple(of), tuple(weights)))
+    return sorted(found, key=lambda one: -one.gain)
+
+
+def family_of(record: HistoryRecord) -> str:
+    """What stands before the colon of its change."""
+    return record.other_changes[0].partition(":")[0]
+
+
+def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standing, Quantity | None]:
+    """What can be said of a change that touches a part of the step: the share of the step that this part is."""
+    names = _PARTS.get(touches) if touches else None
+    if incumbent is None or incumbent.step_time is None or names is None or not incumbent.parts:
+        return Standing.MEASURE, None
+    held = sum(one.exposed_s for one in incumbent.parts if any(name in one.name for name in names))
+    total = sum(one.exposed_s for one in incumbent.parts) or incumbent.step_time.value
+    share = min(held / total, 1.0)
+    source = f"predicted share of {touches.value if touches else 'the step'} in the step that runs"
+    return Standing.BOUNDED, Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=source)
+
+
+def is_moot(study: Study, family: str) -> bool:
+    """Whether a run has a change already, or nothing that it could touch."""
+    workload, plan = study.experiment.workload, study.plan
+    if family in _NEEDS:
+        return plan is None or plan.degree(_NEEDS[family]) == 1
+    precision, attention = (workload.precision or "").lower(), (workload.attention or "").lower()
+    in_use = {
+        "torch.compile": bool(workload.compiled), "Liger kernels": bool(workload.fused_linear_cross_entropy),
+        "fused cross-entropy": bool(workload.fused_linear_cross_entropy),
+        "float8 matmuls, tensorwise": "8" in precision, "float8 matmuls, rowwise": "8" in precision,
+        "flash attention kernel": any(word in attention for word in ("flash", "splash", "fused", "auto")),
+    }  # fmt: skip
+    return in_use.get(family, False)
+
+
+def _likeness(record: HistoryRecord, situation: Situation) -> float:
+    if situation.chip is None or record.hardware.chip is None:
+        return 0.0
+    alike = chip_likeness(situation.chip, record.hardware.chip)
+    sizes = _falling(situation.parameters, record.model.parameters)
+    return (
+        (0.0 if math.isnan(alike) else alike)
+        * sizes
+        * record.confidence
+        * _falling(situation.sequence, record.workload.sequence_length)
+    )
+
+
+def _falling(one: float | None, other: float | None) -> float:
+    return math.exp(-abs(math.log2(one / other)) / _DECAY) if one and other else 0.5
+
+
+def _gain(record: HistoryRecord) -> float:
+    return _FAILED if record.outcome is Outcome.OUT_OF_MEMORY else math.log(record.speedup or 1.0)
+
+
+def _idea(family: Family, standing: Standing, bound: Quantity | None) -> Idea:
+    measured = [one for one in family.records if one.speedup]
+    nearest = max(zip(family.weights, family.records, strict=True), key=lambda one: (one[1].speedup or 0, one[0]))[1]
+    worse = sum(one.outcome is not Outcome.IMPROVED for one in family.records)
+    return Idea(
+        title=family.name,
+        kind=nearest.kind or ChangeKind.PATCH,
+        change=nearest.other_changes[0].partition(": ")[2],
+        hypothesis=f"{worse} of them got no faster." if worse else "",
+        refuted_by="the median of ten steady steps is no shorter than that of what runs now",
+        how="the run as it is with this one change, for thirty steps",
+        standing=standing,
+        bound=bound,
+        effect=_effect(measured, family),
+        runs=len(family.records),
+        precedents=tuple(one.id for one in family.records[:3]),
+    )
+
+
+def _effect(measured: Sequence[HistoryRecord], family: Family) -> Quantity | None:
+    if not measured:
+        return None
+    changes = [1 / one.speedup - 1 for one in measured if one.speedup]
+    weights = dict(zip((one.id for one in family.records), family.weights, strict=True))
+    total = sum(weights[one.id] for one in measured) or 1.0
+    mean = sum(weights[one.id] * change for one, change in zip(measured, changes, strict=True)) / total
+    source = f"{counted(len(changes), 'published run')}; from the least to the most"
+    return Quantity(
+        value=mean, unit=CHANGE, provenance=Provenance.PRECEDENT, source=source,
+        low=min(changes) if len(changes) > 1 else None, high=max(changes) if len(changes) > 1 else None,
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""Untested ideas: from records whose situation matches, bounded by the step, a model's held apart."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.agents.grounding.catalogue import Catalogue
+from asap.agents.workflow.ideas import ideas_of
+from asap.agents.workflow.schemas import UntestedIdea
+from asap.answers.inquiries import Inquiries
+from asap.history.files import load_records
+from asap.history.record import ChangeKind, Part
+from asap.proposals.idea import Standing
+from asap.proposals.ideas import Situation, engine_ideas, family_of, is_moot, ranked
+from asap.reports.phrases import idea_sentence
+
+EXPERIMENT = "llama-8b-tensor-16"
+ABLATIONS = [one for one in load_records() if one.kind is not None]
+
+
+@pytest.fixture(scope="module")
+def inquiry(home):
+    return Inquiries().of(EXPERIMENT)
+
+
+def test_each_ablation_has_a_source_one_change_and_what_it_touches():
+    assert len(ABLATIONS) >= 60
+    assert len({family_of(one) for one in ABLATIONS}) < len(ABLATIONS)
+    for one in ABLATIONS:
+        assert one.source.url
+        assert one.touches
+        assert ": " in one.other_changes[0]
+    assert sum(one.speedup is None or one.speedup < 1 for one in ABLATIONS) > len(ABLATIONS) / 4
+
+
+def test_the_engine_names_what_won_elsewhere_with_effect_and_bound(inquiry):
+    found = engine_ideas(inquiry.study, inquiry.incumbent)
+    assert 0 < len(found) <= 3
+    for idea in found:
+        assert idea.precedents
+        assert idea.effect is not None
+        assert (idea.bound is None) is (idea.standing is Standing.MEASURE)
+        assert idea_sentence(idea)
+
+
+def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
+    for chip, foreign in (("h100", "XLA"), ("v5e", "torch.compile")):
+        assert not [one.name for one in ranked(ABLATIONS, Situation(chip)) if one.name.startswith(foreign)]
+    assert is_moot(inquiry.study, "overlap of expert all-to-all")
+    assert not is_moot(inquiry.study, "asynchronous tensor parallelism")
+
+
+@given(st.sampled_from(["v5e", "v6e", "h100", "a100-80gb"]), st.floats(1e8, 1e12), st.integers(512, 131072))
+def test_what_is_believed_lies_within_what_was_measured(chip, parameters, sequence):
+    for family in ranked(ABLATIONS, Situation(chip, parameters, sequence)):
+        gains = [math.log(one.speedup) if one.speedup else math.log(0.9) for one in family.records]
+        assert min(*gains, 0) <= family.gain <= max(*gains, 0)
+
+
+def test_an_idea_of_a_model_is_predicted_bounded_or_to_be_measured_and_cites_what_it_was_given(inquiry):
+    said = [
+        UntestedIdea(kind=ChangeKind.AXIS, change="data=64 model=4", hypothesis="It saves 97.3 %."),
+        UntestedIdea(kind=ChangeKind.FLAG, change="--a_flag", touches=Part.COLLECTIVES, precedents=["made-up"]),
+        UntestedIdea(kind=ChangeKind.PATCH, change="another kernel"),
+        UntestedIdea(kind=ChangeKind.PATCH, change="a fourth"),
+    ]
+    found = ideas_of(inquiry.study, inquiry.incumbent, said, Catalogue(), lambda words: f"~ {words}")
+    mine = [one for one in found if one.by == "model"]
+    assert [one.standing for one in mine] == [Standing.PREDICTED, Standing.BOUNDED, Standing.MEASURE]
+    assert mine[0].effect is not None
+    assert mine[0].hypothesis == "~ It saves 97.3 %."
+    assert mine[1].precedents == ()
+    assert mine[1].bound is not None
+    assert 0 < mine[1].bound.value < 1
+    assert json.loads(mine[1].model_dump_json())["bound"]["provenance"] == "modelled"
