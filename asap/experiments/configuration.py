@@ -37,6 +37,7 @@ from asap.experiments.settings.optimizer_names import note_on_paged
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import is_script
 from asap.hardware import find_chip
+from asap.stacks.detection import is_claimed
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
@@ -133,7 +134,7 @@ def _read_settings(document: Document, overrides: Sequence[str], experiment: Exp
     """What a block of settings in a log says; raises like :func:`read_configuration`."""
     if document.values.keys() & _ONLY_MAXTEXT:
         return read_maxtext(document, _from_command_line(overrides), experiment)
-    if sum(sign in document.values for sign in SIGNS) > 1:
+    if sum(sign in document.values for sign in SIGNS) > 1 and not is_claimed(document.values):
         settings = of_forks(StackSettings(document.values, str(document.path), document.lines, resolved=True))
         framework = DEEPSPEED if settings.flag("deepspeed") else CORE
         return read_megatron(settings, overrides, experiment, framework)

@@ -100,3 +100,20 @@ def test_olmo_core_by_what_its_log_prints(read):
 def test_settings_that_nobody_has_are_told(read):
     run = read("7b.yml", NEOX.replace('"pos-emb"', '"my-own-trick": 1, "pos-emb"'), hardware="a100-64")
     assert any(note.endswith("is not known: my_own_trick") for note in run.notes)
+
+
+def test_gpt_neox_by_what_its_log_prints(read):
+    printed = {
+        "pipe_parallel_size": 2, "model_parallel_size": 4, "num_layers": 32, "hidden_size": 4096,
+        "num_attention_heads": 32, "seq_length": 2048, "train_micro_batch_size_per_gpu": 4, "train_batch_size": 256,
+        "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 1}, "fp16": {"enabled": True},
+        "attention_config": ["flash"] * 32, "checkpoint_activations": True, "padded_vocab_size": 50688,
+        "optimizer": {"type": "Adam"}, "user_script": "train.py",
+    }  # fmt: skip
+    lines = [f"  {name} {'.' * (32 - len(name))} {value}.....updated" for name, value in printed.items()]
+    log = ["-------------------- arguments --------------------", *lines, "------- end of arguments -------", ""]
+    run = read("train.log", "\n".join(log), hardware="a100-64")
+    assert str(run.plan) == "replica=8 model=4 stage=2 microbatches=8 remat=full"
+    assert (run.workload.framework, run.workload.precision, run.model.vocab) == ("GPT-NeoX", "fp16", 50688)
+    cut = read("cut.log", "\n".join(log[:8]), hardware="a100-64")
+    assert (cut.plan.degree("model"), cut.plan.degree("stage"), cut.plan.microbatches) == (4, 2, None)

@@ -120,11 +120,13 @@ def _documents(
     if model := next((block for block in main if block.kind == "fields"), None):
         yield model.line, _as_nemo(settings, main, model), shaped
     for block in main:
-        if block.kind.startswith("arguments") and sum(sign in block.values for sign in _SIGNS) > 1:
-            yield block.line, _as_megatron(reading, settings, block), shaped
+        if (block.complete or block.kind.startswith("call")) and is_claimed(dotted(block.values)):
+            yield block.line, block.values, shaped
+        elif block.kind.startswith("arguments") and sum(sign in block.values for sign in _SIGNS) > 1:
+            yield block.line, _as_megatron(settings, block), shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             yield block.line, _typed(block.values), shaped
-        elif block.kind.startswith(("json", "yaml")) or is_claimed(dotted(block.values)):
+        elif block.kind.startswith(("json", "yaml")):
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
             yield block.line, {"model_name_or_path": settings.model, **_arguments(block.values)}, shaped
@@ -132,16 +134,11 @@ def _documents(
         yield 1, values, shaped
 
 
-def _as_megatron(reading: LogReading, settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
+def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
     """Arguments under the names of today's Megatron-LM, with what DeepSpeed prints of its own."""
-    table = _renamed().get("gpt-neox" if reading.stack == "gpt-neox" else "megatron", {})
+    table = _renamed()["megatron"]
     values = {key: value for key, value in block.values.items() if key not in table}
     values |= {new: block.values[old] for old, new in table.items() if old in block.values and new not in values}
-    if reading.stack == "gpt-neox":
-        values |= {"bf16": settings.precision == "bf16", "fp16": settings.precision == "fp16"}
-        values["untie_embeddings_and_output_weights"] = block.values.get("no_weight_tying") is True
-        values["swiglu"] = block.values.get("mlp_type") == "llama" or block.values.get("activation") == "swiglu"
-        values["deepspeed"] = True
     filled = {
         "global_batch_size": settings.global_batch, "world_size": settings.devices, "zero_stage": settings.zero,
         "padded_vocab_size": settings.vocab,

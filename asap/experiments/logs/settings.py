@@ -79,7 +79,7 @@ def settings_of(reading: LogReading) -> LogSettings:
     found: dict[str, Any] = {}
     for block in sorted(reading.blocks, key=_precedence):
         found |= {name: value for name, value in _of_block(block).items() if name in _fields_of(block)}
-        found |= logged_settings(block.values)
+        found |= logged_settings(block.values) if block.complete else {}
     said = _of_statements(reading.statements)
     found |= {name: value for name, value in said.items() if found.get(name) is None or name in _RULING}
     hardware = reading.hardware

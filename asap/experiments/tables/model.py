@@ -101,7 +101,7 @@ def _shapes(spec: Spec, settings: StackSettings) -> dict[str, Any]:
     named = find_architecture(vocabulary) if vocabulary and "vocab" not in fields else None
     fields |= {"vocab": named.vocab} if named is not None and named.vocab else {}
     heads, width = _number(fields.get("heads")), _number(fields.get("d_model"))
-    fields.setdefault("kv_heads", heads)
+    fields.setdefault("kv_heads", heads or None)
     if heads and width and not width % heads:
         fields.setdefault("head_dim", width // heads)
     if table.width and width:
