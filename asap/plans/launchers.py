@@ -18,7 +18,6 @@ from asap.plans.maxtext.rematerialisation import as_written
 from asap.plans.megatron.bridge_options import as_options, is_started_by_script, with_batch
 from asap.plans.megatron.deepspeed import is_megatron_deepspeed, reminder
 from asap.plans.megatron.dependents import connections, unsplit
-from asap.plans.megatron.program_lines import VARIABLE, program_lines
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS, recipe_lines
 from asap.plans.megatron.requirements import check as check_megatron
 from asap.plans.megatron.requirements import of_start, required
@@ -171,10 +170,8 @@ def launch_lines(
     if primus.is_primus(current):
         changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
         return primus.lines_to_paste(changed, current)
-    if VARIABLE in current:
-        return program_lines(arguments, current[VARIABLE])
     if RECIPE_WORDS in current:
-        return recipe_lines(arguments, current[RECIPE_WORDS])
+        return recipe_lines(arguments)
     if YAML_FILE in current:
         return yaml_lines(own_yaml_values(arguments))
     if stack == "megatron":

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from asap.plans import primus
 from asap.plans.accelerate.trainer_option import OPTION
 from asap.plans.deepspeed.trainer import SECTION
-from asap.plans.megatron.program_lines import VARIABLE
 from asap.plans.megatron.recipe_lines import RECIPE_WORDS
 from asap.plans.megatron.versions import JOINT, YAML_FILE
 from asap.plans.torchtitan.python_lines import PYTHON
 from asap.stacks.registry import STACK
 
-_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, RECIPE_WORDS, STACK, VARIABLE, YAML_FILE, primus.MODULE)
+_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, RECIPE_WORDS, STACK, YAML_FILE, primus.MODULE)
 
 
 def form_of(settings: Mapping[str, object]) -> dict[str, object]:

@@ -297,16 +297,6 @@ def test_a_command_that_takes_no_overrides_is_refused():
             {"micro_batch_size": "2"},
         ),
         (Overrides(megatron="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
-        (
-            Overrides(nemo="recipe.data.micro_batch_size = 2\nrecipe.model.config.recompute_granularity = 'full'"),
-            "data.micro_batch_size=2 model.config.recompute_granularity=full",
-            {"data.micro_batch_size": "2", "model.config.recompute_granularity": "full"},
-        ),
-        (
-            Overrides(bridge="cfg.train.micro_batch_size = 2\ncfg.model.recompute_method = None"),
-            "train.micro_batch_size=2 model.recompute_method=null",
-            {"train.micro_batch_size": "2", "model.recompute_method": "null"},
-        ),
     ],
 )
 def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):

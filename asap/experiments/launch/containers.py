@@ -21,11 +21,6 @@ _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE = re.compile(r"[\w./:=,@%+^~{}$-]+", re.ASCII)
 _SELECTORS = ("cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
-_PLACED = re.compile(
-    rf"(?:{'|'.join(map(re.escape, _SELECTORS))})[\"']?\s*(?::|\n(?:.*\n)??\s*values:\s*(?:\n\s*-|\[))"
-    r"\s*[\"']?([\w.-]+)"
-)
-"""A selector of a node, or a term of an affinity."""
 _ACCELERATORS = {
     "nvidia-tesla-a100": "a2-highgpu-8g", "nvidia-a100-80gb": "a2-ultragpu-8g", "nvidia-h100-80gb": "a3-highgpu-8g",
     "nvidia-h100-mega-80gb": "a3-megagpu-8g", "nvidia-h200-141gb": "a3-ultragpu-8g", "nvidia-b200": "a4-highgpu-8g",
@@ -72,12 +67,6 @@ def machine_of(value: Any) -> str | None:
             return machine
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return next((found for item in items if (found := machine_of(item)) is not None), None)
-
-
-def machine_of_template(text: str) -> str | None:
-    """The machine that a template places its pods on, as its text says it; ``None`` where it does not."""
-    said = (_machine(found[1]) for found in _PLACED.finditer(text))
-    return next((machine for machine in said if machine is not None), None)
 
 
 def _machine(selected: str) -> str | None:

@@ -30,8 +30,13 @@ def instead_of_script(text: str, path: Path) -> str:
     started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
     prints = next(started, known)
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"
-    run = "python" if path.suffix == ".py" else "bash"
-    return f"{log}, or asap resolve -- {run} {shlex.quote(str(path))}"
+    return f"{log}, or asap resolve -- {_program_of(path)} {shlex.quote(str(path))}"
+
+
+def _program_of(path: Path) -> str:
+    """What runs a file, by its name."""
+    is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
+    return "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
 
 
 def _prints(stack: str) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from asap.experiments.shell.command import Command
 from asap.experiments.shell.script import read_commands
-from asap.experiments.shell.walk import Command
 from asap.experiments.shell.words import unquoted, written_words
 
 

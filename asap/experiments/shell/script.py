@@ -7,8 +7,9 @@ from pathlib import Path
 
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import Brought, below_variable, find_brought
+from asap.experiments.shell.command import Command
 from asap.experiments.shell.scope import Variables
-from asap.experiments.shell.walk import Command, Walk
+from asap.experiments.shell.walk import Walk
 
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 

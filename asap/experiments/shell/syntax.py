@@ -110,6 +110,25 @@ def _nodes(root: Node) -> Iterator[Node]:
         waiting += node.children
 
 
+def branches(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+    """Conditions and bodies of an ``if``, in their order; what stands under ``else`` has no condition."""
+    test, body, at_test = list[Node](), list[Node](), True
+    later: list[Node] = []
+    for child in node.children:
+        if child.type == "then":
+            at_test = False
+        elif child.type in ("elif_clause", "else_clause"):
+            later.append(child)
+        elif child.is_named:
+            (test if at_test else body).append(child)
+    yield test, body
+    for clause in later:
+        if clause.type == "elif_clause":
+            yield from branches(clause)
+        else:
+            yield [], list(clause.named_children)
+
+
 def _parsed(source: bytes) -> Node:
     """The tree of a script; raises UnreadError where what is never closed takes the grammar too long."""
     until = time.thread_time() + _LONGEST_S

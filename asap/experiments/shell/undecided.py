@@ -4,8 +4,8 @@
 import re
 from collections.abc import Iterable
 
+from asap.experiments.shell.command import Command
 from asap.experiments.shell.options import options
-from asap.experiments.shell.walk import Command
 
 _FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)
 _ASSIGNED = re.compile(r"(?:(?:export|local|declare|readonly)\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)\+?=", re.ASCII)

@@ -1,18 +1,18 @@
 """The way through a script: what it sets as it goes, the branches that it takes, and the commands that it comes to."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from tree_sitter import Node
 
 from asap.core.errors import UnreadError
 from asap.core.numbers import digits
+from asap.experiments.shell.command import EVALUATED, Command
 from asap.experiments.shell.conditions import holds, matches
-from asap.experiments.shell.scope import Scope, Variables
+from asap.experiments.shell.scope import Variables
 from asap.experiments.shell.slurm import slurm_variables
-from asap.experiments.shell.syntax import Script, called_names, substitutions
+from asap.experiments.shell.syntax import Script, branches, called_names, substitutions
 from asap.experiments.shell.variables import LONGEST, expand, has_substitution
 from asap.experiments.shell.words import unquoted, written_words
 
@@ -27,8 +27,6 @@ _SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
 _HOSTS = frozenset(("ssh", "pdsh", "clush", "srun", "sbatch", "qsub", "bsub", "msub", "pjsub", "salloc", "sudo"))
 _PRINTS, _DOCUMENT = re.compile(r"(?:echo|printf)\s[^)]{0,500}?--[a-z]"), "<<"
 _FILE = re.compile(r"(?<![\d>&])>\s*[\"']?([^\s<>|;&\"']+)")
-EVALUATED = "eval"
-"""The text of a command that evaluates others; these are as it is written, with their variables."""
 _DEEPEST = 4
 """Functions that call each other, and scripts within scripts."""
 _MOST_LEVELS = 150
@@ -42,24 +40,6 @@ class _Ran(Enum):
 
 _Outcome = bool | None | _Ran
 """Whether a test holds, ``None`` where the script does not tell."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A simple command, or an assignment, with the variables replaced that are known."""
-
-    text: str
-    written: str
-    """As the script has it."""
-    line: int
-    certain: bool
-    """Whether it is run: no condition before it is undecided."""
-    scope: Scope
-    assigns: bool = False
-    document: str = ""
-    """The here-document of its line, with the variables replaced that are known."""
-    cut: str = ""
-    """What a comment in the middle of it keeps from it."""
 
 
 class Walk:
@@ -134,7 +114,7 @@ class Walk:
 
     def _if(self, node: Node, certain: bool) -> None:
         before: bool | None = False
-        for test, body in _branches(node):
+        for test, body in branches(node):
             outcome: _Outcome = True
             for part in test:
                 outcome = self._statement(part, certain and before is False)
@@ -348,25 +328,6 @@ class Walk:
 
     def _line(self, node: Node) -> int:
         return self._first + node.start_point[0] + 1
-
-
-def _branches(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
-    """Conditions and bodies of an ``if``, in their order; what stands under ``else`` has no condition."""
-    test, body, at_test = list[Node](), list[Node](), True
-    later: list[Node] = []
-    for child in node.children:
-        if child.type == "then":
-            at_test = False
-        elif child.type in ("elif_clause", "else_clause"):
-            later.append(child)
-        elif child.is_named:
-            (test if at_test else body).append(child)
-    yield test, body
-    for clause in later:
-        if clause.type == "elif_clause":
-            yield from _branches(clause)
-        else:
-            yield [], list(clause.named_children)
 
 
 def _value(written: str) -> str:

@@ -68,13 +68,6 @@ def yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str | bool | N
     return {**values, MODULES: f"[{','.join(modules.split())}]"} if isinstance(modules, str) else values
 
 
-def literal(value: str | bool | None) -> str:
-    """A value of :func:`yaml_values` in Python."""
-    if isinstance(value, str) and value.startswith("["):
-        return repr(value.strip("[]").split(","))
-    return value if isinstance(value, str) and value.isdecimal() else repr(value)
-
-
 def own_yaml_values(arguments: Mapping[str, str | bool]) -> dict[str, str]:
     """Arguments that change for Megatron-LM's own YAML, below their sections (``--yaml-cfg``)."""
     named = {f"{_section_of_own(key)}{key}": value for key, value in yaml_values(arguments).items()}

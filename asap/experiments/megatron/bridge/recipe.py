@@ -29,7 +29,6 @@ _RENAMED = {VIRTUAL_SIZE: _VIRTUAL, "num_moe_experts": "num_experts"}
 _SECTIONS = ("model", "train", "ddp", "dist", "optimizer", "comm_overlap")
 _LENGTHS = ("seq_length", "sequence_length")
 _SHARDS_STATE = "use_distributed_optimizer"
-_OPTIMIZER = "optimizer"
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32", "uint8": "fp8"}
 _OF_SHAPE = frozenset(
     [

@@ -10,8 +10,6 @@ from asap.core.text import REDACTED
 from asap.optimize.evaluators.run.configuration_file import read_document, write_changed
 from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, left_out, settings_document
 from asap.plans.accelerate.settings import OF_PROGRAM
-from asap.plans.megatron.recipe_lines import as_words
-from asap.plans.megatron.recipe_lines import is_python as is_recipe
 from asap.plans.torchtitan.python_lines import flags, is_python, plain_values
 from asap.proposals.proposal import Overrides
 
@@ -87,8 +85,6 @@ def words(overrides: Overrides) -> str:
     options = overrides.stack in ("deepspeed", "megatron") and overrides.text.startswith(("--", "# "))
     if options and not (overrides.stack == "deepspeed" and "\n" in overrides.text):
         return overrides.text.partition("# ")[0].strip()
-    if is_recipe(overrides.text):
-        return as_words(overrides.text)
     document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "accelerate", "primus")
     document = document or (overrides.stack in ("megatron", "settings") and is_yaml(overrides.text))
     return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))

@@ -12,8 +12,6 @@ import yaml
 from asap.core.errors import PlanError
 from asap.plans.accelerate.settings import OF_PROGRAM
 from asap.plans.deepspeed.lines import PYTHON
-from asap.plans.megatron.recipe_lines import as_words
-from asap.plans.megatron.recipe_lines import is_python as is_recipe
 from asap.plans.torchtitan.python_lines import is_python, plain_values, read_lines
 from asap.proposals.proposal import Overrides
 
@@ -62,7 +60,7 @@ def asked_settings(overrides: Overrides) -> dict[str, str]:
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
     if overrides.stack in ("megatron", "settings") and is_yaml(overrides.text):
         return {key: _written(value) for key, value in _flat(settings_document(overrides))}
-    return _options(as_words(overrides.text) if is_recipe(overrides.text) else overrides.text)
+    return _options(overrides.text)
 
 
 def left_out(overrides: Overrides) -> tuple[str, ...]:
