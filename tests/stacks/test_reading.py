@@ -117,3 +117,15 @@ def test_gpt_neox_by_what_its_log_prints(read):
     assert (run.workload.framework, run.workload.precision, run.model.vocab) == ("GPT-NeoX", "fp16", 50688)
     cut = read("cut.log", "\n".join(log[:8]), hardware="a100-64")
     assert (cut.plan.degree("model"), cut.plan.degree("stage"), cut.plan.microbatches) == (4, 2, None)
+
+
+def test_a_degree_that_a_variable_decides_is_asked(read, tmp_path):
+    (tmp_path / "7b.yaml").write_text(LEVANTER)
+    start = "python -m levanter.main.train_lm --config_path 7b.yaml"
+    run = read("run.sh", f"{start} --trainer.model_axis_size $TP\n", hardware="v5p-128")
+    assert run.plan is None
+    assert any("it hangs on trainer.model_axis_size; add as key=value" in note for note in run.notes)
+    told = read("run.sh", f"{start} --trainer.model_axis_size $TP\n", "trainer.model_axis_size=4", hardware="v5p-128")
+    assert told.plan.degree("model") == 4
+    batch = read("run.sh", f"{start} --trainer.train_batch_size $B\n", hardware="v5p-128")
+    assert (batch.workload.global_batch, batch.plan.microbatches) == (None, None)

@@ -8,12 +8,11 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import NO_MODEL, name_at_end, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.settings.unsaid import no_batch
+from asap.experiments.tables.planned import planned
 from asap.models import Workload
-from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.plan import Plan
-from asap.plans.tables.reading import from_settings, global_batch_of, layout_of
+from asap.plans.tables.reading import global_batch_of, layout_of
 from asap.stacks.registry import STACK
-from asap.stacks.spec import Spec, Word
+from asap.stacks.spec import Spec
 
 _GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 _KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
@@ -47,7 +46,7 @@ def read_program(
     batch = None
     asked = {(spec.batch.whole or spec.batch.micro).keys[0]}
     try:
-        plan, notes = _plan(recorded, spec, experiment.hardware.devices, unsettled)
+        plan, notes = planned(spec, recorded, experiment.hardware.devices, unsettled)
         batch = None if asked & unsettled else global_batch_of(spec, recorded, plan)
         sharded = layout_of(spec, recorded) != "replica"
     except PlanError as error:
@@ -76,30 +75,3 @@ def read_program(
             "notes": (*experiment.notes, *notes, *settings.misspelt()),
         }
     )
-
-
-def _plan(
-    recorded: dict[str, Any], spec: Spec, devices: int | None, unsettled: frozenset[str]
-) -> tuple[Plan | None, tuple[str, ...]]:
-    axes, batch = spec.axes, spec.batch
-    moved = {key for one in spec.offload for key in _keys(*one.keys)}
-    degrees = ({*_keys(axes.seq, axes.model, axes.replica, axes.strategy)} | moved) & unsettled
-    if devices is not None and degrees:
-        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add as key=value",)
-    known = {key: value for key, value in recorded.items() if key not in unsettled}
-    open_batch = {*_keys(batch.whole, batch.micro, batch.accumulation)} & unsettled
-    try:
-        plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices)
-    except InexpressiblePlanError as error:
-        return None, (error.message if devices is None else f"the plan is unknown: {error.message}",)
-    asked = {*_keys(batch.whole or batch.micro)}
-    recompute = {*_keys(*spec.recompute)} & unsettled
-    counts = open_batch - asked if batch.accumulation else open_batch
-    update: dict[str, Any] = ({"microbatches": None} if counts else {}) | ({"remat": None} if recompute else {})
-    left = sorted((open_batch | recompute) - asked)
-    notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
-    return plan.model_copy(update=update), notes
-
-
-def _keys(*words: Word | None) -> tuple[str, ...]:
-    return tuple(key for word in words if word for key in word.keys)

@@ -16,10 +16,10 @@ from asap.experiments.settings.stack_settings import StackSettings, dotted, over
 from asap.experiments.settings.unsaid import no_batch
 from asap.experiments.tables.deepspeed import read_with_deepspeed
 from asap.experiments.tables.model import with_model
+from asap.experiments.tables.planned import keys_of, planned
 from asap.models import Workload
 from asap.plans import Plan
-from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.tables.reading import axis_degree, from_settings, global_batch_of, layout_of, meaning
+from asap.plans.tables.reading import axis_degree, global_batch_of, layout_of, meaning
 from asap.stacks.detection import claimant
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, Word
@@ -53,7 +53,12 @@ def plain_name(spec: Spec, key: str) -> str:
 
 
 def read_table(
-    spec: Spec, values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+    spec: Spec,
+    values: Mapping[str, Any],
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    unsettled: frozenset[str] = frozenset(),
 ) -> Experiment:
     """``experiment`` with what a mapping says, by the table of its stack.
 
@@ -63,6 +68,7 @@ def read_table(
         path: the file that says them.
         overrides: ``key=value`` of the user.
         experiment: what is known besides.
+        unsettled: settings that a variable sets whose value is not known.
 
     Raises:
         ConfigError: it trains otherwise than is modelled, contradicts itself, or has a word without meaning.
@@ -86,14 +92,16 @@ def read_table(
     full = spec.with_defaults(settings)
     try:
         sequence = _whole(field_of(spec, "sequence_length", full))
-        plan, notes = _plan(spec, settings, experiment)
-        batch = global_batch_of(spec, settings, plan, sequence)
+        hardware, unsettled = experiment.hardware, unsettled - given.keys()
+        plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices)
+        whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
+        batch = None if whole & unsettled else global_batch_of(spec, settings, plan, sequence)
         workload = _workload(spec, full, batch, experiment)
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
-    if batch is None and all(word.said(full) is None for word in sizes):
+    if batch is None and (whole & unsettled or all(word.said(full) is None for word in sizes)):
         notes += (no_batch([sizes[0].keys[0]]),)
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
@@ -134,15 +142,6 @@ def _check(spec: Spec, settings: StackSettings) -> None:
                     where=settings.where(key),
                     hint="give a run that trains all parameters of a decoder on tokens",
                 )
-
-
-def _plan(spec: Spec, settings: StackSettings, experiment: Experiment) -> tuple[Plan | None, tuple[str, ...]]:
-    try:
-        plan = from_settings(spec, settings, experiment.hardware.devices, experiment.hardware.slices)
-    except InexpressiblePlanError as error:
-        unknown = "how many devices" in error.message
-        return None, (error.message if unknown else f"the plan is unknown: {error.message}",)
-    return plan, ()
 
 
 def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:

@@ -53,11 +53,12 @@ def read_table_script(
     if not said and not given:
         reason = f"starts {spec.name} with settings that its program has, which is not read"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
-    undecided = sorted(key for key, value in given.items() if has_substitution(value))
+    undecided = frozenset(key for key, value in given.items() if has_substitution(value))
     said |= {key: value for key, value in given.items() if key not in undecided}
-    read = read_table(spec, said, path, overrides, with_processes(start, experiment))
-    if undecided:
-        note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in undecided)}"
+    said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
+    read = read_table(spec, said, path, overrides, with_processes(start, experiment), undecided)
+    if others := sorted(undecided - spec.words()):
+        note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.model_copy(update={"notes": (*read.notes, note)})
     return with_note_on_others(read, path, len(starts), start.line)
 

@@ -10,7 +10,7 @@ from asap.plans.plan import Plan, Remat
 from asap.plans.tables.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.plans.yaml_lines import yaml_lines
 from asap.stacks.registry import code, folder_of
-from asap.stacks.spec import Spec, Word
+from asap.stacks.spec import Spec
 
 
 def to_settings(
@@ -90,27 +90,39 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
 
 
 def _degrees(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
-    sizes = {axis: plan.degree(axis) for axis in AXES}
-    if spec.axes.folded and sizes["expert"] > 1:
-        sizes["expert"] *= plan.degree("seq") * plan.degree("model")
-    words: dict[str, Word | None] = {axis: getattr(spec.axes, axis) for axis in (*INNER, "expert", "replica", "data")}
-    if spec.axes.slices:
-        sizes["replica"], sizes["slices"] = plan.ici.replica, plan.dcn.replica
-        words["slices"] = spec.axes.slices
-    if spec.axes.folded and spec.axes.data:
-        sizes["data"] *= plan.degree("expert")
-    if spec.axes.data_of_all:
-        sizes["data"] *= sizes["replica"]
-    keyed = {axis: word.key(said) for axis, word in words.items() if word}
-    beside = [axis for axis in ("replica", *INNER, "expert") if plan.degree(axis) > 1]  # pyright: ignore[reportArgumentType]
-    alone = plan.degree("data") == 1 or plan.degree("replica") == 1 or "replica" in keyed
-    left = {"data"} if "data" in keyed and is_rest(spec, said, keyed["data"]) and alone else set[str]()
-    if spec.axes.said_beside_others and beside:
-        left = set[str]()
+    """Settings of the degrees, without those that follow from the others."""
+    sizes: dict[str, int] = _sizes(spec, plan)
+    keys = {axis: word.key(said) for axis in sizes if (word := getattr(spec.axes, axis)) is not None}
+    left = {axis for axis, key in keys.items() if axis != "data" and sizes[axis] == 1 and is_rest(spec, said, key)}
+    if "data" in keys and _follows(spec, plan, said, keys):
+        left.add("data")
     if (spec.axes.strategy and plan.degree("data") * plan.degree("expert") == 1) or _copies_alone(spec, said):
-        left |= {"replica", "data"} if plan.degree("data") == 1 and not spec.axes.strategy else {"replica"}
-    left |= {axis for axis, key in keyed.items() if axis != "data" and sizes[axis] == 1 and is_rest(spec, said, key)}
-    return {key: str(sizes[axis]) for axis, key in keyed.items() if axis not in left}
+        left.add("replica")
+    return {key: str(sizes[axis]) for axis, key in keys.items() if axis not in left}
+
+
+def _sizes(spec: Spec, plan: Plan) -> dict[str, int]:
+    """Degrees as the stack counts them."""
+    axes = spec.axes
+    sizes: dict[str, int] = {axis: plan.degree(axis) for axis in (*INNER, "expert", "replica", "data")}  # pyright: ignore[reportArgumentType]
+    if axes.slices:
+        sizes |= {"replica": plan.ici.replica, "slices": plan.dcn.replica}
+    if axes.folded and sizes["expert"] > 1:
+        sizes["data"] *= sizes["expert"]
+        sizes["expert"] *= sizes["seq"] * sizes["model"]
+    if axes.data_of_all:
+        sizes["data"] *= sizes["replica"]
+    return sizes
+
+
+def _follows(spec: Spec, plan: Plan, said: Settings, keys: Mapping[str, str]) -> bool:
+    """Whether the data degree is left to what the others leave."""
+    if _copies_alone(spec, said) and plan.degree("data") == 1:
+        return True
+    others = any(plan.degree(axis) > 1 for axis in AXES if axis != "data")
+    told = spec.axes.said_beside_others and others
+    alone = plan.degree("data") == 1 or plan.degree("replica") == 1 or "replica" in keys
+    return is_rest(spec, said, keys["data"]) and alone and not told
 
 
 def _copies_alone(spec: Spec, said: Settings) -> bool:
