@@ -52,8 +52,3 @@ def written(quantity: Quantity | None, *, brief: bool = False) -> str:
 def is_written(text: str) -> bool:
     """Whether a text is nothing but a quantity as :func:`written` writes it."""
     return _PRINTED.match(text) is not None
-
-
-def is_change(text: str) -> bool:
-    """Whether a written quantity is a change: ``-16.9 %``."""
-    return text[:1] in "+-" and text.partition("(")[0].rstrip().endswith("%")

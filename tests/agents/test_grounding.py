@@ -44,6 +44,7 @@ def test_swapped_truths_are_told_from_true_statements(case):
         "{1.step_time_on_monday} is fine.",
         "{now.step_time - nonsense.step_time} is saved.",
         "{1.step_time + 1.vs_now} is its step.",
+        "Proposal 1 saves {1.step_time * 0.5} of its step.",
         "",
     ],
 )

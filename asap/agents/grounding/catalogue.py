@@ -1,5 +1,6 @@
 """What the engine has answered in a session: figures by reference, plans by name, and words that may be repeated."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,6 @@ from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import NotFoundError
 from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
-from asap.plans import Plan
 
 _PROSE = {
     "statement", "finding", "advice", "because", "correlation", "why", "verdict", "reasons", "trade_offs", "notes",
@@ -24,6 +24,9 @@ _FOREIGN = {"text", "summary", "description", "hlo", "warnings", "title"}
 _LIBRARY = ("notes", "precedents")
 DIMENSIONS = {"s": "s", "fraction": "share", CHANGE: "share", "1": "ratio"}
 NOW = "now"
+CONVERSIONS = {60.0, 100.0, 1000.0, 1024.0, 3600.0}
+"""Numbers of an expression that nobody has to say."""
+_SAID = "said"
 _ODDS = frozenset({"odds", "likel", "probab", "chance"})
 FIELDS: dict[str, tuple[str, frozenset[str]]] = {
     "mfu": ("share", frozenset({"mfu", "utilisation", "utilization"})),
@@ -80,6 +83,8 @@ class Catalogue:
         """Remember what the engineer said: it may be repeated, as stated."""
         self.names |= named(words)
         self._loose(words, Provenance.STATED, "the engineer")
+        said = re.findall(r"(?<![\w.])\d{1,12}(?:\.\d{1,12})?", plain_digits(words))
+        self.counts.setdefault(_SAID, set()).update(map(float, said))
 
     def subject(self, name: str) -> str | None:
         """The subject of a plan's figures, of which a rank, ``now`` or axes are names; ``None`` if nothing was said."""
@@ -103,7 +108,8 @@ class Catalogue:
     def compute(self, expression: str) -> Figure:
         """The figure of a reference or of an expression over references; raises like :func:`compute` and look_up."""
         text = expression.strip()
-        return compute(text, self.look_up) if " " in text else self.look_up(text)
+        known = {value for values in self.counts.values() for value in values} | CONVERSIONS
+        return compute(text, self.look_up, known) if " " in text else self.look_up(text)
 
     def all(self) -> Iterable[Figure]:
         """Every figure, those of the engine's sentences too."""
@@ -211,9 +217,3 @@ def split(identity: str) -> tuple[str, str]:
 def normal(sentence: str) -> str:
     """A sentence without what differs between two ways to print it."""
     return " ".join(sentence.lower().split()).rstrip(".;:")
-
-
-def named_in_files(catalogue: Catalogue, plan: Plan) -> bool:
-    """Whether text from files names a plan; such text is not trusted."""
-    terms = str(plan).split()
-    return any(all(term in text for term in terms) for text in catalogue.foreign)

@@ -6,7 +6,7 @@ hold signs of their own.
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import product
 
 from asap.agents.grounding.units import measure
@@ -28,12 +28,13 @@ _WEAKEST_FIRST = (
 _PURE = {"fraction", CHANGE, "1", "count"}
 
 
-def compute(expression: str, lookup: Callable[[str], Figure]) -> Figure:
+def compute(expression: str, lookup: Callable[[str], Figure], numbers: Collection[float]) -> Figure:
     """The value of an expression; its provenance is the weakest of its terms, its interval holds all of theirs.
 
     Args:
         expression: such as ``now.step_time - 1.step_time``.
         lookup: the figure of a reference; raises NotFoundError.
+        numbers: that may stand in it: those of the run, and those that the engineer said.
 
     Raises:
         UsageError: it cannot be read, or its units do not go together.
@@ -42,7 +43,7 @@ def compute(expression: str, lookup: Callable[[str], Figure]) -> Figure:
     if len(expression) > LONGEST:
         raise UsageError(f"is longer than {LONGEST} characters", where="expression")
     tokens = [found[found.lastgroup or 0] for found in _TOKEN.finditer(expression.rstrip())]
-    parser = _Parser(tokens, lookup)
+    parser = _Parser(tokens, lookup, numbers)
     found = parser.sum(0)
     if parser.tokens or not parser.refers:
         reason = "needs a reference" if not parser.tokens else f"is not understood at {plain(parser.tokens[0], 20)}"
@@ -51,8 +52,8 @@ def compute(expression: str, lookup: Callable[[str], Figure]) -> Figure:
 
 
 class _Parser:
-    def __init__(self, tokens: list[str], lookup: Callable[[str], Figure]):
-        self.tokens, self.lookup, self.refers = tokens, lookup, False
+    def __init__(self, tokens: list[str], lookup: Callable[[str], Figure], numbers: Collection[float]):
+        self.tokens, self.lookup, self.numbers, self.refers = tokens, lookup, numbers, False
 
     def sum(self, depth: int) -> Figure:
         found = self.product(depth)
@@ -79,6 +80,8 @@ class _Parser:
             self.tokens.pop(0)
             return found
         if token.replace(".", "", 1).isdecimal():
+            if float(token) not in self.numbers:
+                raise UsageError("is no number of the run, and nobody said it", where=plain(token, 20))
             return _stated(float(token), "1", token)
         if (unit := measure(token)) is not None:
             return _stated(unit[1], {"share": "fraction", "ratio": "1"}.get(unit[0], unit[0]), token)

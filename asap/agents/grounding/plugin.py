@@ -15,7 +15,7 @@ from google.genai import types
 
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.prose import sentences
-from asap.agents.grounding.verdict import LEGEND, OWN, check, rendered
+from asap.agents.grounding.verdict import check, rendered
 
 EXPERIMENT = "experiment"
 _NONE: Mapping[str, Callable[[Any], str]] = {}
@@ -90,11 +90,6 @@ class GroundingPlugin(BasePlugin):
 def grounded(text: str, catalogue: Catalogue) -> str:
     """Lines as they are shown, the model's own words marked."""
     return "\n".join(_line(line, catalogue) for line in text.split("\n"))
-
-
-def with_legend(text: str) -> str:
-    """A whole text, with what its mark means where it has one."""
-    return f"{text}\n({LEGEND})" if OWN in text else text
 
 
 def _line(line: str, catalogue: Catalogue) -> str:

@@ -56,7 +56,6 @@ UNITS: dict[str, tuple[str, float]] = {
 """What a unit measures and its size in the base unit of that."""
 
 MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-PROPORTIONS = (SHARE, RATIO)
 
 _FOLDED = {unit.casefold(): measure for unit, measure in UNITS.items() if len(unit) > 1}
 _PER = re.compile(r"/(?:step|device|chip|core|layer|token|iteration|host|node|gpu|tpu|byte|b)s?$", re.IGNORECASE)

@@ -1,7 +1,6 @@
 """What a tool gives back: plain JSON whose text can do no harm, also where something went wrong.
 
-Text from files reaches a model as one line without control characters and without what looks like a key; longer
-passages are fenced on top (:func:`quoted`).
+Text from files reaches a model as one line without control characters and without what looks like a key.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,14 +11,13 @@ from pydantic import ValidationError, validate_call
 
 from asap.answers.registry import complaint
 from asap.core.errors import AsapError, UsageError
-from asap.core.secrets import environment_secrets, redacted, without
-from asap.core.text import fenced, plain
+from asap.core.secrets import environment_secrets, without
+from asap.core.text import plain
 
 Parameters = ParamSpec("Parameters")
 Answer = dict[str, Any]
 
 LONGEST_NAME = 160
-LONGEST_PASSAGE = 600
 
 
 def answering(tool: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
@@ -49,16 +47,6 @@ def failure(error: AsapError) -> Answer:
     place = f"{error.where}: " if error.where else ""
     answer = {"error": f"{place}{error.message}", "kind": type(error).__name__}
     return harmless(answer | ({"hint": error.hint} if error.hint else {}))
-
-
-def named(text: object) -> str:
-    """A name from a file, cut."""
-    return plain(redacted(str(text)), LONGEST_NAME)
-
-
-def quoted(text: object, source: str) -> str:
-    """A passage from a file, fenced and cut."""
-    return fenced(plain(redacted(str(text)), LONGEST_PASSAGE), source)
 
 
 def harmless(value: Any) -> Any:

@@ -1,0 +1,124 @@
+"""Runs the standing set, or a part of it, with a language model, and prints what became of it.
+
+scripts/real_model [--llm MODEL] [--parts questions facts planted analysis] [--most N]
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from asap.agents.llm.preflight import check_model
+from asap.agents.llm.usage import usages
+from asap.agents.settings import BUILTIN, Settings
+from asap.agents.settings_sources import read_settings
+from asap.agents.workflow.analyze import analyze
+from asap.chat.chat import Chat
+from asap.chat.conversation import Conversation
+from asap.chat.restore import open_conversation
+from asap.experiments import ExperimentStore
+from asap.sharding_memory import Kind, new_session_name, read_session
+
+EXPERIMENT = "paper-v6e-16"
+PARTS = ("questions", "facts", "planted")
+
+
+class Turn(BaseModel, extra="forbid"):
+    """One message, what is typed instead without a language model, and what must come of it."""
+
+    say: str
+    typed: str
+    query: str | None = None
+    facts: int = 0
+
+
+class Found(BaseModel):
+    """What became of a turn."""
+
+    turn: Turn
+    queries: tuple[str, ...]
+    facts: int
+    kept_order: bool
+    failed: str | None
+
+    @property
+    def right(self) -> bool:
+        """The query was asked, as many facts were put on record as were stated, and no other order came of words."""
+        asked = self.turn.query is None or self.turn.query in self.queries
+        moved_by_fact = self.kept_order or self.turn.facts > 0
+        return self.failed is None and asked and self.facts == self.turn.facts and moved_by_fact
+
+
+def turns(part: str) -> list[Turn]:
+    """The turns of a part."""
+    lines = (Path(__file__).parent / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Turn.model_validate_json(line) for line in lines]
+
+
+def run(part: str, opened: Conversation, settings: Settings, most: int | None = None) -> Iterator[tuple[Found, str]]:
+    """Each turn of a part in a session of its own, with the name of the session."""
+    for turn in turns(part)[:most]:
+        chat = Chat(opened.afresh(new_session_name()), settings)
+        before = chat.conversation.order
+        reply = chat.turn(turn.typed if settings.model == BUILTIN else turn.say, lambda piece: None)
+        session = chat.conversation.session
+        calls = [one.fields.get("tool") for one in read_session(session) if one.kind is Kind.TOOL_CALL]
+        yield (
+            Found(
+                turn=turn,
+                queries=tuple(str(call) for call in calls),
+                facts=len(reply.evidence) if reply else 0,
+                kept_order=before == chat.conversation.order,
+                failed=str(chat.failure) if chat.failure else None,
+            ),
+            session,
+        )
+
+
+def main() -> None:
+    """Model, date, turns right, facts heard and invented, tokens, seconds."""
+    parser = argparse.ArgumentParser(prog="scripts/real_model", description=__doc__)
+    parser.add_argument("--llm", help="language model; as for asap")
+    parser.add_argument("--parts", nargs="*", default=["analysis", *PARTS], choices=["analysis", *PARTS])
+    parser.add_argument("--most", type=int, help="turns of each part")
+    arguments = parser.parse_args()
+    settings, store = read_settings(model=arguments.llm), ExperimentStore()
+    check_model(settings.model)
+    print(f"{settings.model}, {datetime.now(UTC):%Y-%m-%d}")
+    if "analysis" in arguments.parts:
+        _analysis(settings, store)
+    opened = open_conversation(EXPERIMENT, store) if set(arguments.parts) & set(PARTS) else None
+    for part in arguments.parts:
+        if part == "analysis" or opened is None:
+            continue
+        began = time.monotonic()
+        found, sessions = zip(*run(part, opened, settings, arguments.most), strict=True)
+        stated = sum(one.turn.facts for one in found)
+        heard = sum(min(one.facts, one.turn.facts) for one in found)
+        invented = sum(max(one.facts - one.turn.facts, 0) for one in found)
+        print(f"{part}: {sum(one.right for one in found)} of {len(found)} right, {heard} of {stated} facts heard, "
+              f"{invented} invented, {sum(one.failed is not None for one in found)} failed, {_spent(sessions)}, "
+              f"{time.monotonic() - began:.0f} s")  # fmt: skip
+
+
+def _analysis(settings: Settings, store: ExperimentStore) -> None:
+    began = time.monotonic()
+    outcome = analyze(EXPERIMENT, store=store, settings=settings, progress=lambda stage: print(f"  {stage}"))
+    analysis = outcome.analysis
+    said = [one.prose for one in (*analysis.proposals, analysis.recommendation) if one.prose]
+    end = f"failed: {outcome.failure}" if outcome.failure else "ended as it should"
+    print(f"analysis: {end}, {len(analysis.proposals)} proposals, {len(said)} texts kept, {len(analysis.ideas)} ideas, "
+          f"{_spent([analysis.session])}, {time.monotonic() - began:.0f} s")  # fmt: skip
+
+
+def _spent(sessions: list[str] | tuple[str, ...]) -> str:
+    used = [one for session in sessions for one in usages(read_session(session))]
+    calls, read = sum(one.calls for one in used), sum(one.input_tokens for one in used)
+    return f"{calls} calls, {read:,} tokens in, {sum(one.output_tokens for one in used):,} out"
+
+
+if __name__ == "__main__":
+    main()
