@@ -77,6 +77,14 @@ def test_gpt_neox_with_dashes(read):
     ]
 
 
+def test_a_vocabulary_that_is_asked_for_is_laid_over_the_shapes(read):
+    unsaid = NEOX.replace('"pos-emb"', '"tokenizer_type": "HFTokenizer", "pos-emb"')
+    assert any("add model.vocab=N" in note for note in read("7b.yml", unsaid, hardware="a100-64").notes)
+    run = read("7b.yml", unsaid, "model.vocab=32000", hardware="a100-64")
+    assert (run.model.layers, run.model.vocab, run.model.missing()) == (32, 32000, ())
+    assert not any("model.vocab" in note for note in run.notes)
+
+
 def test_experts_of_nemo_automodel_lie_over_data_parallelism(read):
     run = read("moe.yaml", AUTOMODEL, hardware="h100-16")
     assert str(run.plan) == "data=2 expert=8 microbatches=4 remat=full"

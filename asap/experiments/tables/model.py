@@ -28,12 +28,13 @@ def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Expe
     """
     if spec.model.section is not None:
         return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
-    if experiment.model is not None:
+    if experiment.model is not None and not experiment.model.missing():
         return experiment
     fields = _shapes(spec, settings)
     if "layers" in fields:
         source = experiment.provenance | {"model": path.name}
-        model = _validated(fields, settings)
+        given = experiment.model.model_dump(exclude_unset=True) if experiment.model else {}
+        model = _validated(fields | given, settings)
         whole = _with_fields(spec, settings, experiment.model_copy(update={"model": model, "provenance": source}))
         unknown = whole.model is not None and whole.model.vocab is None
         return whole.model_copy(update={"notes": (*whole.notes, _VOCABULARY)}) if unknown else whole
