@@ -1,10 +1,13 @@
 """What ``scripts/torture`` writes while the writer is killed, and how it reads back what is stored."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asap.core.files import home
+from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.own_runs import Reading, add_own_runs
+from asap.core.files import home, write_output
 from asap.experiments import Experiment, ExperimentStore
 from asap.history.files import add_records, load_records
 from asap.history.record import HistoryRecord
@@ -15,9 +18,11 @@ from asap.optimize.loop import optimize
 from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.session import Session
 from asap.optimize.stopping import StoppingRule
+from asap.prediction.uncertainty.own_runs import load_own_runs
 from asap.proposals.proposal import Overrides
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from asap.sharding_memory.worklog import session_path
+from asap.study.open_study import open_study
 
 STEPS_LOGGED = (
     'for step in $(seq 24); do echo "completed step: $step, seconds: 1.0, TFLOP/s/device: 1.0, loss: 9.1"; done'
@@ -95,10 +100,43 @@ def _optimized() -> set[int]:
     return {int(name.removeprefix("number=")) for name in done}
 
 
+def _calibrate(number: int) -> None:
+    """A measured run, added to those on record."""
+    study = open_study("llama-8b-tensor-16", ExperimentStore())
+    experiment = study.experiment
+    assert experiment.model is not None
+    assert study.slice is not None
+    assert study.plan is not None
+    run = PublishedRun(
+        id=str(number), source="tortured", group="tortured", chip="v5e", framework="maxtext", family="llama",
+        architecture=experiment.model, workload=experiment.workload, hardware=study.slice, plan=study.plan,
+        step_time=10.0, out_of_memory=False, fabric=None,
+    )  # fmt: skip
+    add_own_runs([Reading(f"tortured-{number}", (run,), Counter())])
+
+
+def _calibrated() -> set[int]:
+    found = load_own_runs()
+    return {int(run.origin.removeprefix("tortured-")) for run in found.runs} if found else set()
+
+
+def _report(number: int) -> None:
+    """A page over the one before it."""
+    write_output(home() / "page.html", f"{number}\n" * 200_000)
+
+
+def _reported() -> set[int]:
+    """All up to the one that is there, whole."""
+    lines = (home() / "page.html").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 200_000, "half a page"
+    assert len(set(lines)) == 1, "a page of two"
+    return set(range(int(lines[0]) + 1))
+
+
 KILLED: dict[str, tuple[float, Callable[[int], object], Callable[[], set[int]]]] = {
-    "worklog": (0.3, append, appended),
+    "worklog": (0.2, append, appended),
     "history": (
-        0.3,
+        0.2,
         _add,
         lambda: {int(one.id.removeprefix("tortured-")) for one in load_records() if one.id.startswith("tortured-")},
     ),
@@ -109,5 +147,7 @@ KILLED: dict[str, tuple[float, Callable[[int], object], Callable[[], set[int]]]]
     ),
     "index": (0.05, _ingest, _ingested),
     "optimize": (0.15, _optimize, _optimized),
+    "calibration": (0.1, _calibrate, _calibrated),
+    "report": (0.1, _report, _reported),
 }
 """What is written while the writer is killed: its share of the kills, a write of a number, and the stored ones."""

@@ -12,7 +12,8 @@ from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.calibration.fit.predicted_runs import half_widths, likeness_of, predict_each
 from asap.core.errors import InsufficientEvidenceError, UsageError
-from asap.core.files import is_file, user_path
+from asap.core.files import home, is_file, user_path
+from asap.core.locking import locked
 from asap.core.text import plain
 from asap.experiments import HardwareReference
 from asap.hardware import resolve_hardware
@@ -21,7 +22,7 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.workload import workload_under
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.own_runs import OwnRun, OwnRuns, load_own_runs
+from asap.prediction.uncertainty.own_runs import OwnRun, OwnRuns, keep_own_runs, load_own_runs
 
 HISTORY = "history"
 _MEASURED_HERE = {"status": "ok", "trust": "A"}
@@ -101,6 +102,19 @@ def with_own_runs(readings: Sequence[Reading]) -> OwnRuns:
     usable = before.runs if before is not None and before.calibrated == calibration.date else ()
     kept = tuple(run for run in usable if run.origin not in replaced)
     return OwnRuns(calibrated=calibration.date, runs=(*kept, *new))
+
+
+def add_own_runs(readings: Sequence[Reading]) -> OwnRuns:
+    """Write down the runs on record with those that were read; raises like :func:`with_own_runs`.
+
+    Raises:
+        LockedError: another process holds the runs for too long.
+        BadInputError: the folder cannot be written.
+    """
+    with locked(home(), "your own runs"):
+        found = with_own_runs(readings)
+        keep_own_runs(found)
+        return found
 
 
 def _of_session(name: str) -> Iterator[PublishedRun | str]:

@@ -114,13 +114,28 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def write_output(path: Path, text: str) -> None:
-    """Write a file that the user asked for by name.
+    """Write a file that the user asked for by name: whole or not at all, unless it is a device or a pipe.
 
     Raises:
         BadInputError: it cannot be written.
     """
+    data = text.encode("utf-8", "backslashreplace")
     try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        target = path.resolve()
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise BadInputError(f"cannot be written: {error.strerror}", where=str(path)) from error
 

@@ -22,7 +22,7 @@ def run(*arguments: str, stdin: str = "") -> str:
     code = 0
     with (
         patch.object(sys, "argv", ["asap", *arguments]),
-        patch.object(sys, "stdin", io.StringIO(stdin)),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8", "surrogatepass")))),
         redirect_stdout(printed),
         redirect_stderr(printed),
     ):

@@ -58,6 +58,10 @@ PREFIXES = {
 }
 
 
+CONFIGURATIONS = ("train.", "launch")
+"""Readers that the prefixes are for."""
+
+
 @dataclass(frozen=True)
 class Scaling:
     """How the time of a reader grew."""
@@ -118,7 +122,7 @@ def scalings(length: int = LENGTH, only: str = "", units: Mapping[str, str] = UN
         for name, read in readers(Path(folder)).items():
             if only not in name:
                 continue
-            for prefix, before in PREFIXES.items():
+            for prefix, before in (PREFIXES if name.startswith(CONFIGURATIONS) else {"": ""}).items():
                 for unit, text in units.items():
                     found = _measured(read, before, text, length)
                     if found is not None:
@@ -130,7 +134,8 @@ def _measured(read: Callable[[str], object], before: str, unit: str, length: int
     seconds = _seconds(read, whole)
     if seconds < SHORTEST_S:
         return None
-    return seconds, log2(seconds / max(_seconds(read, short), 1e-6))
+    found = min(seconds, _seconds(read, whole)), min(_seconds(read, short), _seconds(read, short))
+    return found[0], log2(found[0] / max(found[1], 1e-6))
 
 
 def _seconds(read: Callable[[str], object], text: str) -> float:

@@ -1,7 +1,10 @@
+import os
+from pathlib import Path
+
 import pytest
 
 from asap.core.errors import AsapError
-from asap.core.files import data_folder, home, write_atomically
+from asap.core.files import data_folder, home, write_atomically, write_output
 
 
 def test_home_follows_the_environment(monkeypatch, tmp_path):
@@ -15,6 +18,26 @@ def test_a_write_replaces_the_whole_file_and_leaves_nothing_else(tmp_path):
     write_atomically(target, "second")
     assert target.read_text() == "second"
     assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
+
+
+def test_an_output_takes_the_place_of_what_a_link_leads_to_and_keeps_its_mode(tmp_path):
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    page.write_text("before")
+    page.chmod(0o640)
+    link.symlink_to(page)
+    write_output(link, "after")
+    assert (page.read_text(), page.stat().st_mode & 0o777, link.is_symlink()) == ("after", 0o640, True)
+    write_output(Path(os.devnull), "to a device")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "page.html"]
+
+
+def test_an_output_that_does_not_fit_leaves_what_was_there(tmp_path, monkeypatch):
+    page = tmp_path / "page.html"
+    write_output(page, "before")
+    monkeypatch.setattr("os.fsync", lambda file: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(AsapError, match="No space left"):
+        write_output(page, "after")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
 
 def test_an_unwritable_folder_is_one_clear_line(tmp_path):

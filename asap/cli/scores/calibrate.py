@@ -24,7 +24,7 @@ def calibrate(
     """Narrow predictions by your own measured runs. Without options, show the runs that do."""
     from asap.core.errors import NotFoundError, UsageError
     from asap.core.units import counted, format_percent, format_seconds
-    from asap.prediction.uncertainty.own_runs import forget_own_runs, keep_own_runs, load_own_runs
+    from asap.prediction.uncertainty.own_runs import forget_own_runs, load_own_runs
 
     if forget and runs:
         raise UsageError("either adds runs or removes them", where="--forget", hint="give --with in a second call")
@@ -32,12 +32,12 @@ def calibrate(
         print("Your runs were removed." if forget_own_runs() else "There were no runs to remove.")
         return
     if runs:
-        from asap.calibration.own_runs import read_measured, with_own_runs
+        from asap.calibration.own_runs import add_own_runs, read_measured
 
         with progress() as show:
             show("predicting your runs")
             readings = [read_measured(origin, models) for origin in runs]
-            keep_own_runs(with_own_runs(readings))
+            add_own_runs(readings)
         for reading in readings:
             for reason, count in reading.skipped.items():
                 warn(f"{reading.origin}: {counted(count, 'run')} left out: {reason}")
