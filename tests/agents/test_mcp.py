@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -136,12 +137,17 @@ def test_what_goes_wrong_is_an_error_that_says_what_to_do(client):
         broken = await connected.call_tool("predict", {"experiment": EXPERIMENT, "plan": "model=3"})
         wrong = await connected.call_tool("operations", {"experiment": EXPERIMENT, "limit": 5000})
         extra = await connected.call_tool("run", {"experiment": EXPERIMENT, "nonsense": "x"})
-        return unknown, broken, wrong, extra
+        huge = await connected.call_tool("what_if", {"experiment": EXPERIMENT, "global_batch": 2**70})
+        kinds = [{}, {"experiment": 2**70}, {"experiment": []}, {"experiment": EXPERIMENT, "nonsense": 1}]
+        others = [await connected.call_tool("analyze", each) for each in kinds]
+        others += [await connected.call_tool("open", each) for each in ({}, {"target": ["a"]}, {"target": "a\nb"})]
+        return unknown, broken, wrong, extra, huge, *others
 
     results = client(ask)
     texts = [result.content[0].text for result in results]
     assert all(result.is_error for result in results)
-    assert all(len(text.splitlines()) == 1 and "http" not in text for text in texts)
+    assert all(len(text.splitlines()) == 1 for text in texts)
+    assert not re.search(r"http|pydantic|internal|TypeError|validation error", "".join(texts))
     assert EXPERIMENT in texts[0]
     assert "16" in texts[1]
     assert "50" in texts[2]
@@ -163,6 +169,7 @@ def test_an_analysis_its_report_and_a_prompt(client):
     assert "## Proposals" in analysed.content[0].text
     assert missing.is_error
     assert report.contents[0].text == analysed.content[0].text
+    assert [[one.name for one in prompt.arguments] for prompt in prompts] == [["experiment"]] * 3
     assert {one.name for one in prompts} == {"find_the_bottleneck", "propose_a_plan", "weigh_a_plan"}
     assert EXPERIMENT in prompt.messages[0].content.text
 

@@ -1,14 +1,18 @@
 """The engine over the Model Context Protocol: the tools of ASAP's own agents, whole analyses, reports, and prompts."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError, validate_call
 
 from asap import __version__
 from asap.agents.grounding.verdict import check, faults, rendered
 from asap.agents.tools.results import Answer, answering
 from asap.agents.tools.toolbox import FACTS, Tool, Toolbox
 from asap.answers.inquiries import Inquiries
-from asap.core.errors import UsageError
+from asap.answers.registry import complaint
+from asap.core.errors import AsapError, NotFoundError, UsageError
 from asap.core.text import plain
 from asap.experiments import ExperimentStore
 
@@ -51,7 +55,6 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
     """
     try:
         from mcp.server import MCPServer
-        from mcp.types import ToolAnnotations
     except ImportError as error:
         raise UsageError("needs the extra mcp", where="asap mcp", hint="pip install 'asap[mcp]'") from error
     listed = ", ".join(plain(name, 80) for name in store.ids()[:LISTED])
@@ -60,23 +63,34 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
     box = Toolbox(inquiries)
     made = [_served(tool, reads=tool.__name__ not in FACTS[:2]) for tool in (*box.all, *box.facts, box.open)]
     made += [_served(tool) for tool in (_optimize(inquiries), answering(show_optimization), _check(box))]
+    made.append(_served(_analysis(analyze), reads=None, apart=True))
     server = MCPServer("asap", version=__version__, instructions=instructions, log_level="ERROR", tools=made)
-    server.add_tool(_analysis(analyze), name="analyze", annotations=ToolAnnotations(open_world_hint=False))
     _add_reports(server)
     _add_prompts(server)
     return server
 
 
-def _served(tool: Tool, *, reads: bool = True) -> Any:
-    """A tool whose errors, of arguments too, are errors to the client, in one plain line."""
+def _served(tool: Callable[..., Answer | str], *, reads: bool | None = True, apart: bool = False) -> Any:
+    """A tool whose errors, of arguments too, are errors to the client, in one plain line.
+
+    Args:
+        tool: what it calls.
+        reads: whether it changes nothing.
+        apart: whether it is called in a thread of its own, for what runs an event loop.
+    """
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.tools import Tool as McpTool
     from mcp.types import ToolAnnotations
 
     class Served(McpTool):
         async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
-            answer = self.fn(**arguments)
-            if "error" in answer:
+            try:
+                answer = await asyncio.to_thread(self.fn, **arguments) if apart else self.fn(**arguments)
+            except (AsapError, ValidationError) as error:
+                raise ToolError(_one_line(error)) from error
+            except Exception as error:
+                raise ToolError(f"internal error: {type(error).__name__}") from error
+            if "error" in answer and not isinstance(answer, str):
                 hint = f" ({answer['hint']})" if answer.get("hint") else ""
                 raise ToolError(f"{answer['error']}{hint}")
             return self.fn_metadata.convert_result(answer) if convert_result else answer
@@ -132,21 +146,19 @@ def show_optimization(session: str) -> Answer:
     return report_of(*open_session(session)).model_dump(mode="json", exclude_none=True, exclude={"schema_"})
 
 
+def _one_line(error: AsapError | ValidationError) -> str:
+    return plain(complaint(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}")
+
+
 def _analysis(run: Analyze) -> Callable[[str], str]:
-    from mcp.server.mcpserver.exceptions import ToolError
-
-    from asap.core.errors import AsapError
-
+    @validate_call
     def analyze(experiment: str) -> str:
         """Analyse an experiment from its profile to three proposals with their figures; the report as Markdown.
 
         Args:
             experiment: ID of the experiment.
         """
-        try:
-            return run(experiment)
-        except AsapError as error:
-            raise ToolError(plain(f"{type(error).__name__}: {error}")) from error
+        return run(experiment)
 
     return analyze
 
@@ -155,22 +167,27 @@ def _add_reports(server: "MCPServer") -> None:
     @server.resource("asap://report/{experiment}", mime_type="text/markdown")
     def report(experiment: str) -> str:
         """The report of the latest analysis of an experiment."""
-        from asap.core.errors import NotFoundError
+        from mcp.server.mcpserver.exceptions import ResourceError
+
         from asap.reports.markdown import to_markdown
         from asap.sharding_memory.analyses import latest_session, stored_analysis
 
-        session = latest_session(experiment)
-        if session is None:
-            raise NotFoundError("has not been analysed yet", where=plain(experiment, 80), hint="call analyze")
-        return to_markdown(stored_analysis(session).analysis)
+        try:
+            session = latest_session(experiment)
+            if session is None:
+                raise NotFoundError("has not been analysed yet", where=plain(experiment, 80), hint="call analyze")
+            return to_markdown(stored_analysis(session).analysis)
+        except AsapError as error:
+            raise ResourceError(_one_line(error)) from error
 
 
 def _add_prompts(server: "MCPServer") -> None:
     for name, text in TASKS.items():
+        server.prompt(name=name, description=text.partition(". ")[2].format(experiment="the run"))(_prompt(text))
 
-        def prompt(experiment: str, text: str = text) -> str:
-            return text.format(experiment=plain(experiment, 80))
 
-        server.prompt(name=name, description=text.partition(". ")[2].format(experiment="the run"))(
-            lambda experiment, write=prompt: write(experiment)
-        )
+def _prompt(text: str) -> Callable[[str], str]:
+    def prompt(experiment: str) -> str:
+        return text.format(experiment=plain(experiment, 80))
+
+    return prompt

@@ -49,11 +49,10 @@ class Toolbox:
         """Every tool that changes nothing."""
         return (*self.listing, *self.run, *self.plans, *self.library)
 
+    @answering
     def list_experiments(self) -> Answer:
         """List the experiments on record: ID, model, hardware, plan."""
-        return answering_errors(
-            lambda: {"experiments": table([_listed(record) for record in self._inquiries.store.list().experiments])}
-        )
+        return {"experiments": table([_listed(record) for record in self._inquiries.store.list().experiments])}
 
     @answering
     def compute(self, experiment: str, expression: str) -> Answer:
@@ -65,13 +64,14 @@ class Toolbox:
         """
         return computed(self.catalogues.of(self._inquiries.of(experiment).id), expression)
 
+    @answering
     def open(self, target: str) -> Answer:
         """Open a run that is on no record, to ask about it by the ID that the answer has.
 
         Args:
             target: path of a configuration, a launch script, a profile, a trace or a run folder, or a tracker's run.
         """
-        return answering_errors(lambda: {EXPERIMENT: self._inquiries.open(target).id})
+        return {EXPERIMENT: self._inquiries.open(target).id}
 
 
 def computed(catalogue: Catalogue, expression: str) -> Answer:
