@@ -189,14 +189,14 @@ def _read_started(started: Started, overrides: Iterable[str], experiment: Experi
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """``experiment`` with a YAML or JSON file of another stack; ``None`` if it is none of theirs; raises likewise."""
-    document = with_defaults(document)
-    if (found := _reader_of(document)) is None:
+    document, overrides = with_defaults(document), tuple(overrides)
+    if (found := _reader_of(document, overrides)) is None:
         return None
     read, is_setting = found
     return _read(read, is_setting, overrides, experiment)
 
 
-def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | None:
+def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Reader, Callable[[str], bool]] | None:
     """What reads a document, and whether an override is one of its stack's settings."""
     values, path = document.values, document.path
     if swift_arguments.is_arguments_file(values):
@@ -207,7 +207,7 @@ def _reader_of(document: Document) -> tuple[_Reader, Callable[[str], bool]] | No
     for is_file, read_file, is_setting in fsdp.FILES:
         if is_file(values):
             return partial(read_file, values, path), is_setting
-    if (table := tables.stack_of_file(values, path)) is not None:
+    if (table := tables.stack_of_file(values, path, overrides)) is not None:
         return partial(tables.read_table, table, values, path), partial(tables.is_setting, table, values)
     refuse_mapping(values, path)
     if primus.is_primus(values):

@@ -78,6 +78,10 @@ def test_gpt_neox_with_dashes(read):
 
 
 def test_a_vocabulary_that_is_asked_for_is_laid_over_the_shapes(read):
+    bare = read("7b.yaml", LEVANTER.replace("reference_checkpoint: meta-llama/Llama-2-7b-hf", "use_bias: false"))
+    assert any("add model.vocab=N" in note for note in bare.notes)
+    told = read("7b.yaml", LEVANTER, "model.vocab=50257", "model.num_layers=16", hardware="v5p-128")
+    assert (told.model.vocab, told.model.layers) == (50257, 16)
     unsaid = NEOX.replace('"pos-emb"', '"tokenizer_type": "HFTokenizer", "pos-emb"')
     assert any("add model.vocab=N" in note for note in read("7b.yml", unsaid, hardware="a100-64").notes)
     run = read("7b.yml", unsaid, "model.vocab=32000", hardware="a100-64")
@@ -137,3 +141,10 @@ def test_a_degree_that_a_variable_decides_is_asked(read, tmp_path):
     assert told.plan.degree("model") == 4
     batch = read("run.sh", f"{start} --trainer.train_batch_size $B\n", hardware="v5p-128")
     assert (batch.workload.global_batch, batch.plan.microbatches) == (None, None)
+
+
+def test_a_file_of_two_stacks_is_asked_and_then_told(read):
+    both = "pipe_parallel_size: 1\nmodel_parallel_size: 2\ntrainer: {mp: f32, fsdp_axis: embed}\nmodel: {type: llama}\n"
+    with pytest.raises(ConfigError, match="has settings of GPT-NeoX and of Levanter"):
+        read("both.yml", both, hardware="a100-8")
+    assert read("both.yml", both, "stack=Levanter", hardware="a100-8").workload.framework == "Levanter"

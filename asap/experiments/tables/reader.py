@@ -17,7 +17,7 @@ from asap.experiments.settings.unsaid import no_batch
 from asap.experiments.tables.deepspeed import read_with_deepspeed
 from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned
-from asap.models import Workload
+from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.tables.reading import axis_degree, global_batch_of, layout_of, meaning
 from asap.stacks.detection import claimant
@@ -37,13 +37,15 @@ def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str
 
 
 def is_setting(spec: Spec, values: Mapping[str, Any], key: str) -> bool:
-    """Whether an override is one of a stack's settings, by its name or its section."""
-    known = {word.partition(".")[0] for word in spec.words()} | {plain_name(spec, name) for name in values}
-    return (
-        key == _SAID
-        or plain_name(spec, key).partition(".")[0] in known - {"model", "hardware", "plan"}
-        or (key in spec.words() or any(key.startswith(f"{name}.") for name in values if isinstance(values[name], dict)))
-    )
+    """Whether an override is one of a stack's settings, by its name or its section, and no field of a record."""
+    name, known = plain_name(spec, key), spec.words() | {_SAID}
+    section, _, field = name.partition(".")
+    if name in known:
+        return True
+    if section in ("hardware", "plan", "workload") or (section == "model" and field in Architecture.model_fields):
+        return False
+    sections = {word.partition(".")[0] for word in known} | {plain_name(spec, said) for said in values}
+    return section in sections and (bool(field) or section != "model")
 
 
 def plain_name(spec: Spec, key: str) -> str:
