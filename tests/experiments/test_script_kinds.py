@@ -73,3 +73,12 @@ def test_what_a_comment_keeps_from_a_command_is_said(read, start):
     assert any("a comment ends the command before --seed 1:" in note for note in run.notes)
     whole = read("run.sh", f"{start}  --seed 1 # more=1\n", hardware="h100-8")
     assert not any("a comment ends" in note for note in whole.notes)
+
+
+@pytest.mark.parametrize("line", ["for in; do", "install() { echo ${a>b} }"])
+def test_a_line_that_is_no_bash_is_named(read, line):
+    run = read("run.sh", f"{START.format(rows=2)}\n{line}\n")
+    assert any("line 2 of run.sh is no syntax of bash that is read, and left out" in note for note in run.notes)
+    assert not any("no syntax" in note for note in read("run.sh", f"{START.format(rows=2)}\n").notes)
+    with pytest.raises(UnreadError, match="what begins in line 1 is no syntax of bash that is read"):
+        read("run.sh", f"{START.format(rows=2)}\nROWS=$((2 *\n")

@@ -12,7 +12,16 @@ from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import below_variable, find_named
 from asap.experiments.launch.cloud_jobs import STARTS
 from asap.experiments.launch.suggestion import suggestion, trained_part
-from asap.experiments.shell import EVALUATED, SCRIPTS, Command, commands_within, has_substitution, read_commands, words
+from asap.experiments.shell import (
+    EVALUATED,
+    SCRIPTS,
+    Command,
+    commands_within,
+    has_substitution,
+    read_commands,
+    unread_line,
+    words,
+)
 from asap.experiments.unread_texts import OTHERWISE, refusal_of_text
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
@@ -70,6 +79,8 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         there = find_named(missing, path) is not None
         hint = f"give {plain(missing.rpartition('/')[2], 60)}, which it hands over to"
         hint += "" if there else " and which is not beside it"
+    if (line := unread_line(text)) is not None:
+        reason += f"; what begins in line {line} is no syntax of bash that is read"
     return UnreadError(reason, where=str(path), hint=hint)
 
 

@@ -86,6 +86,17 @@ def _quotes_and_comments(node: Node) -> Iterator[Node]:
             waiting += reversed(inner.children)
 
 
+def unread_line(text: str) -> int | None:
+    """The first line of a script that the grammar does not take; ``None`` where it takes all."""
+    waiting = [Script(text).root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_missing or (node.type == "ERROR" and node.end_byte > node.start_byte):
+            return node.start_point[0] + 1
+        waiting += reversed([child for child in node.children if child.has_error or child.is_missing])
+    return None
+
+
 def substitutions(command: Node) -> Iterator[Node]:
     """Commands whose output a command is given, without those within each other."""
     waiting = list(reversed(command.children))
