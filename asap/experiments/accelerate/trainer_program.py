@@ -12,7 +12,7 @@ from asap.core.text import plain
 from asap.experiments.accelerate.trl import read_trl_file
 from asap.experiments.deepspeed.training_arguments import SEQUENCE_NAMES
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.literals import (
+from asap.experiments.files.python_literals import (
     ARGUMENTS,
     CLASS,
     UNKNOWN,

@@ -15,8 +15,7 @@ from asap.core.errors import ConfigError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
-from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.python.literals import (
+from asap.experiments.files.python_literals import (
     CLASS,
     UNKNOWN,
     Lookup,
@@ -26,6 +25,7 @@ from asap.experiments.launch.python.literals import (
     parse_python,
     value_of,
 )
+from asap.experiments.launch.launch import Launch
 from asap.flags.environment import FLAG_VARIABLES, is_performance_variable
 
 _INSTEAD = (

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from asap.core.text import plain
 from asap.experiments.files.documents import validation_reason
-from asap.experiments.launch.python.literals import UNKNOWN
+from asap.experiments.files.python_literals import UNKNOWN
 from asap.experiments.named_model import read_named_model
 from asap.models import Architecture
 

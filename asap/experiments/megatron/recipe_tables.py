@@ -6,7 +6,7 @@ what differs between them (``differs``), which is asked for.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,18 +26,17 @@ PARAMETERS = {
 """What functions of recipes take, of NeMo 2 and of Megatron-Bridge 0.1."""
 
 
-def recipe_settings(library: str, recipe: str, without: Collection[str] = ()) -> tuple[dict[str, Any], tuple[str, ...]]:
+def recipe_settings(library: str, recipe: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The arguments that a recipe sets, with a note on where they are from; none where it is not known.
 
     Args:
         library: ``BRIDGE`` or ``NEMO``.
         recipe: its name.
-        without: arguments that it does not decide here.
     """
     known = _table(library).get(recipe)
     if known is None:
         return {}, ()
-    settings = {key: value for key, value in known["settings"].items() if key not in without}
+    settings = dict(known["settings"])
     where = f"what {plain(recipe, 80)} does not change is that of {library} {known['releases']}"
     return settings, (where,) if settings else ()
 

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.launch.python.literals import parse_python
+from asap.experiments.files.python_literals import parse_python
 from asap.experiments.named_model import SHAPES
 from asap.experiments.torchtitan.own_keys import NAMES_OF_SHAPES
 from asap.models import Architecture

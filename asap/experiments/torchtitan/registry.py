@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.literals import ARGUMENTS, CLASS, UNKNOWN, names_of, parse_python, value_of
+from asap.experiments.files.python_literals import ARGUMENTS, CLASS, UNKNOWN, names_of, parse_python, value_of
 from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
 from asap.experiments.torchtitan.reader import read_torchtitan
 from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES

@@ -6,7 +6,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.launch.python.literals import CLASS
+from asap.experiments.files.python_literals import CLASS
 from asap.experiments.megatron.bridge.script import model_of
 from asap.experiments.megatron.changed_shapes import read_changed_model
 from asap.models import Architecture

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asap.experiments.launch.python.literals import UNKNOWN
+from asap.experiments.files.python_literals import UNKNOWN
 
 _KEY, _PARAMETER = "mixed_precision", "precision_config"
 _IN_FP32, _IN_BF16 = "grad_reduce_in_fp32", "grad_reduce_in_bf16"

@@ -11,7 +11,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.literals import CLASS, UNKNOWN
+from asap.experiments.files.python_literals import CLASS, UNKNOWN
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron.bridge.model import read_model
 from asap.experiments.megatron.bridge.precision import precision_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.literals import CLASS, UNKNOWN
+from asap.experiments.files.python_literals import CLASS, UNKNOWN
 from asap.experiments.megatron.bridge.recipe import read_recipe
 from asap.experiments.megatron.hydra import laid_over
 

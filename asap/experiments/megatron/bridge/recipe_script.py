@@ -10,8 +10,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
+from asap.experiments.files.python_literals import CLASS, UNKNOWN
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.launch.python.literals import CLASS, UNKNOWN
 from asap.experiments.megatron.bridge.recipe import read_recipe
 from asap.experiments.processes import processes_of, with_processes
 from asap.experiments.several_runs import with_note_on_others

@@ -11,7 +11,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.launch.python.literals import CLASS, UNKNOWN
+from asap.experiments.files.python_literals import CLASS, UNKNOWN
 from asap.experiments.megatron.bridge.model import check_is_decoder
 from asap.experiments.megatron.bridge.script import left_to_recipe, model_of
 from asap.experiments.megatron.changed_shapes import read_changed_model

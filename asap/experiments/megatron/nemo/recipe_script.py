@@ -11,7 +11,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
-from asap.experiments.launch.python.literals import CLASS, UNKNOWN, value_of
+from asap.experiments.files.python_literals import CLASS, UNKNOWN, value_of
 from asap.experiments.megatron.nemo.recipe_reader import read_recipe
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words

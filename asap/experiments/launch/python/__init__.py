@@ -1,1 +1,0 @@
-"""Python programs as far as they are literal: parsed, never run."""
