@@ -34,3 +34,10 @@ def test_whatever_is_read_is_bounded_or_refused(value):
 def test_toml_holds_no_number_that_64_bits_do_not(value):
     with pytest.raises(ConfigError, match="is not TOML"):
         parse_toml(f"a = {value}", "asap.toml")
+
+
+@pytest.mark.parametrize("key", ["a.", "a . ", "'a'.", '"a" .'])
+def test_a_key_of_thousands_of_parts_is_refused_before_it_takes_their_square(key):
+    with pytest.raises(ConfigError, match="hundred parts"):
+        parse_toml(f"{key * 5000}a = 1", "asap.toml")
+    assert parse_toml("a.b.c = 'one. two. three'", "asap.toml")
