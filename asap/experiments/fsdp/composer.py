@@ -120,7 +120,7 @@ def _read(
         raise ConfigError("starts a program with a YAML of no stack that is read", where=str(path), hint=_INSTEAD)
     foundry = is_foundry_file(values)
     table, section = (spec("llm-foundry"), "fsdp_config") if foundry else (spec("olmo"), "fsdp")
-    node, recompute = ("nproc", "fsdp_config.activation_checkpointing") if foundry else ("nproc_per_node", _RECOMPUTE)
+    node = "nproc" if foundry else "nproc_per_node"
     said = dotted(values) | dict(given) | overriding(overrides, lambda key: key.removeprefix("--"))
     said = {key: resolved(value, said) for key, value in said.items()}
     said = {key: value for key, value in said.items() if value is not None and str(value) != "null"}
@@ -135,8 +135,8 @@ def _read(
     replicas, devices = settings.count(_REPLICAS), experiment.hardware.devices
     if replicas and devices and not devices % replicas:
         implied[node] = devices // replicas
-    partly = None if foundry else _recomputed_otherwise(settings)
-    settings = settings.overridden(implied | ({recompute: None} if partly else {}))
+    partly = settings.text(_RECOMPUTE, "null") if not foundry else "null"
+    settings = settings.overridden(implied)
     if experiment.model is None:
         found, notes = foundry_model(settings) if foundry else olmo_model(settings)
         experiment = experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes)})
@@ -144,15 +144,9 @@ def _read(
     read = read_program(settings, table, path, experiment, None, workload, unsettled)
     notes = note_on_unused(settings, _UNUSED)
     notes += tuple(f"{key}={_AUTO} is found by the run: add {key}=N" for key in found_out)
-    notes += (f"{recompute}={partly} is not modelled: what is recomputed stays unknown",) if partly else ()
-    read = read.model_copy(update={"notes": (*read.notes, *notes)})
-    return _recomputing(read, recompute, partly) if partly else read
-
-
-def _recomputing(read: Experiment, key: str, value: str) -> Experiment:
-    """``read`` with a recomputation that is on record and not known to the plan."""
-    plan = read.plan and read.plan.model_copy(update={"remat": None})
-    return read.model_copy(update={"plan": plan, "hyperparameters": read.hyperparameters | {key: value}})
+    if partly not in ("whole_layer", "null"):
+        notes += (f"{_RECOMPUTE}={plain(partly, 40)} is not modelled: what is recomputed stays unknown",)
+    return read.model_copy(update={"notes": (*read.notes, *notes)})
 
 
 def resolved(value: Any, said: Mapping[str, Any], deeper: int = _DEEPEST) -> Any:
@@ -168,12 +162,6 @@ def _check(settings: StackSettings) -> None:
         raise ConfigError(reason, where=settings.where(), hint="give a run that trains all parameters")
     if any(key.partition(".")[0] == _TENSOR for key in settings):
         raise ConfigError(f"{_TENSOR}: tensor parallelism under Composer is not read", hint=_INSTEAD)
-
-
-def _recomputed_otherwise(settings: StackSettings) -> str | None:
-    """What OLMo recomputes where that is neither all nor nothing: ``one_in_four``, ``fine_grained``."""
-    said = settings.text(_RECOMPUTE)
-    return plain(said, 40) if said not in (None, "whole_layer", "null") else None
 
 
 def _workload(settings: StackSettings, foundry: bool) -> Workload:
