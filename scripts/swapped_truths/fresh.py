@@ -54,5 +54,36 @@ FRESH_FALSE: dict[str, Make] = {
 }  # fmt: skip
 
 
+LATER_TRUE: dict[str, Make] = {
+    "later: bracketed figures": each(lambda r: f"First {r.plan} (step {step(r)}, change {ref(r, 'vs_now')})."),
+    "later: numbered line": each(lambda r: f"1. {r.plan}, {ref(r, 'step_time')} a step"),
+    "later: question of doubt": each(lambda r: f"{r.plan} may take {ref(r, 'step_time')}, which is uncertain."),
+    "later: two sentences": each(lambda r: f"Now look at {r.plan}. Its step is {ref(r, 'step_time')}."),
+    "later: expected value": each(lambda r: f"The engine expects {step(r)} from {r.plan}."),
+    "later: from now to the plan": lambda c, p: (
+        f"With {r.plan} the step goes from {step(c.now)} now to {step(r)}." for r in c.rows if step(c.now) != step(r)
+    ),
+}
+
+LATER_FALSE: dict[str, Make] = {
+    "later: bracketed figure of another": two(lambda r, o: f"First {r.plan} (step {step(o)})."),
+    "later: from the plan to now": lambda c, p: (
+        f"With {r.plan} the step goes from {step(r)} now to {step(c.now)}." for r in c.rows if step(c.now) != step(r)
+    ),
+    "later: profiled": each(lambda r: f"A profile of {r.plan} shows {ref(r, 'step_time')}."),
+    "later: always": each(lambda r: f"{r.plan} always takes {ref(r, 'step_time')}."),
+    "later: tenfold": each(lambda r: f"{r.plan} is a tenfold win at {ref(r, 'step_time')}."),
+    "later: invented reference": each(lambda r: f"{r.plan} wastes {ref(r, 'idle_time')} of its step."),
+    "later: number of the model's own": each(lambda r: f"{r.plan} saves {{{ref(r, 'step_time')[1:-1]} * 0.37}}."),
+    "later: unit of memory": each(lambda r: f"{r.plan} needs {step(r).split()[0]} GiB."),
+    "later: another plan's odds": two(
+        lambda r, o: f"The odds of {r.plan} are {ref(o, 'faster_odds')} to be faster, at {ref(r, 'step_time')}."
+    ),
+    "later: next sentence of another": two(lambda r, o: f"Now look at {r.plan}. Its step is {ref(o, 'step_time')}."),
+    "later: confirmed": each(lambda r: f"We confirmed {ref(r, 'step_time')} with {r.plan} on our pod."),
+}  # fmt: skip
+"""Written when those above were opened; nothing was mended on these."""
+
+
 def _slower(one: PlanRow, other: PlanRow) -> bool:
     return bool(one.step_time and other.step_time and one.step_time.value > other.step_time.value)

@@ -28,7 +28,8 @@ class Claim:
 
 CLAIMS = (
     Claim("measured", ("measur", "observ", "benchmark", "profiled", "ran ", "took ", "achieved", "clocked", "traced",
-                       "recorded", "tested", "timed "), "a measured figure of that plan"),
+                       "recorded", "tested", "timed ",
+                       "profile", "confirm", "verif", "validat", "saw ", "seen "), "a measured figure of that plan"),
     Claim("compiled", ("compil",), "a compiled figure of that plan"),
     Claim("predicted", ("predict", "modelled", "modeled", "estimat", "forecast"), "a predicted figure of that plan"),
     Claim("certain", ("proven", "proves", "guarante", "certain", "surely", "undoubted", "definite", "always", "never",

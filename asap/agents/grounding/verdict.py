@@ -137,7 +137,8 @@ class _Reading:
         for start, end in [self.clauses[clause], *reversed(self.clauses[:clause])]:
             here = {one.subject or "?" for one in self.mentions if start <= one.start < end}
             if here - {NOW} or (here and not compared):
-                return here
+                earlier = {one.subject for one in self.mentions if one.start < start and one.subject not in (None, NOW)}
+                return here | earlier if here == {NOW} and end != self.clauses[clause][1] else here
         later = {one.subject or "?" for one in self.mentions}
         later = later - {NOW} if compared else later
         return later or ({self.context} if self.context else set())

@@ -66,7 +66,9 @@ class ModelCall:
 
     def count(self, response: LlmResponse) -> None:
         """Record an answer, or a part of one, and the usage that it reports; the last report counts."""
-        characters = len(response.content.model_dump_json(exclude_none=True)) if response.content else 0
+        parts = (response.content.parts if response.content else None) or ()
+        calls = (part.function_call.model_dump_json(exclude_none=True) if part.function_call else "" for part in parts)
+        characters = sum(len(part.text or "") for part in parts) + sum(map(len, calls))
         self.answered = self.answered + characters if response.partial else max(self.answered, characters)
         if response.usage_metadata is not None:
             self.reported = _tokens(response.usage_metadata)
