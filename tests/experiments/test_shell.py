@@ -128,6 +128,7 @@ def test_assignments_mean_the_same_in_any_order_and_form(texts, joints):
         "f() {\n" * 5_000 + "f\n" * 2_000,
         "cat > a.sh <<E\nx\nE\n" * 2_000,
         "x " + "${A:-" * 5_000,
+        "a | " * 25_000,
         f'A="{"--x 1 " * 9_000}"\n' + "program $A\n" * 2_000,
     ],
 )

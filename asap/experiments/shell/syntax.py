@@ -10,9 +10,12 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from asap.core.errors import UnreadError
+from asap.experiments.shell.variables import LONGEST
 
 _PLACEHOLDER = re.compile(r"^[ \t]*(?:export[ \t]+)?\w+=<\w[^<>\n]*>[^\\\n]*$", re.MULTILINE)
 """What a user is to fill in: ``DATA=<path of the data>``, which a shell takes as redirections; it sets nothing."""
+_ENDLESS = re.compile(rf"[^\n]{{{LONGEST + 1},}}")
+"""A line that is longer than any command of a run."""
 _CONTINUED = re.compile(r"\\\n")
 _MOST_PARSES = 3
 _LONGEST_S, _CHUNK = 2.0, 65_536
@@ -24,7 +27,7 @@ class Script:
     """The tree of a script, and the text of its nodes."""
 
     def __init__(self, text: str) -> None:
-        self._source = _PLACEHOLDER.sub("", text).encode()
+        self._source = _PLACEHOLDER.sub("", _ENDLESS.sub("", text)).encode()
         self.root = _parsed(self._source)
         for _ in range(_MOST_PARSES):
             ends = [place for node in _nodes(self.root) if (place := self._joined(node)) is not None]
@@ -36,12 +39,14 @@ class Script:
 
     def _joined(self, node: Node) -> int | None:
         """Where assignments end that the grammar takes for the beginning of the next line's command."""
-        name = node.child_by_field_name("name") if node.type == "command" else None
-        before = name.prev_sibling if name is not None else None
-        while before is not None and before.type == "comment":
-            before = before.prev_sibling
-        if name is None or before is None:
+        if node.type != "command" or node.children[0].type != "variable_assignment":
             return None
+        children = [child for child in node.children if child.type != "comment"]
+        places = (place for place, child in enumerate(children) if child.type == "command_name")
+        place = next(places, 0)
+        if not place:
+            return None
+        before, name = children[place - 1], children[place]
         between = self._source[before.end_byte : name.start_byte]
         return before.end_byte if b"\n" in between.replace(b"\\\n", b"") else None
 

@@ -216,8 +216,7 @@ class Walk:
         said = written_words(written)
         if not said:
             return _Ran.RAN
-        before = node.prev_sibling
-        if said[0].startswith("--") and before is not None and before.type == "comment" and self.commands:
+        if said[0].startswith("--") and self.commands and (before := node.prev_sibling) and before.type == "comment":
             self.commands[-1] = replace(self.commands[-1], cut=" ".join(said))
             return _Ran.RAN
         variables, line = self._variables, self._line(node)
