@@ -217,7 +217,7 @@ class Bottleneck(Query):
                 for one in found.findings
                 for number, proof in enumerate(one.evidence, 1)
             ),
-            correlation=found.correlation,
+            correlation=(*found.inefficiencies, *found.correlation),
             missing=tuple(gap.what for gap in found.missing),
         )
 

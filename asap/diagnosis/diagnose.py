@@ -6,7 +6,7 @@ from asap.core.units import format_percent
 from asap.diagnosis.captures import no_profile
 from asap.diagnosis.catalogue import causes_of
 from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Finding
-from asap.diagnosis.facts import Facts
+from asap.diagnosis.facts import STREAMING, Facts, mean_efficiency
 from asap.diagnosis.replayed import believed, path_sentences, with_path
 from asap.diagnosis.rules import RULES
 from asap.diagnosis.shares import Shares, shares_of
@@ -78,7 +78,7 @@ def _correlations(facts: Facts, chosen: Finding) -> tuple[str, ...]:
     kpis, shares = facts.profile.kpis, facts.shares
     sentences = []
     if kpis.duty_cycle is not None:
-        sentences.append(_duty_cycle_sentence(kpis.duty_cycle, chosen.kind))
+        sentences.append(_duty_cycle_sentence(kpis.duty_cycle, chosen.kind, facts))
     if shares.partial:
         sentences.append(
             f"Only the leading operations are known: {format_percent(shares.coverage)} of the step. "
@@ -92,9 +92,9 @@ def _correlations(facts: Facts, chosen: Finding) -> tuple[str, ...]:
     return (*sentences, *path_sentences(facts, chosen.kind))
 
 
-def _duty_cycle_sentence(duty: float, kind: Bottleneck) -> str:
+def _duty_cycle_sentence(duty: float, kind: Bottleneck, facts: Facts) -> str:
     reading = {
-        Bottleneck.COMPUTE: "and the leading operations are bound by compute: it is busy with useful work",
+        Bottleneck.COMPUTE: _useful_work(mean_efficiency(facts.shares.operations["compute"])),
         Bottleneck.COMMUNICATION: "but collectives count as busy, and they dominate: communication, not compute",
         Bottleneck.HBM: "but the leading operations wait for HBM: busy is not the same as efficient",
         Bottleneck.IDLE: "so the time is lost between operations, not in them",
@@ -103,6 +103,14 @@ def _duty_cycle_sentence(duty: float, kind: Bottleneck) -> str:
     }
     meaning = reading.get(kind, "which alone does not identify the bottleneck")
     return f"The duty cycle is {format_percent(duty)}, {meaning}."
+
+
+def _useful_work(efficiency: float | None) -> str:
+    """Busy is not efficient: what compute-bound operations reach of their roofline says which it is."""
+    if efficiency is None:
+        return "and the leading operations are bound by compute; how near its peak is not known"
+    reached = f"the leading operations are bound by compute and reach {format_percent(efficiency)} of their roofline"
+    return f"and {reached}: it is busy with useful work" if efficiency >= STREAMING else f"but {reached}"
 
 
 def _missing_evidence(facts: Facts) -> str:

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.provenance import Quantity
 from asap.profiles import Gap
 
+_CAUSES_SHOWN = 5
+
 
 class Bottleneck(StrEnum):
     """What a run waits for most."""
@@ -50,7 +52,7 @@ class Cause(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    name: str = Field(description="name of the entry in asap/diagnosis/causes.toml")
+    name: str = Field(description="name of the entry in asap/diagnosis/causes")
     kind: Bottleneck
     seen: str
     certainty: Literal["stated", "from names"] = Field(
@@ -59,6 +61,7 @@ class Cause(BaseModel):
     share: float = Field(description="of the step or window that the operations concerned take, 0 to 1")
     gain: float = Field(description="of the step or window that could be won at most, 0 to 1: an upper bound")
     advice: str = Field(description="what to change, in the words of the stack")
+    statement: str = Field(description="all of that in one sentence")
     source: str
 
 
@@ -75,3 +78,8 @@ class Diagnosis(BaseModel):
     causes: tuple[Cause, ...] = Field(default=(), description="the largest possible gain first")
     correlation: tuple[str, ...] = Field(default=(), description="what KPIs and operations say together")
     missing: tuple[Gap, ...] = ()
+
+    @property
+    def inefficiencies(self) -> tuple[str, ...]:
+        """The causes that cost most, each as a sentence."""
+        return tuple(f"{cause.statement} [{cause.source}]" for cause in self.causes[:_CAUSES_SHOWN])

@@ -3,6 +3,7 @@
 A rule reports a share of the time from :data:`STEP_TIME_VARIATION` upwards: less could not be seen in a measurement.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asap.core.provenance import Provenance, Quantity
@@ -19,6 +20,9 @@ from asap.traces.analysis.report import ReplayReport
 STEP_TIME_VARIATION = 0.03
 """Coefficient of variation of the step time of undisturbed runs: 0.3 to 3 % over public traces."""
 
+STREAMING = 0.5
+"""Of the roofline: below it, more of an operation's time goes to waiting than the roof explains."""
+
 LEADING = 3
 """Operations named as evidence: as many as fit on one line each in a one-screen report."""
 
@@ -33,6 +37,13 @@ class Facts:
     chip: Chip | None = None
     stack: Stack | None = None
     replay: ReplayReport | None = None
+
+    @property
+    def is_pytorch(self) -> bool:
+        """Whether advice is in the words of PyTorch: by what recorded it, else by the stack."""
+        if self.profile.framework is not None:
+            return self.profile.framework == "pytorch"
+        return self.stack not in (None, "maxtext") or any("::" in op.name for op in self.profile.operations)
 
     @property
     def provenance(self) -> Provenance:
@@ -58,6 +69,18 @@ def share_of_time(facts: Facts, share: float) -> str:
     """``12.3 % of the step``."""
     whole = "of the listed time" if facts.shares.partial else f"of the {facts.profile.extent}"
     return f"{format_percent(share)} {whole}"
+
+
+def spelled(host: Mapping[str, float]) -> str:
+    """``launch 38.8 %, loader 8.2 %``: the leading activities of the host."""
+    leading = sorted(host.items(), key=lambda each: -each[1])[:LEADING]
+    return ", ".join(f"{kind.replace('_', ' ')} {format_percent(share)}" for kind, share in leading)
+
+
+def by_name(operations: tuple[Operation, ...]) -> str:
+    """Words for bounds that are guessed from names, where most of the time is such; empty where they are measured."""
+    guessed = sum(op.fraction for op in operations if op.bound_by_name)
+    return ", by the names of kernels" if guessed > sum(op.fraction for op in operations) / 2 else ""
 
 
 def mean_efficiency(operations: tuple[Operation, ...]) -> float | None:

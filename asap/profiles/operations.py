@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from asap.core.units import GIB, PERCENT
 from asap.profiles.collectives import (
@@ -58,9 +59,7 @@ def _hlo_operation(row: HloRow, efficiency: float | None, peaks: Peaks, scale: S
     )
 
 
-def _rates(
-    row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float, host_copy: bool
-) -> dict[str, float | None]:
+def _rates(row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float, host_copy: bool) -> dict[str, Any]:
     flop_rate, bandwidth = row.model_flop_rate * GIGA, row.hbm_bw * GIB
     if host_copy:
         return {"bytes_accessed": bandwidth * time_s, "memory_bandwidth": bandwidth}

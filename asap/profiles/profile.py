@@ -18,6 +18,9 @@ CollectiveKind = Literal[
     "send-recv",
 ]
 Extent = Literal["step", "window"]
+Trait = Literal["recomputed", "casting", "misaligned", "small"]
+"""Done again for the backward pass; from one type to another; on dimensions that are no multiple of 8; a collective of
+less than a MiB, which latency bounds and not bandwidth."""
 
 
 class Gap(BaseModel):
@@ -78,6 +81,12 @@ class Operation(BaseModel):
     memory_utilisation: float | None = Field(default=None, description="of the peak HBM bandwidth, 0 to 1")
     roofline_efficiency: float | None = Field(default=None, description="of the bound that applies; may exceed 1")
     bound: Bound = "unknown"
+    bound_by_name: bool = Field(default=False, description="the bound is a guess from the name, not measured")
+    operator: str | None = Field(
+        default=None, description="of PyTorch that launched it, the nearest whose cost is known"
+    )
+    precision: str | None = Field(default=None, description="of its inputs: bf16, fp8, fp32, …")
+    traits: tuple[Trait, ...] = ()
     opaque: bool = Field(default=False, description="a custom call that reports neither FLOPs nor a bound")
     shape: str | None = Field(default=None, description="result shape as HLO prints it")
     source: str | None = Field(default=None, description="file and line of the user's code")
@@ -104,6 +113,15 @@ class Roofline(BaseModel):
     program_efficiency: float | None = None
 
 
+class Total(BaseModel):
+    """What all operations of one sort take together."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    fraction: float = Field(description="of the step or window, 0 to 1")
+
+
 class Profile(BaseModel):
     """Measured (or stated) facts of one run."""
 
@@ -112,11 +130,16 @@ class Profile(BaseModel):
     source: str = Field(description="where the facts come from: the profile's path, or who stated them")
     stated: bool = Field(default=False, description="facts copied from a report, not read from a profile")
     extent: Extent = Field(default="step", description="what times are per: a training step, or the whole window")
+    framework: Literal["pytorch", "xla"] | None = Field(default=None, description="what recorded it")
     device_type: str | None = None
     devices: int | None = None
     hosts: int | None = None
     kpis: Kpis = Kpis()
     operations: tuple[Operation, ...] = Field(default=(), description="longest self time first")
+    modules: tuple[Total, ...] = Field(default=(), description="time by module of the model, where it is recorded")
+    host: dict[str, float] = Field(
+        default_factory=dict, description="share of the time that the device waits for the host, by what the host does"
+    )
     roofline: Roofline = Roofline()
     peak_hbm_bytes: float | None = Field(default=None, description="highest HBM use of one device, if recorded")
     hbm_capacity_bytes: float | None = None

@@ -164,6 +164,7 @@ def _profile(
     return Profile(
         source=plain(run.path),
         extent=facts.extent,
+        framework="xla",
         device_type=conversion.summary.device_type or None if facts.devices else None,
         devices=facts.devices or None,
         hosts=len(run.files),

@@ -66,7 +66,7 @@ def _known(analysis: Analysis) -> list[tuple[str, str]]:
 def _diagnosis(analysis: Analysis) -> list[str]:
     diagnosis = analysis.diagnosis
     lines = [f.statement + (f" Next: {f.advice}." if f.advice else "") for f in diagnosis.findings]
-    lines += diagnosis.correlation
+    lines += [*diagnosis.inefficiencies, *diagnosis.correlation]
     return lines
 
 

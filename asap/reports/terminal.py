@@ -149,7 +149,7 @@ def _diagnosis(analysis: Analysis) -> Group:
     head = _heading("Diagnosis").append(f"  {phrases.bottleneck_name(analysis)}", style="bold")
     diagnosis = analysis.diagnosis
     sentences = [_finding(finding.statement, finding.advice) for finding in diagnosis.findings]
-    return Group(head, *map(_bullet, (*sentences, *diagnosis.correlation)))
+    return Group(head, *map(_bullet, (*sentences, *diagnosis.inefficiencies, *diagnosis.correlation)))
 
 
 def _finding(statement: str, advice: str | None) -> str:

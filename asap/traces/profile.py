@@ -3,62 +3,87 @@
 Shares are of the recorded window, means over ranks. A collective counts with the time that nothing else hides.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median, pstdev
-from typing import NamedTuple, cast
-
-import numpy as np
 
 from asap.core.text import plain
-from asap.profiles import Gap, Operation, Profile
-from asap.profiles.host_transfers import is_host_copy_event
-from asap.profiles.kernel_names import bound_of_kernel, compute_class
+from asap.hardware import find_chip
+from asap.profiles import Gap, Profile
+from asap.profiles.host_time import split
 from asap.profiles.kpis import Busy, kpis_from
-from asap.profiles.operations import longest_first
-from asap.profiles.profile import CollectiveKind
+from asap.profiles.operators.roof import program_roofline
 from asap.profiles.steps import Steps
-from asap.traces.analysis.breakdown import RankTimes, breakdown, exposed_time, rank_times
+from asap.traces.analysis.breakdown import RankTimes, breakdown, host_waits, rank_times
 from asap.traces.analysis.iterations import device_iterations, step_of_operations
 from asap.traces.analysis.quality import doubts
 from asap.traces.analysis.step_time import iterations
 from asap.traces.graph.graph import Graph
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind
-from asap.traces.trace import NS, RankTrace
+from asap.traces.kernel_operations import kernel_operations
+from asap.traces.readers.operators import HostWork
+from asap.traces.trace import RankTrace
 
 EXPOSED = "Collectives count with the time that no computation hides."
-KERNELS = Gap(what="FLOPs and bytes of kernels: a trace holds their times, and their names tell what bounds them")
-_HOST_COPY = "host copy"
+KERNELS = Gap(
+    what="FLOPs and bytes of kernels: what bounds them is a guess from their names",
+    capture="torch.profiler.profile(record_shapes=True, with_stack=True)",
+)
 START_UP = 2.0
 """A first execution that takes as many times the others, or more, holds the start-up of the job."""
 
 _Timed = tuple[RankTrace, RankTimes]
 
 
-def profile_of(graph: Graph, source: str) -> Profile:
+def profile_of(graph: Graph, source: str, hosts: Mapping[int, HostWork] | None = None) -> Profile:
     """The profile of a traced run.
 
     Args:
         graph: of all ranks that are at hand.
         source: where it was read from.
+        hosts: what the host did, by rank, where it was read.
     """
-    settled = _settled(graph)
+    settled, hosts = _settled(graph), hosts or {}
     ranks = [rank for rank, _ in settled]
     marked = any(rank.steps for rank in ranks)
     steps = _steps(graph) if marked else None
-    operations = _operations(settled, steps)
+    device = next((rank.device for rank in ranks if rank.device), None)
+    named = find_chip(device) if device else None
+    kernels = kernel_operations(settled, hosts, named.chip if named else None, steps.mean if steps else None)
+    operations = kernels.operations
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source),
         extent="step" if marked else "window",
-        device_type=next((rank.device for rank in ranks if rank.device), None),
+        framework="pytorch" if graph.trace.format == "kineto" else "xla",
+        device_type=device,
         devices=max(worlds, default=len(ranks) if len(ranks) > 1 else None),
         kpis=kpis_from(steps, _busy(settled), operations),
         operations=operations,
-        gaps=(KERNELS,),
+        modules=kernels.modules,
+        host=_host(settled, hosts),
+        roofline=program_roofline(operations, named.chip if named else None),
+        gaps=() if any(op.roofline_efficiency for op in operations) else (KERNELS,),
         warnings=(EXPOSED, *doubts(graph), *graph.trace.notes),
     )
+
+
+def _host(ranks: Sequence[_Timed], hosts: Mapping[int, HostWork]) -> dict[str, float]:
+    """What the host did while the device waited for it, mean over the ranks of which that was read."""
+    shares: defaultdict[str, float] = defaultdict(float)
+    known = [(rank, times, hosts[rank.rank]) for rank, times in ranks if rank.rank in hosts and len(rank.calls)]
+    for rank, times, work in known:
+        activities = work.shifted(_origin(rank, work))
+        found = split(host_waits(rank, times), activities, times.window[1] - times.window[0])
+        for kind, share in found.items():
+            shares[kind] += share / len(known)
+    return dict(sorted(shares.items(), key=lambda each: -each[1]))
+
+
+def _origin(rank: RankTrace, work: HostWork) -> int:
+    """Where the clock of the trace begins, by the calls that both readings have."""
+    calls = zip(rank.calls.correlation.tolist(), rank.calls.start.tolist(), strict=True)
+    return next((work.calls_start[number] - start for number, start in calls if number in work.calls_start), 0)
 
 
 def _settled(graph: Graph) -> list[_Timed]:
@@ -95,50 +120,3 @@ def _busy(ranks: Sequence[_Timed]) -> Busy:
     host = fmean(part.host_s / part.window_s for part in parts)
     idle = fmean(part.idle_s / part.window_s for part in parts)
     return Busy(duty_cycle=1.0 - host - idle, idle=idle, input=host)
-
-
-def _operations(ranks: Sequence[_Timed], steps: Steps | None) -> tuple[Operation, ...]:
-    """Operations of one name are one."""
-    fractions: defaultdict[_Kernel, float] = defaultdict(float)
-    occurrences: Counter[_Kernel] = Counter()
-    for rank, times in ranks:
-        window = NS * max(times.window[1] - times.window[0], 1)
-        seconds = np.bincount(rank.operations.name, exposed_time(rank, times))
-        counts = np.bincount(rank.operations.name)
-        for number in np.flatnonzero(counts).tolist():
-            kernel = _Kernel.of(str(rank.names[number]))
-            fractions[kernel] += float(seconds[number]) / window / len(ranks)
-            occurrences[kernel] += int(counts[number])
-    runs = sum(max(len(rank.steps), 1) for rank, _ in ranks)
-    return longest_first(
-        kernel.operation(fraction, steps.mean if steps else None, occurrences[kernel] / runs)
-        for kernel, fraction in fractions.items()
-    )
-
-
-class _Kernel(NamedTuple):
-    """What a profile calls one operation."""
-
-    name: str
-    category: str
-    collective: CollectiveKind | None
-
-    @classmethod
-    def of(cls, name: str) -> "_Kernel":
-        if kind := collective_kind(name):
-            return cls(name, kind, None if kind == ANY_COLLECTIVE else cast(CollectiveKind, kind))
-        return cls(name, _HOST_COPY if is_host_copy_event(name) else compute_class(name), None)
-
-    def operation(self, fraction: float, step_s: float | None, occurrences: float) -> Operation:
-        is_copy, communicates = self.category == _HOST_COPY, collective_kind(self.name) is not None
-        return Operation(
-            name=self.name,
-            category=self.category,
-            fraction=fraction,
-            time_s=None if step_s is None else fraction * step_s,
-            occurrences=occurrences,
-            bound="host" if is_copy else "unknown" if communicates else bound_of_kernel(self.name),
-            collective=self.collective,
-            collective_wait=communicates and self.collective is None,
-            host_copy=is_copy,
-        )

@@ -8,7 +8,12 @@ from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
 from asap.traces.load import is_kernel_trace, load_trace, trace_files
 from asap.traces.profile import profile_of
+from asap.traces.readers.operators import HostWork, read_operators
 
+HOSTS_READ = 8
+"""Ranks of which the host is read."""
+
+_KINETO = (".json", ".json.gz")
 Progress = Callable[[str], None]
 _latest: dict[tuple[tuple[str, int, int], ...], Graph] = {}
 
@@ -26,8 +31,20 @@ def read_recording(path: str | Path, progress: Progress | None = None) -> Profil
         InsufficientEvidenceError: no device did anything in it.
     """
     if is_kernel_trace(path):
-        return profile_of(read_graph(path, progress), str(path))
+        return profile_of(read_graph(path, progress), str(path), _hosts(path, progress))
     return read_profile(path, progress=progress)
+
+
+def _hosts(path: str | Path, progress: Progress | None) -> dict[int, HostWork]:
+    """What the hosts of the first ranks did, of Kineto: the work of ranks is alike, and this reads most of a file."""
+    files = [file for file in trace_files(path) if file.name.endswith(_KINETO)]
+    found = {}
+    for file in files[:HOSTS_READ]:
+        if progress:
+            progress(f"reading the host of {file.name}")
+        work = read_operators(file)
+        found[work.rank] = work
+    return found
 
 
 def read_graph(path: str | Path, progress: Progress | None = None) -> Graph:

@@ -2,7 +2,14 @@
 
 from asap.core.units import format_percent
 from asap.diagnosis.diagnosis import Bottleneck, Finding
-from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts, leading_operations, mean_efficiency, share_of_time
+from asap.diagnosis.facts import (
+    STEP_TIME_VARIATION,
+    Facts,
+    by_name,
+    leading_operations,
+    mean_efficiency,
+    share_of_time,
+)
 
 
 def compute_bound(facts: Facts) -> Finding | None:
@@ -16,7 +23,7 @@ def compute_bound(facts: Facts) -> Finding | None:
     return Finding(
         rule="compute_bound",
         kind=Bottleneck.COMPUTE,
-        statement=f"{share_of_time(facts, share)} goes to compute-bound operations{reach}.",
+        statement=f"{share_of_time(facts, share)} goes to compute-bound operations{reach}{by_name(operations)}.",
         share=share,
         evidence=leading_operations(facts, "compute"),
     )

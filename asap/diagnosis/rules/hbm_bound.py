@@ -2,10 +2,15 @@
 
 from asap.core.units import format_percent
 from asap.diagnosis.diagnosis import Bottleneck, Finding
-from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts, leading_operations, mean_efficiency, share_of_time
-
-STREAMING = 0.5
-"""Of the bandwidth roof: below it, more of an operation's time goes to waiting than bandwidth explains."""
+from asap.diagnosis.facts import (
+    STEP_TIME_VARIATION,
+    STREAMING,
+    Facts,
+    by_name,
+    leading_operations,
+    mean_efficiency,
+    share_of_time,
+)
 
 
 def hbm_bound(facts: Facts) -> Finding | None:
@@ -15,7 +20,7 @@ def hbm_bound(facts: Facts) -> Finding | None:
         return None
     operations = facts.shares.operations["hbm"]
     efficiency = mean_efficiency(operations)
-    statement = f"{share_of_time(facts, share)} goes to operations bound by HBM bandwidth"
+    statement = f"{share_of_time(facts, share)} goes to operations bound by HBM bandwidth{by_name(operations)}"
     if efficiency is not None:
         statement += f", at {format_percent(efficiency)} of the peak on average{_streaming(efficiency)}"
     unsharded = facts.plan is not None and facts.plan.degree("model") == 1

@@ -13,11 +13,12 @@ def uneven_steps(facts: Facts) -> Finding | None:
     variation = kpis.step_time_stddev_s / kpis.step_time_s
     if variation <= STEP_TIME_VARIATION:
         return None
+    compare = "compare hosts for a straggler, and " if (facts.profile.devices or 1) > 1 else ""
     usual = format_percent(STEP_TIME_VARIATION, 0)
     return Finding(
         rule="uneven_steps",
         kind=Bottleneck.IDLE,
         statement=f"step times vary by {format_percent(variation)}; undisturbed runs stay below {usual}.",
         evidence=(Evidence(fact="coefficient of variation", quantity=facts.fraction(variation, "step times")),),
-        advice="compare hosts for a straggler, and look for checkpoints or evaluation inside the window",
+        advice=f"{compare}look for checkpoints or evaluation inside the window",
     )

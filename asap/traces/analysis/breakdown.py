@@ -74,7 +74,8 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
 def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
     """What the device did at each moment of the window."""
     timeline = _Timeline.of(rank, times)
-    host = _host(timeline.moments, timeline.quiet, times)
+    begin, end = _host(timeline.moments, timeline.quiet, times)
+    host = int((end - begin).sum())
     return Breakdown(
         exposed_compute_s=timeline.seconds(timeline.works & (timeline.transfers == 0)),
         exposed_communication_s=timeline.seconds(timeline.exposed),
@@ -170,15 +171,21 @@ def _active(moments: Integers, start: Integers, end: Integers) -> Integers:
     return np.cumsum(change)[: len(moments) - 1]
 
 
-def _host(moments: Integers, quiet: NDArray[np.bool_], times: RankTimes) -> int:
-    """Of the quiet time, how much passed before the next operation had been launched; after the last one, all."""
+def host_waits(rank: RankTrace, times: RankTimes) -> tuple[Integers, Integers]:
+    """When nothing ran because the next operation had not been launched: starts and ends."""
+    timeline = _Timeline.of(rank, times)
+    return _host(timeline.moments, timeline.quiet, times)
+
+
+def _host(moments: Integers, quiet: NDArray[np.bool_], times: RankTimes) -> tuple[Integers, Integers]:
+    """The quiet time before the next operation had been launched; after the last one, all."""
     order = np.argsort(times.start, kind="stable")
     begin, end = moments[:-1][quiet], moments[1:][quiet]
     following = np.searchsorted(times.start[order], end)
     is_last = following == len(order)
     launched = times.launched[order[np.minimum(following, len(order) - 1)]]
     launched = np.where(is_last, end, launched)
-    return int((np.clip(launched, begin, end) - begin).sum())
+    return begin, np.clip(launched, begin, end)
 
 
 def _within(moments: Integers, share: NDArray[np.float64], times: RankTimes) -> NDArray[np.float64]:

@@ -175,7 +175,7 @@ class _Builder:
         names = list(self.names)
         calls, operations, spans = (Events.joined(rows) for rows in (self.calls, self.operations, self.spans))
         steps, step_lane = _steps(spans, names)
-        rank, world_size = _rank(path, fields)
+        rank, world_size = rank_of(path, fields)
         groups = ProcessGroups.of(fields.get("distributedInfo"))
         return RankTrace(
             rank=rank,
@@ -267,7 +267,7 @@ def _callers(spans: Events, names: list[str], lanes: int, step_lane: int) -> Int
     return caller
 
 
-def _rank(path: Path, fields: dict[str, Any]) -> tuple[int, int | None]:
+def rank_of(path: Path, fields: dict[str, Any]) -> tuple[int, int | None]:
     """From the header; else from the name of the file; else rank 0."""
     distributed = fields.get("distributedInfo")
     if isinstance(distributed, dict) and isinstance(rank := distributed.get("rank"), int):

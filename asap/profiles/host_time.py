@@ -1,0 +1,121 @@
+"""What the host does while the device has nothing to do: the time split by activity.
+
+Activities are told by the names of calls and spans (``host_activities.toml``). Only the time in which a device waits
+counts, so data that a loader fetches beside a step costs nothing. The rest is Python: nothing recorded says more.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+
+import numpy as np
+
+from asap.profiles.xplane.columns import Integers
+
+PYTHON, LAUNCH, SYNCHRONISATION, EVALUATION = "python", "launch", "synchronisation", "evaluation"
+BETWEEN_LAUNCHES = 500_000
+"""Nanoseconds of Python between two launches from which it does something of its own: an operator of PyTorch costs 5
+to 20 µs, its module some 100 µs (PyTorch, "Performance Tuning Guide": CPU overhead of small operators)."""
+
+_JUST_AFTER = 50_000
+"""Nanoseconds after which a blocking call has returned once the device is done: tens of µs on V100, A100 and H100."""
+
+Spans = tuple[Integers, Integers]
+"""Starts and ends, in nanoseconds."""
+
+
+@cache
+def _activities() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    text = files("asap.profiles").joinpath("host_activities.toml").read_text(encoding="utf-8")
+    return tuple((entry["kind"], re.compile(entry["pattern"])) for entry in tomllib.loads(text)["activity"])
+
+
+@lru_cache(maxsize=1 << 16)
+def activity_of(name: str) -> str | None:
+    """What a call or span of the host does; ``None`` where its name does not say."""
+    return next((kind for kind, pattern in _activities() if pattern.search(name)), None)
+
+
+@dataclass(frozen=True)
+class Activities:
+    """When the threads that launch work did what; ``blocking`` are the calls that wait for the device."""
+
+    spans: Mapping[str, Spans]
+    blocking: Spans = field(default_factory=lambda: (_NONE, _NONE))
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]:
+    """Shares of the window by activity.
+
+    Args:
+        waits: when the device had nothing to do because the host had not launched it; they do not overlap.
+        activities: of the host; spans of one kind may overlap and contain others.
+        window: its length, in nanoseconds.
+    """
+    begin, end = waits
+    every = [moments for kind in activities.spans.values() for moments in kind]
+    moments = np.unique(np.concatenate([begin, end, *every])) if len(begin) or every else _NONE
+    if window <= 0 or len(moments) < 2:
+        return {}
+    length = np.diff(moments)
+    open_ = _covers(moments, begin, end)
+    shares = {}
+    for kind, _ in _activities():
+        spans = activities.spans.get(kind)
+        if spans is None or kind in (LAUNCH, SYNCHRONISATION):
+            continue
+        inside = _covers(moments, *spans)
+        counted = inside if kind == EVALUATION else inside & open_
+        shares[kind] = float(length[counted].sum()) / window
+        open_ &= ~inside
+    shares |= _rest(moments, length, open_, waits, activities, window)
+    return {kind: share for kind, share in sorted(shares.items(), key=lambda each: -each[1]) if share > 0}
+
+
+def _rest(
+    moments: Integers, length: Integers, open_: np.ndarray, waits: Spans, activities: Activities, window: int
+) -> dict[str, float]:
+    """What follows a blocking call is its price, for the device ran dry; then launches, and Python between them."""
+    after = _covers(moments, *_after_blocking(waits, activities.blocking))
+    synchronised = open_ & after
+    if SYNCHRONISATION in activities.spans:
+        synchronised |= open_ & _covers(moments, *activities.spans[SYNCHRONISATION])
+    open_ = open_ & ~synchronised
+    launches = _covers(moments, *activities.spans[LAUNCH]) if LAUNCH in activities.spans else np.zeros_like(open_)
+    busy, other = open_ & launches, open_ & ~launches
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], other, [False]]).astype(np.int8)))
+    pieces = [int(length[first:last].sum()) for first, last in zip(edges[::2], edges[1::2], strict=True)]
+    long = sum(piece for piece in pieces if piece >= BETWEEN_LAUNCHES)
+    return {
+        SYNCHRONISATION: float(length[synchronised].sum()) / window,
+        LAUNCH: (float(length[busy].sum()) + sum(pieces) - long) / window,
+        PYTHON: long / window,
+    }
+
+
+def _after_blocking(waits: Spans, blocking: Spans) -> Spans:
+    """The waits that begin as a blocking call returns: until the host has launched something again."""
+    begin, end = waits
+    starts, ends = blocking
+    if not len(starts) or not len(begin):
+        return _NONE, _NONE
+    order = np.argsort(starts, kind="stable")
+    reached = np.maximum.accumulate(ends[order])
+    last = np.searchsorted(starts[order], begin, side="right") - 1
+    returned = np.where(last >= 0, reached[last], np.iinfo(np.int64).min)
+    follows = (returned >= begin - _JUST_AFTER) & (last >= 0)
+    return begin[follows], end[follows]
+
+
+def _covers(moments: Integers, start: Integers, end: Integers) -> np.ndarray:
+    """For each piece between two moments, whether one of the spans holds it."""
+    change = np.zeros(len(moments) + 1, dtype=np.int64)
+    np.add.at(change, np.searchsorted(moments, start), 1)
+    np.add.at(change, np.searchsorted(moments, np.maximum(start, end)), -1)
+    return np.cumsum(change)[: len(moments) - 1] > 0

@@ -1,0 +1,174 @@
+"""FLOPs and bytes of an operator by the shapes of its inputs.
+
+A product of matrices counts two FLOPs for a multiplication and an addition; each operand and the result cross HBM once,
+so bytes are the least that must move (Williams et al., "Roofline", 2009). Attention: Dao, "FlashAttention-2", section
+4.1 (4 d s² forward, 2.5 times as many backward, half of both where it is causal). What is not in the tables is unknown.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from asap.profiles.operators.operator_call import OperatorCall, Shape
+
+_ALIGNED = 8
+"""NVIDIA Deep Learning Performance Guide, "Tensor Core Requirements"."""
+
+_BACKWARD_ATTENTION = 2.5
+_ATTENTION_HEADS_FIRST = ("_scaled_dot_product", "scaled_dot_product")
+
+
+class Cost(NamedTuple):
+    """FLOPs of products, and the least bytes that cross HBM."""
+
+    flops: float
+    bytes: float
+    kind: str
+    """``matmul``, ``convolution``, ``attention`` or ``streaming``."""
+
+
+@lru_cache(maxsize=1 << 14)
+def cost_of(call: OperatorCall) -> Cost | None:
+    """What a call costs; ``None`` where the operator or its shapes are not known."""
+    name = call.base_name
+    formula = _FORMULAS.get(name) or (_attention if "attention" in name or "attn" in name else None)
+    try:
+        return formula(call) if formula and call.shapes else None
+    except (IndexError, ValueError):
+        return None
+
+
+def is_misaligned(call: OperatorCall) -> bool:
+    """Whether a product runs over dimensions that are no multiple of eight: in two bytes, rows not aligned to 16."""
+    cost = cost_of(call)
+    if cost is None or cost.kind != "matmul" or call.precision not in ("bf16", "fp16"):
+        return False
+    matrices = [shape for shape in call.shapes if len(shape) >= 2][:2]
+    return any(size % _ALIGNED for shape in (matrices[0][-1:], matrices[-1][-2:]) for size in shape)
+
+
+def _product(left: int, batched: bool = False) -> Callable[[OperatorCall], Cost | None]:
+    """A product of the inputs at ``left`` and behind it."""
+
+    def cost(call: OperatorCall) -> Cost | None:
+        one, other = call.shapes[left], call.shapes[left + 1]
+        if len(one) < 2 or len(other) < 2 or one[-1] != other[-2]:
+            return None
+        rows = math.prod(one[:-1])
+        return _of_product(call, left, rows, one[-1], other[-1], rows * other[-1])
+
+    def batch(call: OperatorCall) -> Cost | None:
+        return cost(call) if len(call.shapes[left]) == len(call.shapes[left + 1]) == 3 else None
+
+    return batch if batched else cost
+
+
+def _linear(call: OperatorCall) -> Cost | None:
+    given, weight = call.shapes[:2]
+    if len(weight) != 2 or given[-1] != weight[1]:
+        return None
+    rows = math.prod(given[:-1])
+    return _of_product(call, 0, rows, weight[1], weight[0], rows * weight[0])
+
+
+def _of_product(call: OperatorCall, left: int, rows: int, depth: int, columns: int, result: int) -> Cost:
+    width = call.bytes_of(left) / max(math.prod(call.shapes[left]), 1)
+    moved = call.bytes_of(left) + call.bytes_of(left + 1) + result * max(width, 2)
+    return Cost(2.0 * rows * depth * columns, moved, "matmul")
+
+
+def _convolution(call: OperatorCall) -> Cost | None:
+    """``input, weight, …``: the size of the result follows from stride, padding and dilation, where recorded."""
+    given, weight = call.shapes[:2]
+    orders = {"cudnn_convolution": (2, 3, 4), "miopen_convolution": (3, 4, 5)}
+    padding, stride, dilation = (call.numbers(place) for place in orders.get(call.base_name, (4, 3, 5)))
+    dimensions = len(weight) - 2
+    if dimensions < 1 or not len(padding) == len(stride) == len(dilation) == dimensions:
+        return None
+    if call.base_name == "convolution" and call.is_true(6):
+        return None
+    axes = zip(given[2:], weight[2:], padding, stride, dilation, strict=True)
+    out = tuple((size + 2 * pad - away * (kernel - 1) - 1) // step + 1 for size, kernel, pad, step, away in axes)
+    result = (given[0], weight[0], *out)
+    return Cost(_convolved(result, weight), call.bytes_of(0) * (1 + math.prod(result) / math.prod(given))
+                + call.bytes_of(1), "convolution")  # fmt: skip
+
+
+def _convolution_backward(call: OperatorCall) -> Cost | None:
+    """``grad_output, input, weight``: the gradients of both, each as many FLOPs as forward."""
+    result, given, weight = call.shapes[:3]
+    if len(weight) < 3 or len(result) != len(weight) or len(given) != len(weight):
+        return None
+    return Cost(2 * _convolved(result, weight), 2.0 * sum(map(call.bytes_of, range(3))), "convolution")
+
+
+def _convolved(result: Shape, weight: Shape) -> float:
+    return 2.0 * math.prod(result) * math.prod(weight[1:])
+
+
+def _attention(call: OperatorCall) -> Cost | None:
+    """Queries, keys and values of four dimensions, heads before the sequence or behind it."""
+    backward = "backward" in call.name
+    query, key, value = (call.shapes[place + backward] for place in range(3))
+    if not len(query) == len(key) == len(value) == 4 or query[3] != key[3]:
+        return None
+    heads, sequence = (1, 2) if call.base_name.startswith(_ATTENTION_HEADS_FIRST) else (2, 1)
+    scores = query[0] * query[heads] * query[sequence] * key[sequence]
+    flops = 2.0 * scores * (query[3] + value[3])
+    causal = any(call.is_true(place) for place in range(3 + backward, len(call.concrete)))
+    moved = sum(call.bytes_of(place + backward) for place in range(3)) + call.bytes_of(int(backward))
+    if backward:
+        flops, moved = flops * _BACKWARD_ATTENTION, 2.0 * moved
+    return Cost(flops / 2 if causal and query[sequence] == key[sequence] else flops, moved, "attention")
+
+
+def _passed(call: OperatorCall) -> Cost:
+    """All inputs are read and something as large as the largest is written."""
+    return Cost(0.0, call.total + call.largest, "streaming")
+
+
+def _reduced(call: OperatorCall) -> Cost:
+    """All inputs are read; what is written is small."""
+    return Cost(0.0, call.total, "streaming")
+
+
+def _written(call: OperatorCall) -> Cost:
+    return Cost(0.0, call.bytes_of(0), "streaming")
+
+
+def _copied(call: OperatorCall) -> Cost:
+    """``self, source``: one is written, the other read; a source of another size is broadcast."""
+    return Cost(0.0, call.bytes_of(0) + call.bytes_of(1), "streaming")
+
+
+def _looked_up(call: OperatorCall) -> Cost | None:
+    """``weight, indices``: a row is read and written for each index."""
+    weight, indices = call.shapes[:2]
+    row = call.bytes_of(0) / max(weight[0], 1)
+    return Cost(0.0, 2.0 * row * math.prod(indices) + call.bytes_of(1), "streaming")
+
+
+_ELEMENTWISE = (
+    "add sub mul div neg pow exp log sqrt rsqrt reciprocal abs sin cos tanh sigmoid relu gelu silu where eq ne gt "
+    "lt ge le masked_fill clamp clamp_min addcmul addcdiv lerp threshold_backward gelu_backward silu_backward "
+    "tanh_backward sigmoid_backward native_dropout bitwise_and bitwise_not logical_not maximum minimum "
+    "native_layer_norm native_layer_norm_backward _fused_rms_norm _softmax _log_softmax _softmax_backward_data "
+    "_log_softmax_backward_data native_batch_norm native_batch_norm_backward cudnn_batch_norm "
+    "cudnn_batch_norm_backward miopen_batch_norm miopen_batch_norm_backward native_group_norm "
+    "native_group_norm_backward triu tril cumsum leaky_relu hardtanh "
+)
+_FORMULAS: dict[str, Callable[[OperatorCall], Cost | None]] = {
+    **dict.fromkeys(_ELEMENTWISE.split(), _passed),
+    **dict.fromkeys(("sum", "mean", "max", "min", "argmax", "linalg_vector_norm", "norm", "var_mean", "std"), _reduced),
+    **dict.fromkeys(("fill", "zero"), _written),
+    "copy": _copied,
+    **dict.fromkeys(("embedding", "index_select"), _looked_up),
+    **dict.fromkeys(("mm", "_scaled_mm", "_int_mm", "_grouped_mm", "_scaled_grouped_mm"), _product(0)),
+    **dict.fromkeys(("addmm", "_addmm_activation"), _product(1)),
+    "bmm": _product(0, batched=True),
+    "baddbmm": _product(1, batched=True),
+    "linear": _linear,
+    **dict.fromkeys(("cudnn_convolution", "miopen_convolution", "_convolution", "convolution"), _convolution),
+    "convolution_backward": _convolution_backward,
+}
