@@ -103,6 +103,17 @@ class CpuEvents:
     @cached_property
     def modules(self) -> Mapping[str, Sequence[float]]:
         """Seconds of each run of each module on each device."""
+        modules: dict[str, list[float]] = defaultdict(list)
+        for (_, _, module, _), (first, last) in self._runs.items():
+            modules[module].append(PS * (last - first))
+        return modules
+
+    def runs_of(self, host: int) -> Sequence[tuple[int, int]]:
+        """First and last picosecond of each run of each module on the devices of a host."""
+        return [span for (number, *_), span in self._runs.items() if number == host]
+
+    @cached_property
+    def _runs(self) -> Mapping[tuple[int, int, str, int], tuple[int, int]]:
         runs: dict[tuple[int, int, str, int], tuple[int, int]] = {}
         for work in self.work:
             for rows in _alike(work.device, work.modules, work.run):
@@ -112,10 +123,7 @@ class CpuEvents:
                 start, end = int(work.start[rows].min()), int(work.end[rows].max())
                 first, last = runs.get(key, (start, end))
                 runs[key] = (min(first, start), max(last, end))
-        modules: dict[str, list[float]] = defaultdict(list)
-        for (_, _, module, _), (first, last) in runs.items():
-            modules[module].append(PS * (last - first))
-        return modules
+        return runs
 
     @cached_property
     def operations(self) -> Mapping[CpuInstruction, Total]:

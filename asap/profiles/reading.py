@@ -13,6 +13,7 @@ from asap.core.units import format_bytes
 from asap.profiles import gaps
 from asap.profiles.cpu import CpuEvents, read_cpu
 from asap.profiles.cpu_tables import convert_cpu
+from asap.profiles.host_lines import host_time
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
 from asap.profiles.locate import ProfileRun
 from asap.profiles.operations import (
@@ -68,7 +69,8 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
         facts = _Facts(skeleton.devices)
     else:
         facts = _from_cpu(events or read_cpu(hosts), marked)
-    return _profile(run, conversion, skeleton, facts, marked, replaced_peaks)
+    profile = _profile(run, conversion, skeleton, facts, marked, replaced_peaks)
+    return profile.model_copy(update={"host": host_time(hosts, events)})
 
 
 def _corrected(made: Conversion) -> tuple[Conversion, tuple[str, ...]]:

@@ -1,7 +1,6 @@
-"""Causes beside the resource: planted in recorded steps of a known truth (``planted.py``)."""
+"""Causes beside the resource: planted in recorded steps of a known truth (``scripts/planted_steps.py``)."""
 
 import pytest
-from planted import FAULTS, SIZES, record
 
 from asap.diagnosis import diagnose
 from asap.diagnosis.catalogue import catalogue
@@ -9,6 +8,7 @@ from asap.hardware import load_chip
 from asap.profiles import Operation, Profile
 from asap.traces.recording import read_graph, read_recording
 from asap.traces.summary import report_replay
+from planted_steps import FAULTS, SIZES, record
 
 H100 = load_chip("h100")
 

@@ -2,7 +2,7 @@
 
 from asap.core.units import format_percent
 from asap.diagnosis.diagnosis import Bottleneck, Evidence, Finding
-from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts
+from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts, spelled
 
 
 def idle_device(facts: Facts) -> Finding | None:
@@ -16,5 +16,7 @@ def idle_device(facts: Facts) -> Finding | None:
         statement=f"the device is idle for {format_percent(idle)} of the time.",
         share=idle,
         evidence=(Evidence(fact="idle", quantity=facts.fraction(idle, "device duty cycle")),),
-        advice="look for host work, checkpoints or stragglers between steps",
+        advice=f"look at what the host does meanwhile: {spelled(host)}"
+        if (host := facts.profile.host)
+        else "look for host work, checkpoints or stragglers between steps",
     )

@@ -14,7 +14,7 @@ BF16 = "c10::BFloat16"
 MM = "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT"
 FLASH = "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, bfloat16_t>>(Flash_fwd_params)"
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-TABLE = Path(__file__).resolve().parents[1] / "data" / "planted" / "faults.toml"
+TABLE = Path(__file__).resolve().parents[1] / "tests" / "data" / "planted" / "faults.toml"
 SIZES = (0.06, 0.15, 0.4)
 
 

@@ -1,0 +1,213 @@
+"""How often the cause of a planted fault is named first or second: recorded steps of known truth, three sizes each.
+
+    python scripts/planted_faults.py            Kineto, made by scripts/planted_steps.py
+    python scripts/planted_faults.py --jax      JAX on four virtual devices of this machine's CPU, some minutes
+
+Half of the kinds, those whose name has an odd MD5, were put away before the catalogue was written.
+"""
+
+import argparse
+import gc
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+import planted_steps
+from asap.core.errors import AsapError
+from asap.diagnosis import diagnose
+from asap.hardware import load_chip
+from asap.traces.analysis.report import ReplayReport
+from asap.traces.recording import read_graph, read_recording
+from asap.traces.summary import report_replay
+
+DEVICES, STEPS, STEP_S = 4, 4, 0.06
+SHARES = (0.15, 0.35, 0.7)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jax", action="store_true", help="JAX on the CPU instead of Kineto")
+    hits: dict[bool, list[bool]] = {True: [], False: []}
+    for name, folder in of_jax() if parser.parse_args().jax else of_kineto():
+        found = diagnose(read_recording(folder), chip=load_chip("h100"), replay=replay(folder))
+        causes = [cause.name for cause in found.causes]
+        held = int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(), 16) % 2 == 1
+        hits[held].append(name in causes[:2])
+        if not hits[held][-1]:
+            print(f"{name}: named {', '.join(causes[:4]) or 'nothing'}")
+    for held, found in hits.items():
+        print(f"{'put away' if held else 'tuned on'}: {sum(found)} of {len(found)} named first or second")
+
+
+def replay(folder: Path) -> ReplayReport | None:
+    """Of what was recorded, if it can be replayed."""
+    try:
+        return report_replay(read_graph(folder))
+    except AsapError:
+        return None
+
+
+def of_kineto() -> Iterator[tuple[str, Path]]:
+    """Each fault in each size."""
+    for name, fault in planted_steps.FAULTS.items():
+        for share in planted_steps.SIZES:
+            with tempfile.TemporaryDirectory() as folder:
+                planted_steps.record(fault, share, Path(folder))
+                yield name, Path(folder)
+
+
+def of_jax() -> Iterator[tuple[str, Path]]:
+    """Steps of a product on each device, with something beside or in them."""
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")
+    for name, make in JAX_FAULTS.items():
+        for share in SHARES:
+            with tempfile.TemporaryDirectory() as folder:
+                step = make(STEP_S * share / (1 - share))
+                step(0)
+                with jax.profiler.trace(folder):
+                    for number in range(1, STEPS + 1):
+                        with jax.profiler.StepTraceAnnotation("train", step_num=number):
+                            step(number)
+                yield name, Path(folder)
+
+
+Step = Callable[[int], None]
+
+
+def _with(beside: Callable[[int], object]) -> Step:
+    """A step of products that takes about ``STEP_S``, and something beside it."""
+    import jax
+    import jax.numpy as jnp
+
+    square = jnp.ones((512, 512))
+    multiply = jax.jit(lambda x: jax.lax.fori_loop(0, _products(), lambda _, y: y @ x / 512, x))
+
+    def step(number: int) -> None:
+        beside(number)
+        multiply(square).block_until_ready()
+
+    return step
+
+
+def _products() -> int:
+    started = time.perf_counter()
+    one = np.ones((512, 512), np.float32)
+    for _ in range(5):
+        one = one @ one / 512
+    return max(int(STEP_S / (time.perf_counter() - started) * 5), 1)
+
+
+def _compiles(seconds: float) -> Step:
+    import jax
+    import jax.numpy as jnp
+
+    depth = max(int(seconds / 0.004), 2)
+
+    def deep(x: object) -> object:
+        for _ in range(depth):
+            x = jnp.sin(x) @ jnp.ones((8, 8))  # pyright: ignore[reportArgumentType]
+        return x
+
+    return _with(lambda number: jax.jit(deep)(jnp.ones((number + 1, 8))).block_until_ready())
+
+
+def _calls_back(seconds: float) -> Step:
+    import jax
+    import jax.numpy as jnp
+
+    def slow(x: np.ndarray) -> np.ndarray:
+        time.sleep(seconds)
+        return x
+
+    call = jax.jit(lambda x: jax.pure_callback(slow, jax.ShapeDtypeStruct(x.shape, x.dtype), x))
+    return _with(lambda number: call(jnp.ones(8)).block_until_ready())
+
+
+def _loads(seconds: float) -> Step:
+    def next_batch() -> None:
+        time.sleep(seconds)
+
+    return _with(lambda number: next_batch())
+
+
+def _saves(seconds: float) -> Step:
+    def save_checkpoint() -> None:
+        until = time.perf_counter() + seconds
+        with tempfile.TemporaryFile() as file:
+            while time.perf_counter() < until:
+                np.save(file, np.ones(1 << 20))
+
+    return _with(lambda number: save_checkpoint())
+
+
+def _collects(seconds: float) -> Step:
+    kept = [[[]] for _ in range(int(seconds * 8e6))]
+
+    def collect(number: int) -> None:
+        assert kept
+        gc.collect()
+
+    return _with(collect)
+
+
+def _logs(seconds: float) -> Step:
+    def write_metrics() -> None:
+        time.sleep(seconds)
+
+    return _with(lambda number: write_metrics())
+
+
+def _evaluates(seconds: float) -> Step:
+    def evaluate() -> None:
+        time.sleep(seconds)
+
+    return _with(lambda number: evaluate())
+
+
+def _communicates(kind: str) -> Callable[[float], Step]:
+    def make(seconds: float) -> Step:
+        import jax
+        import jax.numpy as jnp
+        from jax.sharding import Mesh, PartitionSpec
+
+        mesh = Mesh(np.array(jax.devices()), ("d",))
+        calls = {
+            "psum": lambda x: jax.lax.psum(x, "d"),
+            "all_gather": lambda x: jax.lax.all_gather(x, "d").sum(0),
+            "all_to_all": lambda x: jax.lax.all_to_all(x, "d", 0, 0, tiled=True),
+            "psum_scatter": lambda x: jnp.tile(jax.lax.psum_scatter(x, "d", tiled=True), DEVICES),
+        }
+        many = max(int(seconds / 0.004), 1)
+        spec = PartitionSpec("d")
+        body = jax.shard_map(calls[kind], mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+        repeated = jax.jit(lambda x: jax.lax.fori_loop(0, many, lambda _, y: body(y) / 4, x))
+        return _with(lambda number: repeated(jnp.ones(DEVICES << 20)).block_until_ready())
+
+    return make
+
+
+JAX_FAULTS: dict[str, Callable[[float], Step]] = {
+    "compilation": _compiles,
+    "callback": _calls_back,
+    "slow_loader": _loads,
+    "checkpoint": _saves,
+    "garbage_collection": _collects,
+    "python": _logs,
+    "evaluation": _evaluates,
+    "exposed_gradient_or_tensor_reductions": _communicates("psum"),
+    "exposed_parameter_gathers": _communicates("all_gather"),
+    "exposed_expert_exchange": _communicates("all_to_all"),
+    "exposed_gradient_scatters": _communicates("psum_scatter"),
+}
+
+
+if __name__ == "__main__":
+    main()
