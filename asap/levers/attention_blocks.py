@@ -30,4 +30,5 @@ TRIAL = Trial(
     reason="recipes for this chip set 1024 to 2048 tokens where MaxText's default is 512",
     source="https://github.com/AI-Hypercomputer/tpu-recipes",
     settings=_settings,
+    at_most="remove:attention",
 )

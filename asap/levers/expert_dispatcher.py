@@ -47,4 +47,5 @@ TRIAL = Trial(
     source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/core/transformer/moe/README.md",
     settings=_settings,
     workload={"expert_dispatcher": "deepep"},
+    at_most="remove:all-to-all",
 )

@@ -57,4 +57,5 @@ TRIAL = Trial(
     source="https://arxiv.org/abs/2205.14135",
     settings=_settings,
     workload={"attention": "flash"},
+    at_most="remove:compute",
 )

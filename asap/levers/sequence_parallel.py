@@ -29,4 +29,5 @@ TRIAL = Trial(
     source="https://arxiv.org/abs/2205.05198",
     settings=_settings,
     workload={"sequence_parallel": True},
+    at_most="remove:compute",
 )

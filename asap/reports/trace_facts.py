@@ -1,13 +1,26 @@
 """What a trace and its replay show, as columns and rows. Plain text, not escaped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from statistics import median
 
 from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
-from asap.traces.analysis.report import Quality, ReplayReport, TraceReport, WhatIfReport
+from asap.traces.analysis.report import Quality, ReplayReport, Timing, TraceReport, WhatIfReport
 
 Row = tuple[object, ...]
 Table = tuple[Sequence[str], Sequence[Row]]
+
+ALIKE = 0.05
+"""Of the largest value: ranks that differ by less are one row."""
+
+TELLING = 0.01
+"""Of the critical path: smaller parts are one row."""
+
+RANGES = 4
+"""So many ranges of ranks are named."""
+
+LATE_RANKS = 3
+"""So many ranks that came late are named."""
 
 _CONTENTS = (
     "rank", "device", "steps", "threads", "streams", "calls", "operations", "collectives", "span", "unexplained",
@@ -53,8 +66,13 @@ def straggler_sentences(report: ReplayReport) -> list[str]:
         + _bubble_sentences(report)
         + [
             f"rank {each.rank} came last to {each.last} collectives; the others waited {_seconds(each.waited_for_s)}"
-            for each in report.stragglers
+            for each in report.stragglers[:LATE_RANKS]
         ]
+        + (
+            [f"{later} more ranks came last to a collective"]
+            if (later := len(report.stragglers) - LATE_RANKS) > 0
+            else []
+        )
     )
 
 
@@ -95,35 +113,72 @@ def quality_sentence(quality: Quality) -> str:
 
 def _times(report: ReplayReport) -> Table:
     rows = [
-        (
-            rank.rank,
-            what,
-            time.label or number,
-            _seconds(time.measured_s),
-            _seconds(time.replayed_s),
-            f"{time.error:+.2%}",
+        (ranks, what, f"{count:.0f}", _seconds(measured), _seconds(replayed), f"{error:+.2%}")
+        for what, times_of in (
+            ("step", lambda rank: rank.steps),
+            ("on the device", lambda rank: rank.device_iterations),
         )
-        for rank in report.ranks
-        for what, times in (("step", rank.steps), ("on the device", rank.device_iterations))
-        for number, time in enumerate(times)
+        for ranks, (measured, replayed, count, error) in _alike(
+            (rank.rank, _typical(times_of(rank))) for rank in report.ranks if times_of(rank)
+        )
     ]
-    return ("rank", "what", "number", "measured", "replayed", "error"), rows
+    return ("rank", "what", "steps", "measured", "replayed", "largest error"), rows
+
+
+def _typical(times: Sequence[Timing]) -> tuple[float, ...]:
+    """Measured and replayed time, the median over steps; how many steps these are; the largest error."""
+    return (
+        median(time.measured_s for time in times),
+        median(time.replayed_s for time in times),
+        len(times),
+        max((time.error for time in times), key=abs),
+    )
+
+
+def _alike(ranks: Iterable[tuple[int, Sequence[float]]]) -> list[tuple[str, tuple[float, ...]]]:
+    """Ranks whose first values are nearly the same as one row: which ranks, and the median of each value."""
+    groups: list[list[tuple[int, Sequence[float]]]] = []
+    for rank, values in ranks:
+        near = next((group for group in groups if _near(group[0][1], values)), None)
+        if near is None:
+            groups.append(near := [])
+        near.append((rank, values))
+    named = [(_ranks([rank for rank, _ in group]), [values for _, values in group]) for group in groups]
+    return [(ranks, tuple(median(column) for column in zip(*rows, strict=True))) for ranks, rows in named]
+
+
+def _near(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(abs(a - b) <= ALIKE * max(*one, *other) for a, b in zip(one, other, strict=True))
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """``0-3, 7``, and how many these are."""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    shown = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:RANGES])
+    shown += ", …" if len(runs) > RANGES else ""
+    return shown if len(ranks) == 1 else f"{shown} ({len(ranks)})"
 
 
 def _breakdown(report: ReplayReport) -> Table:
-    rows = [
+    parts = (
         (
             rank.rank,
-            _seconds(part.exposed_compute_s),
-            _seconds(part.exposed_communication_s),
-            "unknown" if part.waiting_s is None else _seconds(part.waiting_s),
-            _seconds(part.overlap_s),
-            _seconds(part.host_s),
-            _seconds(part.idle_s),
+            (part.exposed_compute_s, part.exposed_communication_s, part.waiting_s or 0.0, part.overlap_s, part.host_s,
+             part.idle_s),
         )
         for rank in report.ranks
         for part in (rank.breakdown,)
-    ]
+    )  # fmt: skip
+    unknown = any(rank.breakdown.waiting_s is None for rank in report.ranks)
+    rows = []
+    for ranks, values in _alike(parts):
+        row = [_seconds(value) for value in values]
+        rows.append((ranks, *row[:2], "unknown" if unknown else row[2], *row[3:]))
     return ("rank", "computing", "communicating", "of it waiting", "both", "host-bound", "idle"), rows
 
 
@@ -145,10 +200,15 @@ def _groups(report: ReplayReport) -> Table:
 
 
 def _critical_path(report: ReplayReport) -> Table:
-    rows = [
+    shown = [part for part in report.critical_path if part.share >= TELLING]
+    rows: list[Row] = [
         (_seconds(part.time_s), format_percent(part.share), part.rank, part.category, part.name, part.occurrences)
-        for part in report.critical_path
+        for part in shown
     ]
+    left = 1 - sum(part.share for part in shown)
+    if shown and left >= TELLING:
+        whole = shown[0].time_s / shown[0].share
+        rows.append((_seconds(left * whole), format_percent(left), "", "", f"parts below {TELLING:.0%}", ""))
     return ("critical path", "share", "rank", "category", "what", "times"), rows
 
 

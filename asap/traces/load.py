@@ -10,10 +10,10 @@ from asap.core.files import exists, user_path
 from asap.core.text import plain
 from asap.profiles.locate import locate
 from asap.traces.clocks import align
-from asap.traces.trace import RankTrace, Trace
+from asap.traces.trace import RankTrace, Step, Trace
 
-EXPECTED = "give Kineto *.json[.gz], *.xplane.pb or *_thunks.csv[.gz] files, or a folder of them"
-_KINETO, _XPLANE, _THUNKS = "kineto", "xplane", "nsys-jax"
+EXPECTED = "give Kineto *.json[.gz], *.xplane.pb, *_thunks.csv[.gz] or *.parquet files, or a folder of them"
+_KINETO, _XPLANE, _THUNKS, _PASSES = "kineto", "xplane", "nsys-jax", "passes"
 _LOG_FOLDERS = ("plugins", "profile")
 """Where TensorBoard keeps the runs of a log directory."""
 
@@ -26,6 +26,7 @@ _SUFFIXES = {
     ".xplane.pb": _XPLANE,
     "thunks.csv": _THUNKS,
     "thunks.csv.gz": _THUNKS,
+    ".parquet": _PASSES,
 }
 
 
@@ -74,7 +75,14 @@ def _assembled(found: str, ranks: list[RankTrace]) -> Trace:
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
     sizes = {rank.world_size for rank in ranks} - {None}
     expected = max((size for size in sizes if size), default=len(ranks))
-    notes = [f"rank {rank.rank}: {note}" for rank in ranks for note in (*rank.notes, *_step_notes(rank))]
+    ranks_of: dict[str, list[int]] = {}
+    for rank in ranks:
+        for note in (*rank.notes, *_step_notes(rank)):
+            ranks_of.setdefault(note, []).append(rank.rank)
+    notes = [
+        f"rank {numbers[0]}{f' and {more} more' if (more := len(numbers) - 1) else ''}: {note}"
+        for note, numbers in ranks_of.items()
+    ]
     if len(ranks) < expected:
         missing = (
             "waiting for other ranks cannot be told from transfer"
@@ -86,15 +94,21 @@ def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
 
 
 def _step_notes(rank: RankTrace) -> list[str]:
+    pairs = list(pairwise(rank.steps))
+    overlapping = [pair for pair in pairs if pair[1].start < pair[0].end]
+    apart = [pair for pair in pairs if not pair[1].follows(pair[0])]
     notes = []
-    for one, other in pairwise(rank.steps):
-        if other.start < one.end:
-            notes.append(
-                f"steps {plain(one.label, 40)} and {plain(other.label, 40)} overlap: each one's time holds both"
-            )
-        if not other.follows(one):
-            notes.append(f"no step between {plain(one.label, 40)} and {plain(other.label, 40)} was recorded")
+    if overlapping:
+        notes.append(f"steps {_between(overlapping)} overlap: each one's time holds both")
+    if apart:
+        notes.append(f"no step between {_between(apart)} was recorded")
     return notes
+
+
+def _between(pairs: Sequence[tuple[Step, Step]]) -> str:
+    one, other = pairs[0]
+    more = f", and at {len(pairs) - 1} more places," if len(pairs) > 1 else ""
+    return f"{plain(one.label, 40)} and {plain(other.label, 40)}{more}"
 
 
 def _read(file: Path, found: str) -> list[RankTrace]:
@@ -106,6 +120,10 @@ def _read(file: Path, found: str) -> list[RankTrace]:
         from asap.traces.readers.thunks import read_thunks
 
         return [read_thunks(file)]
+    if found == _PASSES:
+        from asap.traces.readers.passes import read_passes
+
+        return read_passes(file)
     from asap.traces.readers.kineto import read_kineto
 
     return [read_kineto(file)]
@@ -130,6 +148,7 @@ def trace_files(path: str | Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(tuple(_SUFFIXES)))
+    files = [file for file in files if file.suffix != ".parquet"] or files
     if not files and any((path / folder).is_dir() for folder in _LOG_FOLDERS):
         return list(locate(path).files)
     if not files:
@@ -152,7 +171,7 @@ def is_recording(file: Path) -> bool:
 
 
 def is_kernel_trace(path: str | Path) -> bool:
-    """Whether a path is of a format that only this room reads: Kineto, or thunk tables of nsys-jax."""
+    """Whether a path is of a format that only this room reads: Kineto, thunk tables of nsys-jax, tables of passes."""
     try:
         return all(_format(file) != _XPLANE for file in trace_files(path))
     except AsapError:

@@ -39,7 +39,17 @@ from asap.traces.what_if.slow_ranks import slow_ranks
 NAME_LENGTH = 120
 PATH_PARTS = 20
 UTILISATION_PARTS = 20
-QUESTIONS = ("remove:communication", "remove:compute", "remove:host", "remove:dataloader", "remove:copy")
+QUESTIONS = (
+    "remove:communication",
+    "remove:all-to-all",
+    "remove:compute",
+    "remove:attention",
+    "remove:host",
+    "remove:dataloader",
+    "remove:copy",
+)
+OF_SEVERAL_RANKS = "even:compute"
+"""Asked where ranks can be compared: what stragglers and uneven stages cost."""
 
 UNCHECKED = (
     "another plan, model, batch or chip: kernels are scaled by the step model, which no run of GPUs or TPUs under two"
@@ -103,13 +113,15 @@ def _by_category(path: Sequence[Part]) -> dict[str, float]:
 
 
 def _shortened(graph: Graph) -> list[Shortening]:
-    found = []
-    for question in QUESTIONS:
+    found, now = [], step_time(graph).replayed_s
+    several = len(graph.trace.ranks) > 1 and not any(rank.groups_unknown for rank in graph.trace.ranks)
+    for question in (*QUESTIONS, *([OF_SEVERAL_RANKS] if several else [])):
         try:
             changed = apply(graph, [parse_change(question)])
         except AsapError:
             continue
-        if left := step_time(changed.graph).replayed_s:
+        left = step_time(changed.graph).replayed_s
+        if left and (question != OF_SEVERAL_RANKS or left < now):
             found.append(Shortening(change=question, step_time_s=left))
     return sorted(found, key=lambda shortening: shortening.step_time_s)
 
@@ -139,13 +151,13 @@ def _contents(rank: RankTrace, share: float) -> RankContents:
 def _rank(
     graph: Graph, rank: RankTrace, nodes: RankNodes, measured: RankTimes, replayed: RankTimes, share: float
 ) -> RankReport:
-    steps = zip(rank.steps, step_times(graph, nodes), strict=True)
+    marked = zip(rank.steps, step_times(graph, nodes), strict=True) if rank.step_lane >= 0 else ()
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
     waits_known = bool(graph.matched) or not communicates
     return RankReport(
         rank=rank.rank,
         device=rank.device,
-        steps=[_timing(times, step.label) for step, times in steps],
+        steps=[_timing(times, step.label) for step, times in marked],
         device_iterations=[_timing(times) for times in device_iterations(graph, rank, nodes)],
         breakdown=_parts(breakdown(rank, replayed), waits_known),
         measured_breakdown=_parts(breakdown(rank, measured), waits_known),

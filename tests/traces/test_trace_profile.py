@@ -2,6 +2,8 @@
 
 import pytest
 from made_runs import Run, simulate, write
+from megatron import Job
+from megatron import simulate as pipeline
 from test_thunks import execution, table
 
 from asap.diagnosis import Bottleneck
@@ -70,6 +72,13 @@ def test_waiting_for_a_late_rank_is_a_finding_of_its_own(study):
     assert "rank 1 comes last" in late.statement
     assert late.share == pytest.approx(2 / (3 + 2 / 3) / 2, abs=0.05)
     assert "waits_for_ranks" not in findings(study(Run(layers=6, loading=0, overlaps=False)).diagnosis)
+
+
+def test_the_bubble_of_a_pipeline_is_named(tmp_path):
+    folder = write(tmp_path / "run", pipeline(Job(tp=1, dp=1, pp=4, microbatches=4))[0])
+    bubble = findings(open_study(str(folder), ExperimentStore(tmp_path)).diagnosis)["pipeline_bubble"]
+    assert bubble.share == pytest.approx(3 / 7, abs=0.1)
+    assert "bubble" in bubble.statement
 
 
 def test_a_trace_that_is_not_explained_gives_no_evidence(tmp_path):

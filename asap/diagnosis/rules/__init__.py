@@ -1,4 +1,4 @@
-"""One rule per file: each looks at the facts and returns one finding, or ``None``."""
+"""Each rule looks at the facts and returns one finding, or ``None``."""
 
 from asap.diagnosis.rules.communication_bound import communication_bound
 from asap.diagnosis.rules.compute_bound import compute_bound
@@ -9,7 +9,7 @@ from asap.diagnosis.rules.idle_device import idle_device
 from asap.diagnosis.rules.memory_capacity import memory_capacity
 from asap.diagnosis.rules.opaque_operations import opaque_operations
 from asap.diagnosis.rules.uneven_steps import uneven_steps
-from asap.diagnosis.rules.waits_for_ranks import waits_for_ranks
+from asap.diagnosis.rules.waits_for_ranks import pipeline_bubble, waits_for_ranks
 
 RULES = (
     compute_bound,
@@ -20,6 +20,7 @@ RULES = (
     idle_device,
     uneven_steps,
     waits_for_ranks,
+    pipeline_bubble,
     memory_capacity,
     opaque_operations,
 )

@@ -1,4 +1,4 @@
-"""Rule: collectives that wait for a rank that comes late."""
+"""Rules: collectives that wait for a rank that comes late, and stages of a pipeline that wait for each other."""
 
 from statistics import fmean
 
@@ -13,7 +13,7 @@ def waits_for_ranks(facts: Facts) -> Finding | None:
     if replay is None or not replay.stragglers:
         return None
     parts = [rank.measured_breakdown for rank in replay.ranks]
-    share = fmean((part.waiting_s or 0.0) / part.window_s for part in parts)
+    share = fmean(((part.waiting_s or 0.0) - (part.bubble_s or 0.0)) / part.window_s for part in parts)
     if share < STEP_TIME_VARIATION:
         return None
     late = replay.stragglers[0]
@@ -25,4 +25,23 @@ def waits_for_ranks(facts: Facts) -> Finding | None:
         share=share,
         evidence=(Evidence(fact="waiting for other ranks", quantity=facts.replayed(share)),),
         advice="even out the work of the ranks first: neither a faster network nor another plan shortens this",
+    )
+
+
+def pipeline_bubble(facts: Facts) -> Finding | None:
+    """Time in transfers between stages before the other stage has come."""
+    if facts.replay is None:
+        return None
+    share = fmean(
+        (part.bubble_s or 0.0) / part.window_s for part in (rank.measured_breakdown for rank in facts.replay.ranks)
+    )
+    if share < STEP_TIME_VARIATION:
+        return None
+    return Finding(
+        rule="pipeline_bubble",
+        kind=Bottleneck.COMMUNICATION,
+        statement=f"{format_percent(share)} of the time is the bubble of the pipeline: stages wait for each other.",
+        share=share,
+        evidence=(Evidence(fact="pipeline bubble", quantity=facts.replayed(share)),),
+        advice="more microbatches, interleaved stages or fewer stages shrink it; a faster network does not",
     )

@@ -48,7 +48,7 @@ class RankReport(_Result):
 
     rank: int
     device: str | None
-    steps: list[Timing] = Field(description="marked steps, on the host")
+    steps: list[Timing] = Field(description="marked steps, on the host; none where no host was recorded")
     device_iterations: list[Timing] = Field(description="iterations as the device sees them")
     breakdown: Parts = Field(description="of the replay")
     measured_breakdown: Parts

@@ -108,14 +108,23 @@ def _joined(nodes: Sequence[RankNodes], matched: Sequence[Matched], measured: In
 def _ordered(
     trace: Trace, nodes: Sequence[RankNodes], measured: Integers, edges: Edges, matched: Sequence[Matched]
 ) -> Graph:
-    """Number the nodes in time and order the edges by target. What would run against time is no cause."""
+    """Number the nodes in time and order the edges by target. What would run against time is no cause.
+
+    Of nodes at one moment those come first that others wait for: a collective may move nothing once all have come.
+    """
     order = np.argsort(measured, kind="stable")
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     renumbered = Edges(number[edges.source], number[edges.target], edges.weight, edges.cause)
-    renumbered = renumbered.take(renumbered.source < renumbered.target)
-    renumbered = renumbered.take(np.argsort(renumbered.target, kind="stable"))
-    return Graph(trace, measured[order], renumbered, [mine.renumbered(number) for mine in nodes], matched)
+    with_time = Graph(trace, measured[order], renumbered, [mine.renumbered(number) for mine in nodes], matched)
+    forward = renumbered.source < renumbered.target
+    at_once = ~forward & (measured[edges.source] == measured[edges.target])
+    if at_once.any():
+        try:
+            return ordered(with_time, renumbered.take(forward | at_once))[0]
+        except InsufficientEvidenceError:
+            pass
+    return ordered(with_time, renumbered.take(forward))[0]
 
 
 def ordered(graph: Graph, edges: Edges) -> tuple[Graph, Integers]:

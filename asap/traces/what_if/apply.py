@@ -51,6 +51,8 @@ def _applied(changed: Changed, change: Change) -> Changed:
         return _overlapped(changed, masks)
     if change.action is Action.SERIALISE:
         return _serialised(changed, masks)
+    if change.action is Action.EVEN:
+        return evened_operations(changed, masks)
     scaled = scaled_operations(changed, masks, change.factor)
     return _freed(scaled, masks) if change.action is Action.REMOVE else scaled
 
@@ -63,6 +65,26 @@ def scaled_host(changed: Changed, factor: float) -> Changed:
 def scaled_operations(changed: Changed, masks: Masks, factor: float) -> Changed:
     """These operations of each rank take ``factor`` times as long."""
     return _scaled(changed, _time_of(changed.graph, masks), factor)
+
+
+def evened_operations(changed: Changed, masks: Masks) -> Changed:
+    """Each of these operations takes what those of its name take over all ranks and steps: work the mean, and
+    communication the median, which one late transfer does not move (Lin et al. 2025)."""
+    graph, edges = changed.graph, changed.graph.edges
+    numbers = {name: number for number, name in enumerate({name for rank in graph.trace.ranks for name in rank.names})}
+    sort = np.full(len(graph.measured), -1)
+    for rank, nodes, mask in zip(graph.trace.ranks, graph.nodes, masks, strict=True):
+        named = np.array([numbers[name] for name in rank.names], dtype=np.int64)
+        kind = rank.operations.kind == OperationKind.COMMUNICATION
+        sort[nodes.operation_end[mask]] = (2 * named[rank.operations.name] + kind)[mask]
+    rows = np.flatnonzero(np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE)) & (sort[edges.target] >= 0))
+    weight = edges.weight.copy()
+    for each in np.unique(sort[edges.target[rows]]).tolist():
+        mine = rows[sort[edges.target[rows]] == each]
+        weight[mine] = np.rint(np.median(weight[mine]) if each % 2 else np.mean(weight[mine]))
+    scaled = changed.scaled.copy()
+    scaled[rows] = True
+    return Changed(graph.with_weights(weight), scaled)
 
 
 def _scaled(changed: Changed, mask: NDArray[np.bool_], factor: float) -> Changed:

@@ -12,6 +12,7 @@ remove:WHAT      it takes no time and nobody waits for it
 scale:WHAT=F     it takes F times as long: scale:all-reduce=0.5
 overlap:WHAT     computation waits for the last of it in each step alone
 serialise:WHAT   it runs alone: what comes next on the device waits for it
+even:WHAT        each takes what those of its name take on average over ranks and steps: no stragglers
 
 WHAT is one of
   host           everything that host threads do between and in their calls
@@ -55,6 +56,7 @@ class Action(StrEnum):
     SCALE = "scale"
     OVERLAP = "overlap"
     SERIALISE = "serialise"
+    EVEN = "even"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def _check_target(text: str, action: Action, what: str) -> None:
     if action in (Action.OVERLAP, Action.SERIALISE):
         if what not in communication:
             raise _unknown(text, "concerns communication only")
+    elif action is Action.EVEN and what in (HOST, DATALOADER):
+        raise _unknown(text, "concerns operations of devices only")
     elif what not in every and not (what.startswith(BY_NAME) and len(what) > len(BY_NAME)):
         raise _unknown(text, f"{plain(what, 40)!r} is nothing that can be changed")
 
