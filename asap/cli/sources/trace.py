@@ -17,7 +17,9 @@ app = typer.Typer(no_args_is_help=True, help="Replay the trace of a run, and ask
 
 Paths = Annotated[
     list[str],
-    typer.Argument(help="Kineto *.json[.gz], *.xplane.pb, nsys-jax thunk tables or *.parquet of passes, or a folder: all ranks of one run."),
+    typer.Argument(
+        help="Kineto *.json[.gz], *.xplane.pb, nsys-jax thunks or *.parquet of passes, or a folder: all ranks of a run."
+    ),
 ]
 Path = Annotated[str, typer.Argument(help="One trace, or a folder with all ranks of one run.")]
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
