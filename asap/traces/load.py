@@ -12,8 +12,8 @@ from asap.profiles.locate import locate
 from asap.traces.clocks import align
 from asap.traces.trace import RankTrace, Step, Trace
 
-EXPECTED = "give Kineto *.json[.gz], *.xplane.pb, *_thunks.csv[.gz] or *.parquet files, or a folder of them"
-_KINETO, _XPLANE, _THUNKS, _PASSES = "kineto", "xplane", "nsys-jax", "passes"
+EXPECTED = "give Kineto *.json[.gz], *.xplane.pb, *_thunks.csv[.gz], *.parquet or *.et files, or a folder of them"
+_KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA = "kineto", "xplane", "nsys-jax", "passes", "chakra"
 _LOG_FOLDERS = ("plugins", "profile")
 """Where TensorBoard keeps the runs of a log directory."""
 
@@ -27,6 +27,7 @@ _SUFFIXES = {
     "thunks.csv": _THUNKS,
     "thunks.csv.gz": _THUNKS,
     ".parquet": _PASSES,
+    ".et": _CHAKRA,
 }
 
 
@@ -124,6 +125,10 @@ def _read(file: Path, found: str) -> list[RankTrace]:
         from asap.traces.readers.passes import read_passes
 
         return read_passes(file)
+    if found == _CHAKRA:
+        from asap.traces.chakra import read_chakra
+
+        return [read_chakra(file)]
     from asap.traces.readers.kineto import read_kineto
 
     return [read_kineto(file)]
@@ -171,7 +176,7 @@ def is_recording(file: Path) -> bool:
 
 
 def is_kernel_trace(path: str | Path) -> bool:
-    """Whether a path is of a format that only this room reads: Kineto, thunk tables of nsys-jax, tables of passes."""
+    """Whether a path is of a format that only this room reads: all but XPlane, which is a profile, too."""
     try:
         return all(_format(file) != _XPLANE for file in trace_files(path))
     except AsapError:

@@ -1,6 +1,7 @@
 """``asap trace``: the execution graph of a traced run, its replay and what-if on it."""
 
 import re
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Replay the trace of a run, and ask
 Paths = Annotated[
     list[str],
     typer.Argument(
-        help="Kineto *.json[.gz], *.xplane.pb, nsys-jax thunks or *.parquet of passes, or a folder: all ranks of a run."
+        help="Kineto *.json[.gz], *.xplane.pb, nsys-jax thunks, *.parquet of passes, Chakra *.et, or a folder."
     ),
 ]
 Path = Annotated[str, typer.Argument(help="One trace, or a folder with all ranks of one run.")]
@@ -49,6 +50,9 @@ def load(paths: Paths, form: Form = Plain.TERMINAL) -> None:
 def replay(
     paths: Paths,
     timeline: Annotated[str | None, typer.Option(help="Write measured beside replayed as a Perfetto trace.")] = None,
+    chakra: Annotated[
+        str | None, typer.Option(help="Write Chakra execution traces into a folder, a file a rank.")
+    ] = None,
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Replay a trace, and say where the time goes. Shows step time against measured, breakdown of each rank,
@@ -58,12 +62,14 @@ def replay(
 
     graph = _graph(paths)
     report = report_replay(graph)
-    if timeline is not None:
-        from pathlib import Path
+    if chakra is not None:
+        from asap.traces.chakra import write_chakra
 
+        write_chakra(graph, FilePath(chakra))
+    if timeline is not None:
         from asap.traces.perfetto import write_timeline
 
-        write_timeline(graph, Path(timeline))
+        write_timeline(graph, FilePath(timeline))
     if form is Plain.JSON:
         print_json(report)
         return
