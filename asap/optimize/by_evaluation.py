@@ -8,7 +8,6 @@ from asap.core.text import plain
 from asap.core.units import counted, format_percent
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Suggestion, Try
-from asap.optimize.proposers.by_tensor import FEW, ByTensor
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.protocols import Proposer
@@ -56,10 +55,9 @@ def optimize_by_evaluation(
     measures = request.evaluate == "run"
     with only_session(request.experiment.id) if measures else nullcontext():
         evaluator = request.evaluator(session.name, report)
-        chosen = proposer(guided)
-        if request.by_tensor:
-            chosen = ByTensor.of(request.study, chosen, most_plans=max((request.budget.evaluations or 0) // 2, FEW))
-        stopped = optimize(session, chosen, evaluator, request.rule(searched.modelled_s), update, guided.repaired)
+        stopped = optimize(
+            session, proposer(guided), evaluator, request.rule(searched.modelled_s), update, guided.repaired
+        )
     return _report(request, session, guided, searched.found.considered, stopped)
 
 

@@ -40,7 +40,7 @@ _WORDS: dict[Code, tuple[str, str]] = {
     Code.LAYOUT_COPY: ("the step copies data within the device", "keep tensors whole along their last dimension"),
     Code.RESHARDING: (
         "data moves between layouts",
-        "give neighbouring operations the same axes; --by-tensor tries other splits",
+        "give neighbouring operations the same axes",
     ),
 }
 

@@ -85,7 +85,6 @@ class Request(BaseModel):
     maxtext: bool = False
     python: str = ""
     engine: str = "local"
-    by_tensor: bool = Field(default=False, description="single tensors and ranges of layers after the plans")
     allowed: tuple[str, ...] = ()
     steps_to_go: int | None = None
     prices: dict[str, float] = Field(default_factory=dict, description="of a chip-hour, by chip")

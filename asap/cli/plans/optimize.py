@@ -81,9 +81,6 @@ def run(
     time_limit: Annotated[str, typer.Option(help="Time limit of one run: 90s, 30m.")] = "1h",
     train_step: Annotated[str | None, typer.Option(help="Compile your own step: package.module:function.")] = None,
     maxtext: Annotated[bool, typer.Option("--maxtext", help="Compile MaxText's own step, as on record.")] = False,
-    by_tensor: Annotated[
-        bool, typer.Option("--by-tensor", help="Then map single tensors and ranges of layers apart; compiler only.")
-    ] = False,
     python: Annotated[str, typer.Option(help="Python that has MaxText or your packages, to compile with.")] = "",
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
@@ -113,8 +110,6 @@ def run(
     if evaluate != "run" and (command is not None or template is not None):
         where = "--command" if command is not None else "--template"
         raise UsageError("is for --evaluate run", where=where)
-    if by_tensor and (evaluate != "compiler" or train_step or maxtext):
-        raise UsageError("is for the reference step", where="--by-tensor", hint="--evaluate compiler")
     if evaluate != "model" and budget is None:
         hint = "--budget 8 for so many evaluations, --budget 30m for so much time"
         raise UsageError("an evaluation costs something: say how much may be spent", where="--budget", hint=hint)
@@ -139,7 +134,7 @@ def run(
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
         wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(template) if template else None,
-        train_step=train_step, maxtext=maxtext, by_tensor=by_tensor, python=python, engine=engine,
+        train_step=train_step, maxtext=maxtext, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit),
         model=_checked_model(llm),
         allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),
