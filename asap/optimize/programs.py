@@ -5,7 +5,7 @@ from asap.core.errors import PlanError
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Program
 from asap.mapping.maxtext import rules_text, write_rules
-from asap.mapping.plan_program import plan_of, plan_text
+from asap.mapping.plan_program import plan_of
 from asap.models import Architecture
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
@@ -17,11 +17,6 @@ from asap.study.study import Study
 def is_program(configuration: Configuration) -> bool:
     """Whether a configuration is a program; the others are plans."""
     return configuration.startswith("mesh ")
-
-
-def program_text(configuration: Configuration) -> str:
-    """The program of a configuration."""
-    return configuration if is_program(configuration) else plan_text(Plan.parse(configuration))
 
 
 def read(configuration: Configuration) -> tuple[Plan, Program | None]:
