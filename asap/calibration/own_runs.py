@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -37,11 +37,13 @@ class Reading:
         origin: the place.
         runs: that can be used.
         skipped: reason → runs that cannot be used.
+        how: the step times came about, where they are not of whole runs.
     """
 
     origin: str
     runs: tuple[PublishedRun, ...]
-    skipped: Counter[str]
+    skipped: Counter[str] = field(default_factory=Counter)
+    how: str = ""
 
 
 def read_measured(origin: str, models: Path | None = None) -> Reading:
@@ -77,7 +79,7 @@ def with_own_runs(readings: Sequence[Reading]) -> OwnRuns:
     Raises:
         InsufficientEvidenceError: nothing that was read can be used.
     """
-    calibration, read = load_calibration(), [(reading.origin, run) for reading in readings for run in reading.runs]
+    calibration, read = load_calibration(), [(reading, run) for reading in readings for run in reading.runs]
     if not read:
         reasons = ", ".join(f"{count} x {reason}" for each in readings for reason, count in each.skipped.items())
         where = ", ".join(reading.origin for reading in readings)
@@ -91,10 +93,10 @@ def with_own_runs(readings: Sequence[Reading]) -> OwnRuns:
     residuals = np.log(measured / predicted.step_time) / half_widths(predicted, fits)
     new = [
         OwnRun(
-            id=run.id, origin=origin, stack=(likeness := likeness_of(run)).stack, setting=likeness.setting,
+            id=run.id, origin=reading.origin, how=reading.how, **asdict(likeness_of(run)),
             step_time_s=seconds, predicted_s=expected, residual=round(residual, 6),
         )
-        for (origin, run), seconds, expected, residual in zip(
+        for (reading, run), seconds, expected, residual in zip(
             read, measured.tolist(), predicted.step_time.tolist(), residuals.tolist(), strict=True
         )
     ]  # fmt: skip
@@ -132,7 +134,7 @@ def _of_session(name: str) -> Iterator[PublishedRun | str]:
             yield "a mapping program, not a plan"
         else:
             plan = Plan.parse(found.configuration)
-            yield _run(f"{name}-{number}", experiment.model, experiment.workload, hardware, plan, found.step_time_s)
+            yield own_run(f"{name}-{number}", experiment.model, experiment.workload, hardware, plan, found.step_time_s)
 
 
 def _of_history() -> Iterator[PublishedRun | str]:
@@ -149,7 +151,7 @@ def _of_history() -> Iterator[PublishedRun | str]:
                 yield "no step time"
             else:
                 name = f"{record.id}-{side}"
-                yield _run(name, record.model.architecture, record.workload, hardware, plan, measured.value)
+                yield own_run(name, record.model.architecture, record.workload, hardware, plan, measured.value)
 
 
 def _slice(reference: HardwareReference) -> Slice | None:
@@ -157,9 +159,10 @@ def _slice(reference: HardwareReference) -> Slice | None:
     return resolve_hardware(name, reference.topology, reference.slices, reference.devices).slice if name else None
 
 
-def _run(
+def own_run(
     name: str, model: Architecture | None, workload: Workload, hardware: Slice | None, plan: Plan, seconds: float
 ) -> PublishedRun | str:
+    """One's own run, or why it cannot be used."""
     workload = workload_under(plan, workload)
     if model is None or model.missing() or hardware is None or not workload.tokens:
         return "architecture, hardware, batch or sequence is not known"

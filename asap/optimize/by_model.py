@@ -8,6 +8,7 @@ from asap.core.provenance import Provenance
 from asap.core.units import format_bytes, format_percent
 from asap.optimize.codes import Code
 from asap.optimize.feedback import feedback
+from asap.optimize.first_three import first_three
 from asap.optimize.outcome import Cost, Expectation, Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
@@ -31,7 +32,8 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    found = propose(rank_candidates(study, {}), lambda study, plan: ())
+    ranked = rank_candidates(study, {})
+    found = propose(ranked, lambda study, plan: ())
     now, first = found.incumbent, next(iter(found.proposals), None)
     start = start_line(study)
     tries = [_try(1, now, "what runs now" if start is None else ASSUMED)] if now else []
@@ -42,6 +44,9 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     )
     advice = with_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
     situation = found.situation.statement if found.situation else ""
+    chips = study.slice.chips if study.slice else 0
+    three = first_three([each.prediction for each in ranked.candidates], chips)
+    offer = (three.statement,) if three and not advice.keep_incumbent else ()
     kept = (advice.statement,) if advice.keep_incumbent or advice.setting else ()
     return OptimizationReport(
         experiment=study.experiment.id,
@@ -51,7 +56,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         best=_kept(now, start) if advice.keep_incumbent and now else _proposed(first, start) if first else None,
         stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
-        learnt=(*kept, *worse_bets(found.proposals, first_new, start is not None), *found.warnings),
+        learnt=(*kept, *worse_bets(found.proposals, first_new, start is not None), *offer, *found.warnings),
         trials=found.trials,
     )
 

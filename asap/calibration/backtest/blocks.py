@@ -10,7 +10,7 @@ from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.backtest.scores import Errors, MemoryScore, Ranking, WhatIf, pooled_quantile, score_memory
 from asap.calibration.dataset.runs import PublishedRun
-from asap.calibration.dataset.sources import UNFITTED
+from asap.calibration.dataset.sources import UNFITTED, duplicates
 from asap.calibration.fit.predicted_runs import reserved_bytes, stacked
 from asap.prediction.uncertainty.calibration import Calibration, Fit
 
@@ -44,13 +44,15 @@ class Block(BaseModel):
 
 
 def blocks_of(runs: Sequence[PublishedRun], known: Calibration, *, loop: bool = False) -> dict[str, Block]:
-    """The blocks that have timed runs, by the keys of :data:`TITLES`."""
+    """The blocks that have timed runs, by the keys of :data:`TITLES`. What another source publishes as well is used."""
     ours = [run for run in runs if run.source in known.rows]
     seen = [run for run in ours if run.source not in UNFITTED]
+    twice = {name for pair in duplicates(runs) for name in pair}
+    others = [run for run in runs if run.source not in known.rows and run.id not in twice]
     parts = {
         "seen": (seen, [known.full] * len(seen)),
         "left_out": (ours, [known.fit_for(run.source) for run in ours]),
-        "never_used": (others := [run for run in runs if run.source not in known.rows], [known.full] * len(others)),
+        "never_used": (others, [known.full] * len(others)),
     }
     found = {name: _block(own, fits, loop) for name, (own, fits) in parts.items()}
     return {name: block for name, block in found.items() if block is not None}

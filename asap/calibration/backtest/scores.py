@@ -43,6 +43,7 @@ class Ranking(BaseModel):
     top1_within_2pct: float | None = None
     best_in_top3: float | None = None
     mean_regret: float | None = None
+    regret_after_three: float | None = Field(default=None, description="mean, if our first three are measured")
     kendall_tau: float | None = Field(
         default=None, description="mean of Kendall's tau-b; 0 where all times of a group are equal"
     )
@@ -99,19 +100,21 @@ def score_ranking(groups: Sequence[tuple[Vector, Vector]]) -> Ranking:
         return Ranking(groups=0)
     from scipy.stats import kendalltau
 
-    close, top, regret, tau = [], [], [], []
+    close, top, regret, tau, after = [], [], [], [], []
     for predicted, measured in groups:
         order, best = np.argsort(predicted, kind="stable"), measured.min()
         lost = measured[order[0]] / best - 1
         close.append(lost <= CLOSE)
         top.append(bool((measured[order[:TOP]] <= best).any()))
         regret.append(lost)
+        after.append(measured[order[:TOP]].min() / best - 1)
         tau.append(kendalltau(predicted, measured)[0])
     return Ranking(
         groups=len(groups),
         top1_within_2pct=_round(np.mean(close)),
         best_in_top3=_round(np.mean(top)),
         mean_regret=_round(np.mean(regret)),
+        regret_after_three=_round(np.mean(after)),
         kendall_tau=_round(np.mean(np.nan_to_num(tau))),
     )
 

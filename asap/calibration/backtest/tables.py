@@ -76,6 +76,7 @@ def ranking_and_memory_rows(report: BacktestReport) -> list[tuple[str, str]]:
         ("our first is within 2 % of the best measured", _share(ranking.top1_within_2pct)),
         ("the best measured is among our first three", _share(ranking.best_in_top3)),
         ("mean regret of our first", _share(ranking.mean_regret)),
+        ("mean regret after our first three were measured", _share(ranking.regret_after_three)),
         ("Kendall tau", "" if ranking.kendall_tau is None else f"{ranking.kendall_tau:.2f}"),
         (f"out-of-memory recall, of {memory.oom_rows} runs", _share(memory.oom_recall)),
         (f"successful runs accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),

@@ -1,4 +1,9 @@
-"""Which published sources may decide what."""
+"""Which published sources may decide what, and which of their runs are published twice."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from asap.calibration.dataset.runs import PublishedRun
 
 KEPT_OUT = (
     "internevo", "mlperf_training", "ms_swift", "torchprime",
@@ -26,3 +31,15 @@ predicted sources that were left out worse: in the median 11.0 % instead of 9.8 
 instead of 18.3 % for these. They are of many stacks, with few runs each. Of the fifth one whose routers are not
 balanced, and one with an optimizer that is not modelled.
 """
+
+
+def duplicates(runs: Sequence[PublishedRun]) -> list[tuple[str, str]]:
+    """Runs of two sources that are one by content: shapes, machine, mesh, batch, and the same time to three digits."""
+    alike: dict[tuple[object, ...], list[PublishedRun]] = defaultdict(list)
+    for run in runs:
+        if run.step_time is not None:
+            shapes = run.architecture.model_dump_json(exclude={"name"})
+            digits = f"{run.step_time:.3g}"
+            alike[shapes, run.chip, str(run.plan.ici), run.workload.global_batch, digits].append(run)
+    pairs = ((first, other) for first, *others in alike.values() for other in others)
+    return [(first.id, other.id) for first, other in pairs if first.source != other.source]

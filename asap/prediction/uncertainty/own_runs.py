@@ -50,6 +50,7 @@ class OwnRun(BaseModel):
     step_time_s: float
     predicted_s: float
     residual: float = Field(description="ln(measured / predicted), in half-widths of the 90 % interval")
+    how: str = Field(default="", description="how the step time came about, where it is not that of a whole run")
 
 
 class OwnRuns(BaseModel):
