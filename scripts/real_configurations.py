@@ -18,7 +18,7 @@ def with_batch(study: Study, times: int) -> Study:
     workload = study.experiment.workload
     changed = workload.model_copy(update={"global_batch": (workload.global_batch or 0) * times})
     experiment = study.experiment.model_copy(update={"workload": changed, "measured": None})
-    return replace(study_of(experiment), wishes=study.wishes)
+    return replace(study_of(experiment), preferences=study.preferences)
 
 
 def studies(maxtext: Path, recipes: Path) -> Iterator[tuple[str, Study]]:

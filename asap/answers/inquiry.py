@@ -19,8 +19,12 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import COUNT, choose
-from asap.proposals.selection.ranked_candidates import RankedCandidates, rank_candidates
-from asap.proposals.selection.revised_candidates import RevisedCandidates, apply_evidence
+from asap.proposals.selection.ranked_candidates import (
+    RankedCandidates,
+    RevisedCandidates,
+    apply_evidence,
+    rank_candidates,
+)
 from asap.study.study import Study, read_plan, study_of
 
 NOW = ("now", "0", "current", "start")
@@ -73,7 +77,7 @@ class Inquiry:
         if of_run:
             base = study_of(with_run_claims(base.experiment, of_run), base.profile, base.recording)
         found = anchored(base, self.facts)
-        return found if found is self.analysed else replace(found, wishes=self.analysed.wishes)
+        return found if found is self.analysed else replace(found, preferences=self.analysed.preferences)
 
     @property
     def ranking(self) -> RankedCandidates:

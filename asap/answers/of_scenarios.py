@@ -274,9 +274,9 @@ def _distance(one: Prediction, find: str) -> float:
 
 def _alone(inquiry: Inquiry, plan: Plan) -> Prediction:
     """What runs, by the model alone where it can be."""
-    from asap.study.changed import without_step_time
+    from asap.study.changed import drop_step_time
 
-    found = expect(without_step_time(inquiry.study, inquiry.study.experiment), [plan])[0]
+    found = expect(drop_step_time(inquiry.study, inquiry.study.experiment), [plan])[0]
     return found if found.step_time is not None else inquiry.predictions([plan])[0]
 
 

@@ -95,15 +95,20 @@ class Worth(Query):
     def answer(self, inquiry: Inquiry) -> WorthAnswer:
         """By the interval of the prediction."""
         study, plan = inquiry.study, inquiry.plan(self.plan)
-        wishes = replace(study.wishes, steps_to_go=self.steps_to_go or study.wishes.steps_to_go)
+        preferences = replace(study.preferences, steps_to_go=self.steps_to_go or study.preferences.steps_to_go)
         if self.price is not None and study.chip is not None:
-            named = self.currency or wishes.currency
-            wishes = replace(wishes, prices={**wishes.prices, study.chip.name: self.price}, currency=named)
-        if wishes.steps_to_go is None:
+            named = self.currency or preferences.currency
+            preferences = replace(
+                preferences, prices={**preferences.prices, study.chip.name: self.price}, currency=named
+            )
+        if preferences.steps_to_go is None:
             raise UsageError("needs the steps to go", where=f"worth {self.plan}", hint="steps_to_go=100000")
         (found,), now = inquiry.predictions([plan]), inquiry.incumbent
         worth = worth_of_test(
-            replace(study, wishes=wishes), now.step_time if now else None, found.relative_step_time, found.step_time
+            replace(study, preferences=preferences),
+            now.step_time if now else None,
+            found.relative_step_time,
+            found.step_time,
         )
         if worth is None:
             raise InsufficientEvidenceError(

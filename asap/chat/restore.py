@@ -17,9 +17,9 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
-from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_wishes
+from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_preferences
 from asap.study.open_study import experiment_id, opened_path, reopen_study
-from asap.study.wishes import Wishes
+from asap.study.preferences import Preferences
 
 REPLY = "reply"
 
@@ -63,10 +63,10 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         raise NotFoundError(f"{reason}: nothing to discuss", where=session, hint="asap analyze EXPERIMENT starts anew")
     with readable(session):
         experiment = Experiment.model_validate(opened_experiment(records[:index]))
-        wishes = Wishes.from_record(opened_wishes(records[:index]))
+        preferences = Preferences.from_record(opened_preferences(records[:index]))
         known = {one.plan: one for one in map(_candidate, records[index].fields["output"]["proposals"])}
         compile_options = recorded_compile_options(records[:index]) or REFERENCE_STEP
-    study = replace(reopen_study(experiment, store), wishes=wishes)
+    study = replace(reopen_study(experiment, store), preferences=preferences)
     conversation = Conversation(session, Inquiry(study, store, tuple(known), known), compile_options)
     for record in records[index:]:
         with readable(session):

@@ -76,7 +76,7 @@ def _request(conversation: Conversation, how: RunCommand) -> Request:
     return Request(
         experiment=study.experiment, evaluate="run", budget=Budget(evaluations=1), command=how.command,
         config=str(how.config) if how.config else None, folder=str(how.folder.resolve()),
-        prices=dict(study.wishes.prices), currency=study.wishes.currency,
+        prices=dict(study.preferences.prices), currency=study.preferences.currency,
     )  # fmt: skip
 
 

@@ -3,8 +3,7 @@
 from asap.history.files import Added
 from asap.history.from_experiments import record_from_experiments
 from asap.history.precedent_weight import move_similarity, precedent_prior, precedent_weight
-from asap.history.query import HistoryQuery
-from asap.history.query_text import parse_query
+from asap.history.query import HistoryQuery, parse_query
 from asap.history.record import HistoryRecord, Model, Outcome, Source
 from asap.history.search import (
     HistoryHit,

@@ -51,7 +51,7 @@ _LATENT: tuple[tuple[Module, ...], ...] = (("layernorm", "mla_up_proj", "moe_act
 """Modules that recipes of Megatron-Core recompute, by what is trained."""
 
 
-def with_policy(plan: Plan, remat: Policy, *, inputs_on_host: bool = False) -> Plan:
+def apply_policy(plan: Plan, remat: Policy, *, inputs_on_host: bool = False) -> Plan:
     """The plan under a policy; layer inputs go to the host under ``offload``, or where it is said."""
     others = [what for what in plan.offload if what != "activations"]
     moved = [*others, "activations"] if inputs_on_host or remat is Remat.OFFLOAD else others
@@ -102,7 +102,7 @@ def _value(policy: Policy, host: bool) -> Value:
 
 
 def _under(plan: Plan, policy: Policy, host: bool) -> Plan:
-    return with_policy(plan, policy, inputs_on_host=host)
+    return apply_policy(plan, policy, inputs_on_host=host)
 
 
 LEVER = Lever(

@@ -4,6 +4,8 @@ Every field but the name may be unknown (``None``): unknown is not zero. What a 
 is named by :meth:`Architecture.missing`.
 """
 
+import math
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from asap.core.numbers import Count, CountOrZero
@@ -102,3 +104,9 @@ class Architecture(BaseModel):
             if self.leading_dense_layers == 0 and self.moe_every == 1:
                 needed = tuple(f for f in needed if f != "d_ff")
         return tuple(field for field in needed if getattr(self, field) is None)
+
+
+def pattern_length(model: Architecture) -> int:
+    """Layers until it repeats, where dense and MoE layers, or local and global attention, alternate; else 1."""
+    windows = (model.global_layer_every or 1) if model.sliding_window is not None else 1
+    return math.lcm(model.moe_every if model.is_moe else 1, windows)

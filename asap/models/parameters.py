@@ -119,3 +119,19 @@ def _latent_attention(model: Architecture, width: int) -> int:
     queries = heads * (nope + rope)
     query = model.q_lora_rank * (width + queries) if model.q_lora_rank else width * queries
     return query + width * (rank + rope) + rank * heads * (nope + value) + heads * value * width
+
+
+def linear_attention_parameters(
+    width: int, key_heads: int, key_dim: int, value_heads: int, value_dim: int, kernel: int
+) -> int:
+    """Projections, gates and the convolution before them.
+
+    Args:
+        width: of the residual stream.
+        key_heads, key_dim: heads of queries and keys, and their width.
+        value_heads, value_dim: heads of values, and their width.
+        kernel: tokens of the convolution.
+    """
+    keys, values = key_heads * key_dim, value_heads * value_dim
+    convolution = (2 * keys + values) * kernel
+    return width * (2 * keys + 2 * values + 2 * value_heads) + convolution + values * width

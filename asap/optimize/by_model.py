@@ -16,7 +16,7 @@ from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.launch import start_line
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
-from asap.proposals.recommend import recommend, with_trial
+from asap.proposals.recommend import add_trial, recommend
 from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.doubt import log_interval
@@ -42,7 +42,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     advice = recommend(
         found.proposals, found.considered, found.situation, study.diagnosis.bottleneck, str(first_new), start
     )
-    advice = with_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
+    advice = add_trial(advice, most_promising(found.trials), first.prediction if first else None, found.situation)
     situation = found.situation.statement if found.situation else ""
     chips = study.slice.chips if study.slice else 0
     three = first_three([each.prediction for each in ranked.candidates], chips)

@@ -27,8 +27,8 @@ from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
 from asap.study.open_study import reopen_study
+from asap.study.preferences import Preferences
 from asap.study.study import Study
-from asap.study.wishes import Wishes
 
 How = Literal["model", "compiler", "run"]
 _BUDGET = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *(s|m|min|h)?", re.ASCII)
@@ -93,8 +93,8 @@ class Request(BaseModel):
     @cached_property
     def study(self) -> Study:
         """The run as it was when the session began."""
-        wishes = Wishes(frozenset(self.allowed), self.steps_to_go, self.prices, self.currency)
-        return replace(reopen_study(self.experiment, ExperimentStore()), wishes=wishes)
+        preferences = Preferences(frozenset(self.allowed), self.steps_to_go, self.prices, self.currency)
+        return replace(reopen_study(self.experiment, ExperimentStore()), preferences=preferences)
 
     def evaluator(self, session: str, report: Callable[[str], None]) -> Evaluator | SeveralAtOnce:
         """What evaluates.

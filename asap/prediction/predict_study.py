@@ -165,7 +165,7 @@ def _insufficient(study: Study) -> InsufficientEvidenceError:
     return InsufficientEvidenceError(
         f"a prediction needs {listed}, or a profile together with the plan that it shows",
         where=study.experiment.id,
-        hint=f"asap analyze FILE {' '.join(missing.values())}, or --profile PATH",
+        hint=f"asap analyze RUN {' '.join(missing.values())}",
     )
 
 

@@ -20,8 +20,8 @@ from asap.prediction.step_model.encoding.stack import accumulates_whole
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.search import search
+from asap.study.preferences import Preferences
 from asap.study.study import Study, study_of
-from asap.study.wishes import Wishes
 
 NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
 """Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""
@@ -78,9 +78,9 @@ def _on_request(study: Study) -> Iterator[Option]:
     only what is faster."""
     without = _best(study)
     for lever in LEVERS:
-        if not lever.on_request or lever.name in (*study.wishes.allowed, global_batch.LEVER.name):
+        if not lever.on_request or lever.name in (*study.preferences.allowed, global_batch.LEVER.name):
             continue
-        found = _best(replace(study, wishes=Wishes(allowed=study.wishes.allowed | {lever.name})))
+        found = _best(replace(study, preferences=Preferences(allowed=study.preferences.allowed | {lever.name})))
         if found is None or study.plan is None or (without is not None and not _is_faster(found, without)):
             continue
         if lever in changed_levers(found.plan, study.plan):
@@ -161,7 +161,7 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
 
 def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     batch = study.experiment.workload.global_batch
-    if not batch or global_batch.LEVER.name in study.wishes.allowed:
+    if not batch or global_batch.LEVER.name in study.preferences.allowed:
         return
     found = _best_or_present(_with_workload(study, global_batch=2 * batch))
     if found is not None and _is_faster(found, now):

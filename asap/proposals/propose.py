@@ -14,7 +14,7 @@ from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.reasons.explain import confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
-from asap.proposals.recommend import after_judgement, recommend, with_smallest_fit, with_trial
+from asap.proposals.recommend import add_smallest_fit, add_trial, after_judgement, recommend
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
@@ -43,7 +43,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     tight = situation.name in (*TOO_TIGHT, "near_limit")
     least = smallest_fit(study) if tight and ranked.incumbent is not None else None
     advice = recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study))
-    advice = with_smallest_fit(with_trial(advice, trial, best, situation), least, proposals, situation)
+    advice = add_smallest_fit(add_trial(advice, trial, best, situation), least, proposals, situation)
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,

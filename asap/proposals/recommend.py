@@ -85,7 +85,7 @@ def recommend(
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 
 
-def with_trial(
+def add_trial(
     advice: Recommendation, trial: OfferedTrial | None, best: Prediction | None, situation: Situation | None
 ) -> Recommendation:
     """Advice that names the most promising setting beside every plan first, where it brings more than any of them: what
@@ -109,7 +109,7 @@ def with_trial(
     return advice.model_copy(update={"statement": statement, "setting": trial.name})
 
 
-def with_smallest_fit(
+def add_smallest_fit(
     advice: Recommendation, least: SmallestFit | None, proposals: tuple[Proposal, ...], situation: Situation
 ) -> Recommendation:
     """Advice that names the smallest change with which the run fits, where it may not, and no proposal is that change.
@@ -153,7 +153,7 @@ def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None,
     return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, 0)} with it, more than any plan saves."
 
 
-def with_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
+def add_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
     """Advice that names a setting first with which what runs needs less, where it does not fit."""
     if advice.setting is not None or not any(option.changes == SETTING for option in options):
         return advice

@@ -46,24 +46,24 @@ def worth_of_test(
     """What testing a plan is worth; ``None`` where the steps to go or a step time are not known.
 
     Args:
-        study: the run, with what the user wishes.
+        study: the run, with what the user prefers.
         now: step time of the plan that runs.
         relative: the plan's step time over it.
         step: the plan's step time.
     """
-    to_go, hardware = study.wishes.steps_to_go, study.slice
+    to_go, hardware = study.preferences.steps_to_go, study.slice
     if to_go is None or now is None or relative is None or step is None or hardware is None:
         return None
     chips = hardware.chips
     test = STEPS * step.value * chips / _HOUR
     saving = expected_share(*log_interval(relative)) * now.value * max(to_go - STEPS, 0) * chips / _HOUR
-    price = study.wishes.prices.get(hardware.chip.name)
+    price = study.preferences.prices.get(hardware.chip.name)
     money = (saving - test) * price if price is not None else None
-    priced = f", {significant(money)} {study.wishes.currency} after its cost" if money is not None else ""
+    priced = f", {significant(money)} {study.preferences.currency} after its cost" if money is not None else ""
     verdict = "worth it" if saving > test else "not worth it"
     return TestWorth(
         steps=STEPS, chip_hours=test, steps_to_go=to_go, expected_saving=saving, money=money,
-        currency=study.wishes.currency if price is not None else None, worth_it=saving > test,
+        currency=study.preferences.currency if price is not None else None, worth_it=saving > test,
         statement=f"A test of {STEPS} steps takes {significant(test)} chip-hours and is expected to save"
         f" {significant(saving)} over {to_go:,} steps{priced}: {verdict}.",
     )  # fmt: skip

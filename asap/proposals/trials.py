@@ -18,7 +18,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.selection.search import run_of
-from asap.study.changed import without_step_time
+from asap.study.changed import drop_step_time
 from asap.study.study import Study
 from asap.traces.analysis.report import ReplayReport
 
@@ -166,7 +166,7 @@ def effect(gain: float, saved_bytes: float) -> str:
 def _step(study: Study, workload: Workload) -> Prediction | None:
     """The prediction of what runs, by the architecture, with another workload."""
     assert study.plan is not None
-    changed = without_step_time(study, study.experiment.model_copy(update={"workload": workload}))
+    changed = drop_step_time(study, study.experiment.model_copy(update={"workload": workload}))
     found = expect(changed, [study.plan])[0]
     return None if found.step_time is None else found
 

@@ -85,7 +85,8 @@ def _run(
                 target = opened.id if store.has(opened.id) else turn.text.removeprefix("analyze ")
                 analyze(
                     target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=name),
-                    session=again, compile_options=turn.compile_options, wishes=turn.wishes, progress=progress,
+                    session=again, compile_options=turn.compile_options, preferences=turn.preferences,
+                    progress=progress,
                 )  # fmt: skip
                 if turn.was_interrupted:
                     log.append(Kind.NOTE, {"event": INTERRUPTED})

@@ -12,8 +12,8 @@ from asap.evidence.fact import ORIGINS, Origin
 from asap.evidence.record import EVIDENCE, RETRACTION
 from asap.experiments import Experiment
 from asap.sharding_memory import INTERRUPTED, Kind, Record
-from asap.sharding_memory.analyses import opened_experiment, opened_wishes
-from asap.study.wishes import Wishes
+from asap.sharding_memory.analyses import opened_experiment, opened_preferences
+from asap.study.preferences import Preferences
 
 KEPT_EVENTS = {EVIDENCE, RETRACTION}
 RESULT_NODES = {"analysis", "reply"}
@@ -37,9 +37,9 @@ class RecordedTurn:
         return None if found is None else Experiment.model_validate(found)
 
     @property
-    def wishes(self) -> Wishes:
+    def preferences(self) -> Preferences:
         """What was asked of the analysis beside the record."""
-        return Wishes.from_record(opened_wishes(self.records))
+        return Preferences.from_record(opened_preferences(self.records))
 
     @property
     def compile_options(self) -> CompileOptions | None:

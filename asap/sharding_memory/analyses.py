@@ -87,9 +87,9 @@ def opened_experiment(records: Sequence[Record]) -> Any:
     return _opened(records).get("experiment")
 
 
-def opened_wishes(records: Sequence[Record]) -> Mapping[str, Any]:
+def opened_preferences(records: Sequence[Record]) -> Mapping[str, Any]:
     """What was asked beside the record when the experiment was opened last."""
-    return _opened(records).get("wishes", {})
+    return _opened(records).get("preferences", {})
 
 
 def _opened(records: Sequence[Record]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from asap.experiments.create import Statement, amend
 from asap.study.study import Study, study_of
 
 
-def without_step_time(study: Study, experiment: Experiment) -> Study:
+def drop_step_time(study: Study, experiment: Experiment) -> Study:
     """The study of a changed record: the measured shares of the step still hold, its duration does not."""
     profile = study.profile
     if profile is not None:
@@ -29,4 +29,4 @@ def changed_study(study: Study, said: Statement, precision: str | None = None, o
     if named:
         workload = type(experiment.workload).model_validate({**experiment.workload.model_dump(), **named})
         experiment = experiment.model_copy(update={"workload": workload})
-    return without_step_time(study, experiment)
+    return drop_step_time(study, experiment)

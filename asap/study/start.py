@@ -29,7 +29,7 @@ def is_start(experiment: Experiment) -> bool:
     return experiment.provenance.get("plan") == ASSUMED
 
 
-def with_start(experiment: Experiment, hardware: Slice | None, constraints: Constraints) -> Experiment:
+def assume_start(experiment: Experiment, hardware: Slice | None, constraints: Constraints) -> Experiment:
     """The record with FSDP over all chips and full rematerialisation, where it has a model, a batch and hardware alone,
     such as one of a ``config.json``; else as it is. A step that was measured is of a plan that has to be given."""
     model, workload = experiment.model, experiment.workload

@@ -19,8 +19,8 @@ from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.study.measurements import check_measurements, stated_profile
 from asap.study.outcomes import MemoryOutcome
-from asap.study.start import with_start
-from asap.study.wishes import NO_WISHES, Wishes
+from asap.study.preferences import NO_PREFERENCES, Preferences
+from asap.study.start import assume_start
 from asap.traces.analysis.report import ReplayReport
 
 
@@ -33,7 +33,7 @@ class Study:
     slice: Slice | None
     constraints: Constraints
     warnings: tuple[str, ...] = ()
-    wishes: Wishes = NO_WISHES
+    preferences: Preferences = NO_PREFERENCES
     recording: Path | None = None
     outcomes: tuple[MemoryOutcome, ...] = ()
 
@@ -52,9 +52,9 @@ class Study:
     def complete(self, plan: Plan) -> Plan:
         """A plan with what it leaves out as it is in the plan that runs: settings, DCN mesh, size of a micro-batch."""
         whole = plan.completed_by(self.plan)
-        return whole if "microbatches" in plan.model_fields_set else self.with_micro_batch(whole)
+        return whole if "microbatches" in plan.model_fields_set else self.keep_micro_batch(whole)
 
-    def with_micro_batch(self, plan: Plan) -> Plan:
+    def keep_micro_batch(self, plan: Plan) -> Plan:
         """A plan with the micro-batch of the plan that runs, where that is what stays."""
         batch = self.experiment.workload.global_batch
         if not self.keeps_micro_batch or self.plan is None or batch is None:
@@ -112,7 +112,7 @@ def study_of(experiment: Experiment, profile: Profile | None = None, recording: 
     hardware, notes = _hardware(experiment.hardware)
     constraints = _constraints(experiment, hardware)
     if profile is None:
-        experiment = with_start(experiment, hardware, constraints)
+        experiment = assume_start(experiment, hardware, constraints)
     if profile is None and experiment.measured is not None:
         profile = stated_profile(experiment.measured)
     if profile is not None and profile.kpis.goodput is None and experiment.goodput is not None:

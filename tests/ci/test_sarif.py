@@ -3,8 +3,7 @@ import json
 from ci_reports import EVIL, configuration, report
 from ci_scratch import CONFIG
 
-from asap.ci.render.sarif import to_sarif
-from asap.ci.render.workflow import annotations
+from asap.ci.render.workflow import annotations, to_sarif
 
 
 def test_a_finding_points_to_the_changed_line(repo):

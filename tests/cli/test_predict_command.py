@@ -96,7 +96,7 @@ def test_what_is_missing_is_named(asap):
     assert done.code == 5
     assert "architecture" in done.err
     assert "global batch" in done.err
-    assert "model=NAME --batch N --sequence N, or --profile PATH" in done.err
+    assert "asap analyze RUN model=NAME --batch N --sequence N" in done.err
 
 
 def test_the_scorecard_beats_the_simple_rivals(asap):

@@ -5,7 +5,7 @@ import pytest
 from asap.experiments import ExperimentStore, HardwareReference
 from asap.history import HistoryRecord, Outcome, Source, add
 from asap.plans import Plan
-from asap.proposals.selection.precedent_gains import precedent_gains
+from asap.proposals.selection.precedents import precedent_gains
 from asap.study.open_study import open_study
 
 TO = Plan.parse("data=8 seq=2")

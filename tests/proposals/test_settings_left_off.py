@@ -4,7 +4,7 @@ from asap.experiments.create import Statement, create_experiment
 from asap.prediction import load_calibration
 from asap.prediction.predict_study import expect
 from asap.proposals.propose import propose
-from asap.proposals.recommend import recommend, with_trial
+from asap.proposals.recommend import add_trial, recommend
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import study_of
@@ -162,6 +162,6 @@ def test_what_saves_little_and_does_not_make_it_fit_comes_before_no_plan_that_fi
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
     advice, best = recommend(advised.proposals, 1, advised.situation), advised.proposals[0].prediction
     trial = advised.trials[0].model_copy(update={"fits": False, "gain": 0.01, "saved_bytes": 4e9} | change)
-    said = with_trial(advice, trial, best, advised.situation)
+    said = add_trial(advice, trial, best, advised.situation)
     assert (said.setting == trial.name) == first
     assert said.statement.startswith("Start with a setting" if first else "Start with proposal 1")

@@ -18,7 +18,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.proposals.options import options
 from asap.proposals.propose import draft, propose
-from asap.proposals.recommend import recommend, with_options
+from asap.proposals.recommend import add_options, recommend
 from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, changes_of, choose
 from asap.proposals.selection.doubt import after_doubt, after_doubt_of_each
@@ -28,8 +28,8 @@ from asap.proposals.selection.search_result import LIKELY
 from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share
+from asap.study.preferences import Preferences
 from asap.study.study import study_of
-from asap.study.wishes import Wishes
 
 
 def run(plan, model="llama3.1-8b", hardware="v5e-256", batch=256, sequence=8192, framework="MaxText", **stated):
@@ -79,7 +79,7 @@ def runs(draw):
     plan = f"{mesh} microbatches={microbatches} remat={draw(st.sampled_from(policies))}"
     batch, sequence = draw(st.sampled_from([256, 512, 2048])), draw(st.sampled_from([2048, 8192, 32768]))
     allowed = draw(st.sets(st.sampled_from(ON_REQUEST)))
-    return replace(run(plan, model, hardware, batch, sequence, framework), wishes=Wishes(frozenset(allowed)))
+    return replace(run(plan, model, hardware, batch, sequence, framework), preferences=Preferences(frozenset(allowed)))
 
 
 @settings(max_examples=25, deadline=None)
@@ -211,7 +211,7 @@ ON_GPUS = run(
     ],
 )
 def test_the_grid_says_what_the_prediction_says(study, allowed):
-    study = replace(study, wishes=Wishes(frozenset(allowed)))
+    study = replace(study, preferences=Preferences(frozenset(allowed)))
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     places = np.argwhere(found.evaluation.valid)[:: max(found.considered // 60, 1)]
     for place, prediction in zip(places, expect(study, [found.plan(place) for place in places]), strict=True):
@@ -295,8 +295,8 @@ def test_whole_gradients_are_sharded_before_anything_else_is_changed(framework, 
         assert not ranked.incumbent.memory.fits
         assert re.search(r"sync_each_batch: true.* what runs now fits, with \d+\.\d GiB of 80", offered[0].statement)
         kept = recommend((), ranked.considered)
-        assert "sharded in every microbatch" in with_options(kept, offered).statement
-        assert with_options(kept, offered[1:]) == kept
+        assert "sharded in every microbatch" in add_options(kept, offered).statement
+        assert add_options(kept, offered[1:]) == kept
 
 
 @pytest.mark.filterwarnings("error")
@@ -349,7 +349,7 @@ def test_a_run_that_is_well_set_is_told_so_and_what_more_would_take():
 def test_what_a_test_is_worth_grows_with_the_steps_to_go():
     def worth(steps):
         study = run("data=16 model=16 microbatches=1 remat=full")
-        object.__setattr__(study, "wishes", Wishes(steps_to_go=steps, prices={"v5e": 1.2}))
+        object.__setattr__(study, "preferences", Preferences(steps_to_go=steps, prices={"v5e": 1.2}))
         return proposed(study).proposals[0].test_worth
 
     little, much = worth(21), worth(100_000)
@@ -387,7 +387,7 @@ def test_no_plan_is_proposed_that_the_rules_of_the_configuration_have_no_axis_fo
 
 def test_a_lever_on_request_is_in_the_list_of_predict_where_it_is_allowed():
     study = run("data=256 microbatches=1 remat=full", batch=2048)
-    wished = replace(study, wishes=Wishes(frozenset({"weight_precision"})))
+    wished = replace(study, preferences=Preferences(frozenset({"weight_precision"})))
     assert {plan.weight_precision for plan in best_plans(study, 5)} == {None}
     assert "bf16" in {plan.weight_precision for plan in best_plans(wished, 5)}
 

@@ -25,7 +25,7 @@ from asap.reports.terminal import print_analysis
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from asap.sharding_memory.analyses import latest_session
 from asap.sharding_memory.record import GENESIS, seal
-from asap.study.wishes import Wishes
+from asap.study.preferences import Preferences
 from tests.language_models.misbehaving import register
 
 pytestmark = pytest.mark.slow
@@ -116,10 +116,10 @@ def altered(session: str, name: str, change) -> str:
 
 
 def test_what_was_wished_of_an_analysis_is_wished_of_its_replay_and_its_chat(home, store):
-    wishes = Wishes(frozenset({"first_moment"}), 1000, {"v5e": 1.2}, "EUR")
-    session = analyze("llama-8b-too-large", store=store, session="wished", wishes=wishes).analysis.session
+    preferences = Preferences(frozenset({"first_moment"}), 1000, {"v5e": 1.2}, "EUR")
+    session = analyze("llama-8b-too-large", store=store, session="wished", preferences=preferences).analysis.session
     assert replay(session, store).divergence is None
-    assert restore(session, store).study.wishes == wishes
+    assert restore(session, store).study.preferences == preferences
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)

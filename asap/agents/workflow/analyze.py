@@ -23,8 +23,8 @@ from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
 from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
 from asap.study.open_study import open_study, opened_path
+from asap.study.preferences import NO_PREFERENCES, Preferences
 from asap.study.study import Study
-from asap.study.wishes import NO_WISHES, Wishes
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def analyze(
     session: str | None = None,
     progress: Callable[[str], None] | None = None,
     compile_options: CompileOptions | None = None,
-    wishes: Wishes = NO_WISHES,
+    preferences: Preferences = NO_PREFERENCES,
 ) -> AnalysisOutcome:
     """Have the agents analyse an experiment.
 
@@ -69,7 +69,7 @@ def analyze(
         progress: called with what is being done.
         compile_options: how to compile the baseline and the best plans with the TPU compiler; by default nothing is
             compiled.
-        wishes: what the user asks beside the record.
+        preferences: what the user asks beside the record.
 
     Raises:
         UsageError: no such model is known, or it lacks its key, its extra or its address.
@@ -82,7 +82,7 @@ def analyze(
     worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
     try:
         studies = Inquiries(store)
-        study = _open(studies, target, amend, overrides, wishes, settings, worklog, progress or _no_progress)
+        study = _open(studies, target, amend, overrides, preferences, settings, worklog, progress or _no_progress)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress or _no_progress)
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
@@ -102,15 +102,15 @@ def _open(
     target: str,
     amend: Callable[[Experiment], Experiment] | None,
     overrides: Sequence[str],
-    wishes: Wishes,
+    preferences: Preferences,
     settings: Settings,
     worklog: Worklog,
     progress: Callable[[str], None],
 ) -> Study:
     check_model(settings.model)
     opened = open_study(target, studies.store, amend, overrides=overrides, progress=progress)
-    study = replace(opened, wishes=wishes)
-    wished = {} if wishes == NO_WISHES else {"wishes": wishes.to_record()}
+    study = replace(opened, preferences=preferences)
+    wished = {} if preferences == NO_PREFERENCES else {"preferences": preferences.to_record()}
     path = opened_path(target, studies.store)
     named = {} if path is None else {"path": path}
     worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **named, **wished})

@@ -7,7 +7,7 @@ from asap.proposals import ProposalSet
 from asap.proposals.options import options
 from asap.proposals.propose import propose
 from asap.proposals.reasons.cite import cite
-from asap.proposals.recommend import with_options
+from asap.proposals.recommend import add_options
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.situation import TOO_TIGHT
@@ -30,5 +30,5 @@ def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalS
         return proposals
     found = options(ranked.study, ranked.incumbent)
     settled = proposals.smallest_fit is not None
-    advice = proposals.recommendation if settled else with_options(proposals.recommendation, found)
+    advice = proposals.recommendation if settled else add_options(proposals.recommendation, found)
     return proposals.model_copy(update={"options": found, "recommendation": advice})

@@ -3,18 +3,20 @@
 from dataclasses import dataclass
 
 from asap.ci.checks.differences import batch_text, differences, hardware_text, model_text, plan_text
-from asap.ci.checks.precedents import strongest_precedent
 from asap.ci.checks.predictions import SidePrediction, anchor_to_measurement, predict_side, relative_cost, summarise
 from asap.ci.checks.suggestions import proposals_for, suggestion
-from asap.ci.report import ConfigurationReport, Side
+from asap.ci.report import ConfigurationReport, Precedent, Side
+from asap.ci.source.companions import printable_path
 from asap.ci.source.linked_experiments import LinkedExperiments
-from asap.ci.source.paths import printable_path
 from asap.ci.source.policy import Policy
 from asap.ci.source.resolve import ResolvedConfiguration, resolve
 from asap.ci.source.revision import Revision
 from asap.ci.source.selection import ChangedConfiguration, changed_lines
 from asap.core.text import plain
+from asap.history import precedent_prior
 from asap.plans.validity import violations
+from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
+from asap.study.study import Study
 
 _MOST_NOTES = 12
 _MOST_LINES = 8
@@ -132,3 +134,21 @@ def _notes(resolved: ResolvedConfiguration | None) -> tuple[str, ...]:
     if resolved is None:
         return ()
     return tuple(plain(note, 500) for note in dict.fromkeys(resolved.notes))[:_MOST_NOTES]
+
+
+def strongest_precedent(before: Study, after: Study) -> Precedent | None:
+    """The weightiest precedent of such a change of plan, failures first; ``None`` if none is similar enough."""
+    if before.plan is None or after.plan is None or before.plan == after.plan:
+        return None
+    weighed = [(precedent_prior(hit, before.plan, after.plan), hit) for hit in similar_runs(before, SIMILAR_RUNS)]
+    relevant = [(weight, hit) for weight, hit in weighed if abs(weight) >= LEAST_WEIGHT]
+    if not relevant:
+        return None
+    _, hit = min(relevant, key=lambda pair: (pair[0] > 0, -abs(pair[0])))
+    record = hit.record
+    return Precedent(
+        id=record.id,
+        title=plain(record.title, 400),
+        outcome=record.outcome.value,
+        supports=plain(precedent_sentence(hit, before.plan, after.plan), 500),
+    )

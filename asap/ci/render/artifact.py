@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from asap.ci.render.comment import to_comment
-from asap.ci.render.sarif import to_sarif
+from asap.ci.render.workflow import to_sarif
 from asap.ci.report import SCHEMA, CiReport
 from asap.core.errors import BadInputError
 from asap.core.files import exists, write_atomically

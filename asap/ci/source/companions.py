@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
-from asap.ci.source.paths import resolve_reference
+from asap.core.text import plain
 
 _NAMED = re.compile(r"[\w./-]{1,200}\.(?:json|ya?ml|sh)\b", re.ASCII)
 _PRIMUS = re.compile(r"^\s+framework\s*:", re.MULTILINE)
@@ -45,3 +45,26 @@ def _presets(folders: Collection[PurePosixPath], tree: Collection[str]) -> Itera
         if inside:
             yield from (place for place in inside if place.endswith((".yaml", ".yml")))
             return
+
+
+_LONGEST_REFERENCE = 250
+
+
+def resolve_reference(folder: PurePosixPath, reference: str) -> str | None:
+    """A relative reference as a repository path; ``None`` if it leaves the repository or is not a path."""
+    if reference.startswith("/") or "\0" in reference or len(reference) > _LONGEST_REFERENCE:
+        return None
+    parts: list[str] = []
+    for part in (folder / reference).parts:
+        if part == ".." and not parts:
+            return None
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def printable_path(path: str) -> str:
+    """A path as one line that is safe to print."""
+    return plain(path.encode(errors="backslashreplace").decode(), 200)

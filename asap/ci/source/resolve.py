@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from asap.ci.source.companions import resolve_reference
 from asap.ci.source.linked_experiments import LinkedExperiments
-from asap.ci.source.paths import resolve_reference
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision
 from asap.ci.source.without_mesh import study_without_mesh
@@ -68,7 +68,7 @@ def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedE
             link_notes += (f"Hardware taken from experiment {linked.experiment.id}.",)
         study = study_of(experiment)
     except AsapError as error:
-        problem = _problem(revision.with_repository_paths(error), path, _line(text, path))
+        problem = _problem(revision.relativize_paths(error), path, _line(text, path))
         return ResolvedConfiguration(path, text, problem=problem, without_mesh=_without_mesh(revision, sources))
     return ResolvedConfiguration(
         path, text, study, None, linked, sources.included, (*sources.notes, *link_notes, *study.warnings)

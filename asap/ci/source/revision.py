@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from asap.ci.source.companions import companions
+from asap.ci.source.companions import companions, printable_path, resolve_reference
 from asap.ci.source.git import Repository
-from asap.ci.source.paths import printable_path, resolve_reference
 from asap.core.errors import AsapError, ConfigError, NotFoundError
 from asap.core.text import plain
 from asap.experiments.files.documents import LARGEST_BYTES, Document, read_document
@@ -106,7 +105,7 @@ class Revision:
         has_bases = PurePosixPath(path).suffix in (".yml", ".yaml")
         return read_document(self._checked_out[path]) if has_bases else None
 
-    def with_repository_paths(self, error: AsapError) -> AsapError:
+    def relativize_paths(self, error: AsapError) -> AsapError:
         """An error that names paths of the repository, not of the scratch folder."""
         prefix = f"{self._scratch}/"
         error.message = error.message.replace(prefix, "")

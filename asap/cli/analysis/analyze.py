@@ -69,7 +69,7 @@ def analyze(
 ) -> None:
     """Name the bottleneck of a run, and propose three plans."""
     from asap.agents.settings_sources import read_settings
-    from asap.cli.shared.wishes import read_wishes
+    from asap.cli.shared.preferences import read_preferences
     from asap.compiler.programs.options import CompileOptions
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
@@ -88,7 +88,7 @@ def analyze(
             store=ExperimentStore(),
             amend=lambda record: amend(record, stated),
             overrides=overrides or (),
-            wishes=read_wishes(allow or [], steps_to_go, prices),
+            preferences=read_preferences(allow or [], steps_to_go, prices),
             settings=settings,
             session=session,
             progress=show,

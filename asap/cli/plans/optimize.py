@@ -100,13 +100,13 @@ def run(
     """Search all configurations, and evaluate the best. Ends when no further evaluation is worth its cost."""
     from dataclasses import replace
 
-    from asap.cli.shared.wishes import read_wishes
+    from asap.cli.shared.preferences import read_preferences
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend
     from asap.study.open_study import open_study
 
-    wishes = read_wishes(allow or [], steps_to_go, prices)
+    preferences = read_preferences(allow or [], steps_to_go, prices)
     if evaluate != "run" and (command is not None or template is not None):
         where = "--command" if command is not None else "--template"
         raise UsageError("is for --evaluate run", where=where)
@@ -118,7 +118,7 @@ def run(
         opened = open_study(
             experiment, ExperimentStore(), lambda record: amend(record, stated), overrides=overrides or ()
         )
-        study = replace(opened, wishes=wishes)
+        study = replace(opened, preferences=preferences)
         if evaluate == "model":
             from asap.optimize.by_model import optimize_by_model
 
@@ -137,8 +137,8 @@ def run(
         train_step=train_step, maxtext=maxtext, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit),
         model=_checked_model(llm),
-        allowed=tuple(sorted(wishes.allowed)), steps_to_go=steps_to_go, prices=dict(wishes.prices),
-        currency=wishes.currency,
+        allowed=tuple(sorted(preferences.allowed)), steps_to_go=steps_to_go, prices=dict(preferences.prices),
+        currency=preferences.currency,
     )  # fmt: skip
     request.evaluator("check", lambda line: None)
     _ask(request, study, yes)

@@ -48,11 +48,11 @@ def predict(
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Predict step time and memory of plans, with intervals."""
-    from asap.cli.shared.wishes import read_wishes
+    from asap.cli.shared.preferences import read_preferences
 
     with progress() as show:
         show("predicting")
-        study = replace(_study(terms or [], stated, config), wishes=read_wishes(allow or []))
+        study = replace(_study(terms or [], stated, config), preferences=read_preferences(allow or []))
         found = _predictions(study, plan or [], top)
         now = _now(study)
     if format is Plain.JSON:

@@ -160,8 +160,7 @@ def _print_report(report: "CiReport", format: CiFormat, output: Path | None) -> 
 
     from asap.ci.render.artifact import write_artifact
     from asap.ci.render.comment import to_comment
-    from asap.ci.render.sarif import to_sarif
-    from asap.ci.render.workflow import annotations, append_step_summary
+    from asap.ci.render.workflow import annotations, append_step_summary, to_sarif
 
     if output is not None:
         write_artifact(report, output)

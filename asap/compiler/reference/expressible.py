@@ -5,7 +5,7 @@ import math
 from asap.compiler.reference.layout import BATCH_AXES
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.models import Architecture, Workload
-from asap.models.layer_pattern import pattern_length
+from asap.models.architecture import pattern_length
 from asap.plans import Plan
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from asap.models import Architecture
-from asap.models.layer_pattern import pattern_length
+from asap.models.architecture import pattern_length
 
 
 @dataclass(frozen=True)

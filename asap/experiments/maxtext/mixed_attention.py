@@ -5,7 +5,7 @@ in three of four layers and a gated output in the fourth (models/qwen3.py, arXiv
 """
 
 from asap.experiments.maxtext.settings import MaxTextSettings
-from asap.models.linear_attention import linear_attention_parameters
+from asap.models.parameters import linear_attention_parameters
 
 _GLOBAL_EVERY = {"gemma4": 6, "qwen3_next": 4, "qwen3_5": 4}
 

@@ -2,7 +2,7 @@
 
 from asap.core.text import plain
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.models.linear_attention import linear_attention_parameters
+from asap.models.parameters import linear_attention_parameters
 
 VARIANT, FREQUENCY = "experimental_attention_variant", "linear_attention_freq"
 _LINEAR = {

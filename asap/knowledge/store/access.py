@@ -12,18 +12,21 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from asap.core.errors import AsapError, ServiceError, UsageError
 from asap.core.locking import LockedError
 from asap.core.stores import REPAIR, warn_of_store
 from asap.core.text import plain
 from asap.knowledge.document import Corpus
 from asap.knowledge.index.embedders import bundled_embedder, configured_embedder
+from asap.knowledge.index.embedding import Embedder
 from asap.knowledge.index.hybrid import Index
-from asap.knowledge.index.lexical import StoredDocument
+from asap.knowledge.index.lexical import LexicalIndex, StoredDocument
+from asap.knowledge.index.matrix import Matrix
 from asap.knowledge.index.vectors import collection_name
 from asap.knowledge.paths import SERVER, store_folder
 from asap.knowledge.store.local import open_local
-from asap.knowledge.store.memory import open_in_memory
 from asap.knowledge.store.server import Address, ServerDownError, open_server, remove_shared
 
 if TYPE_CHECKING:
@@ -162,3 +165,12 @@ def _warn_down(url: str, error: Exception) -> None:
     reason = plain(str(error), 120)
     server = Address.parse(url).url
     warn_of_store(f"the Chroma server {server} cannot be used ({reason}); the local files are searched instead")
+
+
+def open_in_memory(corpus: Corpus, embedder: Embedder) -> Index:
+    """The index of a corpus as it is now."""
+    documents, fingerprint = corpus.documents(), corpus.fingerprint()
+    vectors = np.asarray(embedder.embed_documents(documents), dtype=np.float32)
+    matrix = Matrix([document.key for document in documents], vectors)
+    lexical = LexicalIndex.in_memory(documents, fingerprint)
+    return Index(lexical, matrix.nearest, embedder, fingerprint, lambda wanted: wanted == fingerprint, lambda: None)

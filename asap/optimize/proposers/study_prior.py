@@ -21,9 +21,9 @@ from asap.prediction.step_model.step_parts import parts_of_each
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.residual_kernel import COMPILED
 from asap.proposals.launch import why_not_launched
-from asap.proposals.selection.kinds import Places
 from asap.proposals.selection.search import search
 from asap.proposals.selection.search_result import SearchResult
+from asap.proposals.selection.strategy import Places
 from asap.study.start import is_start
 from asap.study.study import Study
 

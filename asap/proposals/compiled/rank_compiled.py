@@ -11,7 +11,7 @@ from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
 from asap.proposals.compiled.flags import try_missing_flags
-from asap.proposals.selection.candidate import Candidate, fits, with_prediction
+from asap.proposals.selection.candidate import Candidate, fits, set_prediction
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 
@@ -147,7 +147,7 @@ def _with_time(
     step = candidate.prediction.step_time
     moved = step and step.model_copy(update=_scaled(step, relative, weighed))
     prediction = candidate.prediction.model_copy(update={"relative_step_time": weighed, "step_time": moved})
-    return with_prediction(candidate, prediction)
+    return set_prediction(candidate, prediction)
 
 
 def combine(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.doubt import after_doubt, log_interval, with_precedent
+from asap.proposals.selection.doubt import add_precedent, after_doubt, log_interval
 
 LIKELY = 0.95
 """Probability that a plan fits from which it needs no more room."""
@@ -59,7 +59,7 @@ def kept_on_host(plan: Plan) -> int:
     return len(plan.offload) + plan.moves_activations
 
 
-def with_prediction(candidate: Candidate, prediction: Prediction) -> Candidate:
+def set_prediction(candidate: Candidate, prediction: Prediction) -> Candidate:
     """The candidate with another prediction, and the score that it gives."""
     if prediction.relative_step_time is None:
         return replace(candidate, prediction=prediction)
@@ -86,4 +86,4 @@ def worth(prediction: Prediction, precedent: float, makes_fit: bool, nothing_run
     odds = fit_odds(prediction)
     if makes_fit:
         return gain + precedent - half_width + math.log(odds)
-    return after_doubt(float(with_precedent(gain, precedent)), half_width, odds)
+    return after_doubt(float(add_precedent(gain, precedent)), half_width, odds)

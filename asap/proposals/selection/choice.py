@@ -5,7 +5,7 @@ import math
 from asap.levers.table import changed_levers
 from asap.plans import AXES, Plan
 from asap.proposals.selection.candidate import LIKELY, Candidate, expected_gain, fit_odds, fits, kept_on_host
-from asap.proposals.selection.doubt import with_precedent
+from asap.proposals.selection.doubt import add_precedent
 from asap.proposals.selection.far_behind import LONGER, SURER, gains_far_less, takes_far_longer
 from asap.proposals.selection.strategy import ALONE, strategy
 
@@ -112,7 +112,7 @@ def is_worth(candidate: Candidate) -> bool:
     """Whether the gain could be measured, and counts; by ratios of a profile, which are wide, whether there is one."""
     if candidate.makes_fit or candidate.prediction.relative_step_time is None:
         return True
-    gain = float(with_precedent(expected_gain(candidate.prediction), candidate.precedent))
+    gain = float(add_precedent(expected_gain(candidate.prediction), candidate.precedent))
     if candidate.prediction.method == "profile_ratios":
         return gain > 0
     return gain >= NOTABLE or (gain >= MEASURABLE and candidate.score >= LEAST_WORTH)

@@ -20,7 +20,7 @@ def probability_faster(gain: float, half_width: float) -> float:
     return NormalDist().cdf(gain / (half_width / Z_90)) if half_width > 0 else float(gain > 0) + 0.5 * (gain == 0)
 
 
-def with_precedent(gain: ArrayLike, added: ArrayLike) -> NDArray[np.float64]:
+def add_precedent(gain: ArrayLike, added: ArrayLike) -> NDArray[np.float64]:
     """Gain in ``ln(step time)`` with what precedents add to it: they decide between gains, and turn no predicted loss
     into one."""
     before = np.asarray(gain, dtype=float)

@@ -1,19 +1,22 @@
 """From a study to its ranked candidates: the best of each mesh and of each strategy."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asap.core.errors import PlanError
+from asap.evidence.effect import revise
+from asap.evidence.fact import StatedFact
 from asap.plans import Plan
 from asap.plans.enumeration import Table, mesh_of
 from asap.prediction.predict_study import candidate_plans, expect, with_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
-from asap.proposals.selection.candidate import Candidate, fits
-from asap.proposals.selection.precedent_gains import mesh_gains, precedent_gains
+from asap.proposals.selection.candidate import Candidate, fits, set_prediction
+from asap.proposals.selection.precedents import mesh_gains, precedent_gains
 from asap.proposals.selection.ranking import rank
 from asap.proposals.selection.search import search
 from asap.study.start import is_start
@@ -111,3 +114,28 @@ def _mesh_priors(study: Study, meshes: Table, priors: Mapping[Plan, float] | Non
     if not priors or study.plan is None:
         return np.zeros(len(meshes))
     return np.array([priors.get(study.plan.model_copy(update={"ici": mesh_of(row)}), 0.0) for row in meshes])
+
+
+@dataclass(frozen=True)
+class RevisedCandidates:
+    """The candidates after the evidence, and those that it excluded."""
+
+    ranked: RankedCandidates
+    excluded: dict[Plan, StatedFact]
+
+
+def apply_evidence(ranked: RankedCandidates, evidence: Sequence[StatedFact]) -> RevisedCandidates:
+    """Take out plans that are known not to work, and put what was measured in place of what was predicted."""
+    predictions = [candidate.prediction for candidate in ranked.candidates]
+    found = revise(ranked.study, ranked.incumbent, predictions, evidence)
+
+    def revised(candidate: Candidate) -> Candidate:
+        prediction = found.predictions[candidate.plan]
+        if (ratio := found.measured.get(candidate.plan)) is not None:
+            return replace(candidate, prediction=prediction, score=-math.log(ratio), precedent=0.0)
+        changed = prediction is not candidate.prediction
+        return set_prediction(candidate, prediction) if changed else candidate
+
+    left = [revised(candidate) for candidate in ranked.candidates if candidate.plan not in found.excluded]
+    left.sort(key=lambda c: (not fits(c.prediction), -c.score, str(c.plan)))
+    return RevisedCandidates(replace(ranked, candidates=left), found.excluded)

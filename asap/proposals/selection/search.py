@@ -20,8 +20,8 @@ from asap.prediction.memory_outcomes import memory_belief
 from asap.prediction.predict_study import anchoring_step, usual_axes
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.proposals.selection.kinds import MESH
 from asap.proposals.selection.search_result import SearchResult
+from asap.proposals.selection.strategy import MESH
 from asap.study.start import is_start
 from asap.study.study import Study
 
@@ -76,7 +76,7 @@ def _node(hardware: Slice | None) -> int | None:
 
 
 def _grid(study: Study, plan: Plan, model: Architecture, batch: int) -> ConfigurationGrid:
-    tried = ((lever, lever.tried(run_of(study), study.wishes.allowed)) for lever in LEVERS)
+    tried = ((lever, lever.tried(run_of(study), study.preferences.allowed)) for lever in LEVERS)
     return ConfigurationGrid(
         plan, _table(study, plan, study.constraints), tuple(t for t in tried if len(t[1]) > 1), batch
     )

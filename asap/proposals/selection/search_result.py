@@ -10,8 +10,8 @@ from asap.plans import Plan
 from asap.prediction.evaluate_grid import GridEvaluation
 from asap.proposals.selection.candidate import LEAST_ODDS, LIKELY
 from asap.proposals.selection.choice import MEASURABLE
-from asap.proposals.selection.doubt import after_doubt_of_each, with_precedent
-from asap.proposals.selection.kinds import MESH, Places, kinds
+from asap.proposals.selection.doubt import add_precedent, after_doubt_of_each
+from asap.proposals.selection.strategy import MESH, Places, kinds
 
 CHANGE_COST = MEASURABLE / 2
 """Gain in ``ln(step time)`` that each changed lever, and each doubling of the mesh, has to bring to be worth changing:
@@ -55,7 +55,7 @@ class SearchResult:
         added = self.precedents[places[:, MESH]]
         doubt = np.zeros_like(gain) if self.nothing_runs else self.evaluation.half_width(index)
         worth = (
-            after_doubt_of_each(with_precedent(gain, added), doubt, odds)
+            after_doubt_of_each(add_precedent(gain, added), doubt, odds)
             if self.fits_now
             else gain + added - doubt + np.log(np.maximum(odds, LEAST_ODDS))
         )

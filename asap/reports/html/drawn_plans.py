@@ -9,8 +9,8 @@ from asap.plans import Plan
 from asap.prediction.evaluate_grid import GridEvaluation
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.kinds import Places
 from asap.proposals.selection.search import search
+from asap.proposals.selection.strategy import Places
 from asap.reports.analysis import Analysis
 from asap.study.study import Study
 

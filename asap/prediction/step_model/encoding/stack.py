@@ -3,7 +3,7 @@
 import re
 
 from asap.models import Architecture, Workload
-from asap.models.layer_pattern import pattern_length
+from asap.models.architecture import pattern_length
 from asap.prediction.step_model.groups import framework_class
 
 GATHERS_LOGITS = ("aa-scaling",)

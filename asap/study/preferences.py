@@ -1,4 +1,4 @@
-"""What a user asks of an analysis beside the record: which levers may be pulled, and what is still to be trained."""
+"""What a user asks of an analysis beside the record: levers that may be pulled, steps to go, prices of chips."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -6,8 +6,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """Nothing is asked by default.
+class Preferences:
+    """Preferences of a user; none by default.
 
     Args:
         allowed: levers on request that may be pulled.
@@ -26,9 +26,9 @@ class Wishes:
         return {**asdict(self), "allowed": sorted(self.allowed)}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "Wishes":
+    def from_record(cls, record: Mapping[str, Any]) -> "Preferences":
         """As it was recorded; older sessions have none."""
         return cls(**{**record, "allowed": frozenset(record.get("allowed", ()))})
 
 
-NO_WISHES = Wishes()
+NO_PREFERENCES = Preferences()
