@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import counted, format_bytes, format_percent
 from asap.diagnosis import Bottleneck
 from asap.flags import FlagReview
 from asap.profiles import Gap
@@ -84,9 +84,10 @@ def _title(analysis: Analysis) -> str:
     hardware = experiment.hardware.name or experiment.hardware.chip
     parts = [experiment.model.name] if experiment.model and experiment.model.name else []
     parts += [f"on {hardware}"] if hardware else []
-    batch = [f"{workload.global_batch:,} sequences"] if workload.global_batch else []
+    batch = [counted(workload.global_batch, "sequence") if workload.global_batch else "sequences"]
     batch += [f"of {workload.sequence_length:,} tokens"] if workload.sequence_length else []
-    about = ", ".join(filter(None, (" ".join(parts), " ".join(batch))))
+    known = workload.global_batch or workload.sequence_length
+    about = ", ".join(filter(None, (" ".join(parts), " ".join(batch) if known else "")))
     return f"{experiment.id}: {about}" if about else experiment.id
 
 

@@ -60,6 +60,13 @@ def test_files_that_a_page_names_are_there(name):
     assert not [path for path in named if "NAME" not in path and not (ROOT / path).exists()]
 
 
+def test_every_script_is_named_on_a_page():
+    programs = [path for path in (ROOT / "scripts").iterdir() if path.is_file() and path.suffix in {"", ".py"}]
+    pages = "".join(PAGES.values())
+    parts = {"durability.py", "durable_writes.py", "store_faults.py", "real_configurations.py"}  # of torture and advice
+    assert not [path.name for path in programs if f"scripts/{path.name}" not in pages and path.name not in parts]
+
+
 PAGE = """```console
 $ asap one  # a comment
 first

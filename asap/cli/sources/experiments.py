@@ -82,23 +82,31 @@ def list_experiments(format: Form = Plain.TERMINAL) -> None:
 
 
 @app.command()
+@describes_run
 def show(
-    id: Id,
+    experiment: Annotated[
+        str,
+        typer.Argument(help="An experiment's ID, or a configuration, script or log.", autocompletion=experiments),
+    ],
+    *,
+    stated: "Statement",
     every: Annotated[bool, typer.Option("--all", help="Each value and where it came from.")] = False,
     format: Form = Plain.TERMINAL,
 ) -> None:
     """Show a record on one screen. With --all, each value and where it came from."""
     from asap.experiments import ExperimentStore
+    from asap.experiments.create import amend
+    from asap.study.open_study import open_record
 
-    experiment = ExperimentStore().get(id)
+    record = open_record(experiment, ExperimentStore(), lambda known: amend(known, stated))
     if format is Plain.JSON:
-        print_json(experiment)
+        print_json(record)
     elif every:
-        print_table(("field", "value", "from"), experiment.rows())
+        print_table(("field", "value", "from"), record.rows())
     else:
         from asap.reports.record import print_record
 
-        print_record(experiment, console())
+        print_record(record, console())
 
 
 @app.command()

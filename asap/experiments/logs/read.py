@@ -95,7 +95,9 @@ def read_resolved(path: Path) -> LogReading:
         return _saved_settings(path)
     if not path.exists():
         raise NotFoundError("no such file", where=str(path))
-    hint = f"asap analyze {path} reads a configuration, asap resolve -- bash {path} catches what a script starts"
+    hint = f"asap analyze {path} reads a configuration"
+    if path.suffix in ("", ".sh", ".bash"):
+        hint += f", asap resolve -- bash {path} catches what a script starts"
     raise UsageError("is neither a log nor settings that a run saved", where=str(path), hint=hint)
 
 
