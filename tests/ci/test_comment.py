@@ -61,7 +61,7 @@ def test_what_passes_is_folded_beside_what_fails():
 def test_a_report_without_configurations_says_so():
     said = to_comment(report())
     assert "no changed file is read as a training configuration" in said
-    assert "named by `--config` or the policy" in said
+    assert "named by `--files` or the policy" in said
 
 
 @pytest.mark.parametrize("diff", [None, "--- a\n+++ b\n+```\n+@everyone\n+``````\n+</details>\n"])

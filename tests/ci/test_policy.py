@@ -54,3 +54,9 @@ def test_prices_are_positive_and_by_chip(tmp_path):
 def test_by_default_a_regression_warns_and_what_cannot_run_fails():
     policy = Policy()
     assert (policy.invalid, policy.out_of_memory, policy.regression) == ("fail", "fail", "warn")
+
+
+@pytest.mark.parametrize("suffix", [".yml", ".yaml", ".toml", ".json", ".sh"])
+def test_every_kind_of_configuration_is_looked_for_unless_a_policy_says_which(suffix):
+    assert Policy().covers(f"configs/run{suffix}")
+    assert not Policy(configurations=("launch/*",)).covers(f"configs/run{suffix}")

@@ -20,7 +20,7 @@ _HOW_TO_READ = (
 _GAP = "\n\n"
 _LOOKED_AT = (
     "Not checked: no changed file is a configuration or launch script that is read. A file that should be is named by"
-    " `--config` or the policy."
+    " `--files` or the policy."
 )
 
 

@@ -16,7 +16,7 @@ from asap.core.toml import parse_toml
 from asap.experiments.files.documents import read_text, validation_reason
 from asap.experiments.launch import SCRIPTS
 
-DEFAULT_CONFIGURATIONS = ("*.yml", "*.yaml", "*.json", *(f"*{suffix}" for suffix in SCRIPTS))
+DEFAULT_CONFIGURATIONS = ("*.yml", "*.yaml", "*.toml", "*.json", *(f"*{suffix}" for suffix in SCRIPTS))
 POLICY_FILES = ("asap.toml", "pyproject.toml")
 Action = Literal["fail", "warn", "ignore"]
 

@@ -40,7 +40,7 @@ class Command:
 
     def __post_init__(self) -> None:
         if OVERRIDES not in self.start and CONFIG not in self.start:
-            hint = "'./train.sh {overrides}', or './train.sh {config}' with --config FILE"
+            hint = "'./train.sh {overrides}', or './train.sh {config}' with --template FILE"
             raise UsageError(
                 f"the command has no {OVERRIDES}, so every try would be the same", where="--command", hint=hint
             )
