@@ -49,7 +49,14 @@ def test_the_keys_that_others_read():
     assert set(found) >= {"rows", "predicted", "skipped", "step_time", "by_hardware", "by_source", "what_if", "ranking"}
     assert set(found["step_time"]) >= {"macro_median_ape", "median_ape", "mape", "p90_ape", "coverage_90"}
     assert set(found["what_if"]) >= {"pairs", "macro_median_ape", "median_ape", "mape", "p90_ape", "coverage_90"}
-    assert set(found["ranking"]) == {"groups", "top1_within_2pct", "best_in_top3", "mean_regret", "kendall_tau"}
+    assert set(found["ranking"]) == {
+        "groups",
+        "top1_within_2pct",
+        "best_in_top3",
+        "mean_regret",
+        "regret_after_three",
+        "kendall_tau",
+    }
     assert set(found["memory"]) >= {"oom_recall", "ok_accepted"}
 
 

@@ -202,7 +202,7 @@ class _Reading:
         subject, name = split(figure.id)
         here = self._subjects(number.start)
         self.evidence.append(("" if subject == "said" else subject, name, figure))
-        if not here and subject not in {"", "run", "said", NOW}:
+        if not here and subject not in {"", "run", "said", "ci", NOW}:
             text = self.line[number.start : number.end]
             self.values.append((number.start, number.end, f"{text} [{subject.replace(',', ' ')}]"))
 
