@@ -359,7 +359,12 @@ def preload() -> None:
     import asap.history.index_warmup
     import asap.knowledge.index.vectors
     import asap.prediction.predict_study
-    import asap.reports.terminal  # noqa: F401
+    import asap.profiles.reading
+    import asap.reports.terminal
+    import asap.traces.chakra
+    import asap.traces.readers.kineto
+    import asap.traces.readers.passes
+    import asap.traces.readers.thunks  # noqa: F401
 
 
 def main() -> None:

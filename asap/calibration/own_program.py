@@ -19,7 +19,7 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.create import Statement, amend
-from asap.models.layer_pattern import pattern_length
+from asap.models.architecture import pattern_length
 from asap.optimize.evaluators.run.command import OVERRIDES, Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.plans.launchers import Stack, stack_of

@@ -14,7 +14,7 @@ from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
-from asap.prediction.step_model.physics import step_bounds
+from asap.prediction.step_model.physics import StepBounds, step_bounds
 
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
@@ -33,8 +33,12 @@ class Run:
 
     def objection(self, seconds: float) -> str | None:
         """What is impossible about a measured step, by physics alone; ``None`` if nothing is."""
-        inputs = step_inputs([self.plan], self.model, self.workload, self.hardware)
-        return step_bounds(inputs).objection(seconds)
+        return self.bounds.objection(seconds)
+
+    @property
+    def bounds(self) -> StepBounds:
+        """What its step can take at least and at most, by physics alone."""
+        return step_bounds(step_inputs([self.plan], self.model, self.workload, self.hardware))
 
 
 @dataclass(frozen=True)

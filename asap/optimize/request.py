@@ -127,9 +127,9 @@ class Request(BaseModel):
         )
 
     def _objection(self, configuration: Configuration, seconds: float) -> str | None:
-        """What is impossible about a step of a configuration; ``None`` where nothing is known to be."""
+        """Why a step of a configuration cannot have been so short; a long one is what the user's machine takes."""
         run = run_of(self.study)
-        return replace(run, plan=read(configuration)[0]).objection(seconds) if run else None
+        return replace(run, plan=read(configuration)[0]).bounds.too_short(seconds) if run else None
 
     def _compiler(self, report: Callable[[str], None]) -> SeveralAtOnce:
         from asap.compiler.programs.options import CompileLimits, CompileOptions

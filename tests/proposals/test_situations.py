@@ -113,12 +113,12 @@ def test_order_and_figures_agree_and_strategies_differ(study):
     assert all(gain >= 1 - math.exp(-MEASURABLE) for gain, *_ in figures)
     for above, below in itertools.pairwise(figures):
         assert not all(b > a for a, b in zip(above, below, strict=True))
-    moves = [(p.plan.ici, strategy(p.plan, study.plan)) for p in proposals if p.plan.ici != study.plan.ici]
-    parts = [
-        weaker
-        for (mesh, better), (other, weaker) in itertools.combinations(moves, 2)
-        if mesh == other and weaker <= better
-    ]
+    moves = [(p.plan, strategy(p.plan, study.plan)) for p in proposals if p.plan.ici != study.plan.ici]
+    parts = {
+        plan
+        for (first, better), (plan, weaker) in itertools.combinations(moves, 2)
+        if first.ici == plan.ici and weaker <= better
+    }
     assert len(parts) <= 1, "the mesh of a better proposal alone"
     assert found.recommendation.first == (1 if proposals else None)
 

@@ -128,7 +128,7 @@ def test_a_golden_session_ends_the_same(golden, store, path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     found = replay(golden(path), store)
     assert found.divergence is None, f"{found.divergence}; meant? python -m tests.replay.golden.record"
-    assert found.steps > 60
+    assert found.steps > 40
     assert verify_session(found.replayed_as).ok
 
 
@@ -137,7 +137,7 @@ def test_the_golden_sessions_hold_what_they_are_for():
     assert set(texts) == {"golden-builtin", "golden-gemini"}
     assert "97.3 %" in texts["golden-gemini"]
     last = json.loads(texts["golden-gemini"].splitlines()[-1])
-    assert "97.3" not in last["payload"]["output"]["text"]
+    assert "~ The first proposal saves 97.3 %." in last["payload"]["output"]["text"]
 
 
 def test_the_command_says_that_it_is_the_same(recorded, asap):
@@ -148,21 +148,20 @@ def test_the_command_says_that_it_is_the_same(recorded, asap):
 
 def test_a_tool_that_answers_otherwise_is_named(recorded, store, asap):
     def change(kind, payload):
-        if kind is Kind.TOOL_RESULT and payload["tool"] == "health":
-            result = payload["result"] | {"kpis": payload["result"]["kpis"] | {"duty_cycle": 0.5}}
-            return payload | {"result": result}
+        if kind is Kind.TOOL_RESULT and payload["tool"] == "explain":
+            return payload | {"result": payload["result"] | {"text": "otherwise"}}
         return payload
 
     name = altered(recorded, "altered-tool", change)
     found = replay(name, store)
     assert found.same_result
     assert found.divergence is not None
-    assert found.divergence.step == "tool_result health"
-    assert found.divergence.place == "payload.result.kpis.duty_cycle"
-    assert found.divergence.recorded == "0.5"
+    assert found.divergence.step == "tool_result explain"
+    assert found.divergence.place == "payload.result.text"
+    assert found.divergence.recorded == '"otherwise"'
     code, _, err = asap("sessions", "replay", name)
     assert code == 4
-    assert "health" in err
+    assert "explain" in err
 
 
 def test_another_result_is_not_called_the_same(recorded, store):

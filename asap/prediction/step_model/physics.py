@@ -39,16 +39,23 @@ class StepBounds:
         """Of every step by itself."""
         yield from map(StepBounds, self.flops, self.collectives, self.longest)
 
-    def objection(self, seconds: float) -> str | None:
-        """What is impossible about the measured step of a single run; ``None`` if nothing is."""
+    def too_short(self, seconds: float) -> str | None:
+        """Why the step of a single run cannot have taken so little; ``None`` if it can."""
         taken, flops, sent = format_seconds(seconds), self.flops.item(), self.collectives.item()
         if flops > ROUNDING * seconds:
             return f"a step of {taken} would be an MFU of {format_percent(flops / seconds, 0)} for this model and batch"
         if sent > ROUNDING * seconds:
             return f"a step of {taken} is shorter than one pass of its collectives at full rate, {format_seconds(sent)}"
+        return None
+
+    def objection(self, seconds: float) -> str | None:
+        """What is impossible about the measured step of a single run; ``None`` if nothing is."""
+        if short := self.too_short(seconds):
+            return short
         longest = self.longest.item()
         if seconds > ROUNDING * longest:
-            times, slowest = significant(seconds / longest, 2), format_seconds(longest)
+            taken, times = format_seconds(seconds), significant(seconds / longest, 2)
+            slowest = format_seconds(longest)
             return f"a step of {taken} is {times} times as long as one at a tenth of the usual rates, {slowest}"
         return None
 
