@@ -2,11 +2,9 @@
 
 from pydantic import Field
 
+from asap.core.provenance import CHANGE as CHANGE
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
-
-CHANGE = "change"
-"""Unit of a share by which something grows: -0.17 is 17 % less."""
 
 
 class Figure(Quantity):

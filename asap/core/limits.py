@@ -75,7 +75,8 @@ def within(limits: Limits, read: Callable[[], _Read], where: str) -> _Read:
     if -status in (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM):
         raise LimitReachedError(f"cannot be read within {limits.seconds} s of processor time", where=where)
     if status != 0 or not data:
-        raise LimitReachedError(f"cannot be read: its reader died ({status})", where=where)
+        why = "nested or chained too deeply" if -status in (signal.SIGSEGV, signal.SIGABRT) else str(status)
+        raise LimitReachedError(f"cannot be read: its reader died ({why})", where=where)
     found, raised, warned = pickle.loads(data)  # written by this program
     for message, category in warned:
         warnings.warn(message, category, stacklevel=2)

@@ -4,6 +4,9 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+CHANGE = "change"
+"""Unit of a share by which something grows: -0.17 is 17 % less."""
+
 
 class Provenance(StrEnum):
     """How a number came to be known."""

@@ -8,9 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.provenance import Quantity
 from asap.history.record import ChangeKind
 
-CHANGE = "change"
-"""Unit of a share by which a step grows, as in answers: -0.17 is 17 % less."""
-
 
 class Standing(StrEnum):
     """What the engine can say of a change before it is run."""

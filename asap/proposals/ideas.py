@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from asap.core.provenance import Provenance, Quantity
+from asap.core.provenance import CHANGE, Provenance, Quantity
 from asap.core.units import counted
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, HistoryRecord, Outcome, Part
@@ -17,7 +17,7 @@ from asap.history.similarity import chip_likeness
 from asap.models import count_parameters
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
-from asap.proposals.idea import CHANGE, Idea, Standing
+from asap.proposals.idea import Idea, Standing
 from asap.study.study import Study
 
 MOST = 3

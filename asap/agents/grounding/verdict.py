@@ -82,7 +82,7 @@ class _Reading:
         self.clauses = _clauses(line, [(one.start, one.end) for one in self.mentions])
         self.context, self.evidence = context, list[tuple[str, str, Figure]]()
         self.values: list[tuple[int, int, str]] = []
-        self.told = False
+        self.is_stated = False
         """Whether a count or a setting of the run is said."""
 
     def sentence(self) -> Sentence:
@@ -101,7 +101,7 @@ class _Reading:
             text = f"{text[:start]}{value}{text[end:]}"
         if self.faults:
             return Sentence(text, grounded=False, faults=tuple(dict.fromkeys(self.faults)))
-        return Sentence(text, grounded=bool(self.evidence or cited) or self.told)
+        return Sentence(text, grounded=bool(self.evidence or cited) or self.is_stated)
 
     def _reference(self, found: re.Match[str]) -> None:
         try:
@@ -214,7 +214,7 @@ class _Reading:
         fields, noun = self.catalogue.counts, _NOUNS.get(number.noun)
         known = [fields.get(noun, set())] if noun is not None else fields.values()
         found = any(number.value in values for values in known)
-        self.told = self.told or found
+        self.is_stated = self.is_stated or found
         return found
 
     def _claims(self) -> None:
@@ -225,7 +225,7 @@ class _Reading:
             here = self._subjects(made.at) - {"?"}
             subject = next(iter(here - {NOW}), None) if len(here - {NOW}) == 1 else None
             if made.claim.kind == "enabled" and self._is_set():
-                self.told = True
+                self.is_stated = True
                 continue
             if made.claim.kind in {"measured", "compiled", "predicted"} and here == {NOW}:
                 subject = NOW

@@ -76,7 +76,9 @@ class _Arguments(CollectiveArguments, gc=False):
     wait_on_cuda_event_record_corr_id: int | None = None
 
 
-class _Event(msgspec.Struct, gc=False):
+class KinetoEvent(msgspec.Struct, gc=False):
+    """An event without its arguments, of which each reader takes its own; times in microseconds."""
+
     ph: str = ""
     cat: str | None = ""
     name: str = ""
@@ -84,6 +86,9 @@ class _Event(msgspec.Struct, gc=False):
     tid: int | str | None = None
     ts: float = 0.0
     dur: float = 0.0
+
+
+class _Event(KinetoEvent, gc=False):
     args: _Arguments | None = None
 
 

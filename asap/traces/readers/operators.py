@@ -21,7 +21,7 @@ from asap.profiles.operators.cost import cost_of
 from asap.profiles.operators.operator_call import OperatorCall
 from asap.profiles.profile import CollectiveKind
 from asap.traces.readers.json_stream import EventStream
-from asap.traces.readers.kineto import rank_of
+from asap.traces.readers.kineto import KinetoEvent, rank_of
 from asap.traces.trace import Integers
 
 US = 1000
@@ -41,14 +41,7 @@ class _Arguments(msgspec.Struct, gc=False):
     concrete: Any = msgspec.field(default=(), name="Concrete Inputs")
 
 
-class _Event(msgspec.Struct, gc=False):
-    ph: str = ""
-    cat: str | None = ""
-    name: str = ""
-    pid: int | str | None = None
-    tid: int | str | None = None
-    ts: float = 0.0
-    dur: float = 0.0
+class _Event(KinetoEvent, gc=False):
     args: _Arguments | None = None
 
 
