@@ -20,8 +20,6 @@ from asap.core.errors import PlanError
 from asap.core.provenance import Provenance
 from asap.hardware.nodes import chips_per_node
 from asap.plans import Plan
-from asap.plans.launchers import TITLES, Stack
-from asap.plans.start_command import start_command
 from asap.plans.validity import violations
 from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
 from asap.proposals.proposal import ChangedSetting, Citation
@@ -31,6 +29,8 @@ from asap.proposals.reasons.explain import reasons, trade_offs
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.passed_over import why_passed_over
 from asap.proposals.selection.ranked_candidates import evaluate
+from asap.stacks.launchers import TITLES, Stack
+from asap.stacks.start_command import start_command
 
 Standing = Literal[
     "runs now",

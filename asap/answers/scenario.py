@@ -12,8 +12,8 @@ from asap.experiments.create import Statement
 from asap.experiments.hardware import refer_to_hardware
 from asap.hardware import default_topology
 from asap.plans import Plan
-from asap.plans.mesh_over import over_devices
 from asap.plans.plan import Mesh
+from asap.plans.torus import over_devices
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.study.changed import changed_study

@@ -22,9 +22,9 @@ from asap.experiments.create import Statement, amend
 from asap.models.architecture import pattern_length
 from asap.optimize.evaluators.run.command import OVERRIDES, Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
-from asap.plans.launchers import Stack, stack_of
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.proposal import Overrides
+from asap.stacks.launchers import Stack, stack_of
 from asap.study.open_study import open_study
 from asap.study.study import Study
 

@@ -15,6 +15,7 @@ from asap.mapping.target import Target
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.catalogue import known_architectures
 from asap.plans.validity import Constraints
+from asap.stacks.constraints import constraints_of
 
 if TYPE_CHECKING:
     from asap.prediction.prediction import Prediction
@@ -77,7 +78,7 @@ def program_facts(
     return ProgramFacts(
         mapping_target(known, workload) if known else None,
         machine,
-        Constraints.of(
+        constraints_of(
             known, workload, machine.devices_per_slice if machine else None, machine.slices if machine else 1
         ),
         known,

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from asap.plans.launchers import Stack
-from asap.plans.megatron.swift import is_of_swift
-from asap.plans.megatron.versions import PROFILER, lacks
 from asap.profiles import Gap
 from asap.profiles.gaps import NO_PROFILE
+from asap.stacks.launchers import Stack
+from asap.stacks.megatron.forks import is_of_swift
+from asap.stacks.megatron.versions import PROFILER, lacks
 from asap.stacks.registry import spec_of
 
 _BY_HAND = "torch.profiler around a few steps for --profile"

@@ -12,9 +12,9 @@ from asap.diagnosis.rules import RULES
 from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
-from asap.plans.launchers import Stack
 from asap.profiles import Gap, Profile
 from asap.profiles.gaps import NO_PROFILE
+from asap.stacks.launchers import Stack
 from asap.traces.analysis.report import ReplayReport
 
 _MOSTLY_OPAQUE = 0.5

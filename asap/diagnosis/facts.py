@@ -13,8 +13,8 @@ from asap.diagnosis.diagnosis import Evidence
 from asap.diagnosis.shares import Shares
 from asap.hardware import Chip
 from asap.plans import Plan
-from asap.plans.launchers import Stack
 from asap.profiles import Operation, Profile
+from asap.stacks.launchers import Stack
 from asap.traces.analysis.report import ReplayReport
 
 STEP_TIME_VARIATION = 0.03

@@ -14,8 +14,8 @@ from asap.evidence.step_time import WORKED_OUT, current_step_time, stated
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.plans import Plan
-from asap.plans.launchers import stack_of
 from asap.prediction.prediction import Prediction
+from asap.stacks.launchers import stack_of
 from asap.study.outcomes import MemoryOutcome
 from asap.study.study import Study
 

@@ -4,8 +4,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.plans import Plan
-from asap.plans.launchers import stack_of
-from asap.plans.microbatches import with_micro_batch_of
+from asap.plans.degrees import with_micro_batch_of
+from asap.stacks.launchers import stack_of
 
 
 def completed_plan(stated: Plan, experiment: Experiment) -> Plan:

@@ -8,7 +8,7 @@ from asap.hardware import Chip
 from asap.models import Architecture
 from asap.models.parameters import count_parameters
 from asap.plans import Plan
-from asap.plans.launchers import Stack
+from asap.stacks.launchers import Stack
 
 Runtime = Literal["libtpu", "xla_gpu", "torch"]
 

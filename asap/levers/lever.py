@@ -6,7 +6,7 @@ from typing import Literal
 
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.plans.launchers import Stack
+from asap.stacks.launchers import Stack
 
 Known = Literal["modelled", "compiled"]
 """How its effect is known: by the step model or by the compiler."""

@@ -2,8 +2,8 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
-from asap.plans.launchers import Stack
 from asap.plans.plan import Offload
+from asap.stacks.launchers import Stack
 
 _TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl", "accelerate", "fsdp")
 """Stacks whose FSDP offloads parameters with the optimizer, by one setting (``CPUOffloadPolicy`` of PyTorch)."""

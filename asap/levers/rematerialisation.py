@@ -5,10 +5,10 @@ from fractions import Fraction
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.models import Architecture
 from asap.plans import Plan, Remat
-from asap.plans.deepspeed.trainer import RECOMPUTE, recomputation_key
-from asap.plans.maxtext.rematerialisation import always_recomputes
 from asap.plans.partial_remat import Module, RecomputedLayers, RecomputedModules
 from asap.plans.remat import Policy, SavedTensors, Tensor
+from asap.stacks.deepspeed.trainer import RECOMPUTE, recomputation_key
+from asap.stacks.maxtext.rematerialisation import always_recomputes
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
     "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),

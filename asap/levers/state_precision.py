@@ -5,8 +5,8 @@ from typing import Literal, get_args
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
-from asap.plans.launchers import Stack
 from asap.plans.workload import workload_under
+from asap.stacks.launchers import Stack
 
 StateSetting = Literal["first_moment", "second_moment", "weight_precision"]
 STATE_SETTINGS: tuple[StateSetting, ...] = get_args(StateSetting)

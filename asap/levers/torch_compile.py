@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.plans.primus import is_primus
+from asap.stacks.primus_lines import is_primus
 
 _EARLIER = "training.compile"
 """Until the autumn of 2025."""

@@ -18,8 +18,8 @@ from asap.mapping.sharding import TensorSharding, shardings
 from asap.mapping.target import Target
 from asap.plans import Plan
 from asap.plans.axes import MAXTEXT
-from asap.plans.maxtext.axes import axis_key
-from asap.plans.maxtext.sharding_rules import RULES, axis_roles
+from asap.stacks.maxtext.axes import axis_key
+from asap.stacks.maxtext.sharding_rules import RULES, axis_roles
 
 
 @dataclass(frozen=True)

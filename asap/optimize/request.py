@@ -22,10 +22,10 @@ from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
 from asap.optimize.protocols import Evaluator, SeveralAtOnce
 from asap.optimize.stopping import Machine, StoppingRule
-from asap.plans.launchers import stack_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
+from asap.stacks.launchers import stack_of
 from asap.study.open_study import reopen_study
 from asap.study.preferences import Preferences
 from asap.study.study import Study

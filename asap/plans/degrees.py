@@ -1,6 +1,6 @@
 """Degrees that the stacks of PyTorch write, checked, and their expert parallelism as an axis of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from asap.core.errors import PlanError
 from asap.core.numbers import digits
@@ -99,3 +99,23 @@ def expert_axis(expert: int, expert_tensor: int, tensor: int, context: int, grou
         shape = f"expert parallelism of {expert} (x {expert_tensor} tensor) and {groups} data-parallel groups"
         raise InexpressiblePlanError(f"{shape}: a plan cannot say where experts lie")
     return found
+
+
+def with_micro_batch_of(incumbent: Plan, plans: Iterable[Plan], global_batch: int) -> Iterator[Plan]:
+    """Each plan with as many microbatches as its groups need for the incumbent's micro-batch; others are left out.
+
+    Args:
+        incumbent: the plan that runs, with a known number of microbatches.
+        plans: for the same batch.
+        global_batch: sequences in a step.
+    """
+    each = global_batch // (incumbent.batch_shards * (incumbent.microbatches or 1))
+    for plan in plans:
+        count, rest = divmod(global_batch, plan.batch_shards * each) if each else (0, 1)
+        if count and not rest:
+            yield plan.model_copy(update={"microbatches": count})
+
+
+def keeping_micro_batch(plan: Plan, incumbent: Plan, global_batch: int) -> Plan:
+    """A plan with the incumbent's micro-batch; unchanged where the batch does not divide into such."""
+    return next(with_micro_batch_of(incumbent, [plan], global_batch), plan)

@@ -1,11 +1,44 @@
 """Recomputation of single modules of every layer, or of some layers as a whole (Megatron-Core, torchtitan)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-from asap.plans.policy_text import PolicyText
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+
+class PolicyText(ABC):
+    """A policy with a text form, which is also its JSON."""
+
+    @property
+    @abstractmethod
+    def value(self) -> str:
+        """The text of a plan, like that of a named policy."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text form.
+
+        Raises:
+            ValueError: it is no such policy.
+        """
+
+    def __str__(self) -> str:
+        return self.value
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema())
+        return core_schema.json_or_python_schema(
+            json_schema=text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), text]),
+            serialization=core_schema.to_string_ser_schema(when_used="always"),
+        )
+
 
 Module = Literal["core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts"]
 MODULES: tuple[Module, ...] = get_args(Module)

@@ -6,8 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
 
-from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
-from asap.plans.policy_text import PolicyText
+from asap.plans.partial_remat import PolicyText, RecomputedLayers, RecomputedModules
 
 Offload = Literal["optimizer", "parameters", "activations"]
 Tensor = Literal["query", "key", "value", "context", "out", "gate", "up"]

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import Slice
 from asap.plans import AXES, Plan
+from asap.plans.degrees import with_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
-from asap.plans.launchers import stack_of
-from asap.plans.microbatches import with_micro_batch_of
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.outside import is_outside
+from asap.stacks.launchers import stack_of
 from asap.stacks.registry import by_framework
 from asap.study.study import Study
 

@@ -6,17 +6,9 @@ from asap.experiments import Experiment
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
 from asap.plans.degrees import FOLDED
-from asap.plans.launchers import (
-    Stack,
-    inexpressible,
-    launch_lines,
-    settings_of,
-    stack_of,
-    with_known_policy,
-    words_of,
-)
-from asap.plans.primus import is_primus
 from asap.proposals.proposal import Overrides
+from asap.stacks.launchers import Stack, inexpressible, launch_lines, settings_of, stack_of, with_known_policy, words_of
+from asap.stacks.primus_lines import is_primus
 from asap.study.flags import flags_for
 from asap.study.start import is_start
 from asap.study.study import Study

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import Quantity
 from asap.plans import Plan
-from asap.plans.launchers import TITLES, Stack
 from asap.prediction.prediction import Prediction
 from asap.proposals.test_worth import TestWorth
+from asap.stacks.launchers import TITLES, Stack
 
 
 class Citation(BaseModel):

@@ -10,14 +10,14 @@ from asap.diagnosis.replayed import believed
 from asap.levers.lever import Run, Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
-from asap.plans.deepspeed.trainer import SECTION
-from asap.plans.launchers import Stack
-from asap.plans.maxtext.overrides import paste_line
-from asap.plans.megatron.written_arguments import command_line
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.selection.search import run_of
+from asap.stacks.deepspeed.trainer import SECTION
+from asap.stacks.launchers import Stack
+from asap.stacks.maxtext.overrides import paste_line
+from asap.stacks.megatron.written_arguments import command_line
 from asap.study.changed import drop_step_time
 from asap.study.study import Study
 from asap.traces.analysis.report import ReplayReport

@@ -9,7 +9,7 @@ from asap.flags.situation import TRAFFIC
 from asap.flags.table import flag_tables
 from asap.hardware import Chip, find_chip
 from asap.plans import Plan
-from asap.plans.launchers import stack_of
+from asap.stacks.launchers import stack_of
 from asap.study.study import Study
 
 _NOTHING: frozenset[str] = frozenset()

@@ -5,8 +5,8 @@ from asap.experiments import Experiment
 from asap.hardware import Slice
 from asap.models.parameters import count_parameters
 from asap.plans import Plan
-from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints, violations
+from asap.stacks.launchers import stack_of
 
 ASSUMED = "assumed, as a start"
 _SHARDING = ("maxtext", "torchtitan")

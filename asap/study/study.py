@@ -13,10 +13,11 @@ from asap.experiments import Experiment, HardwareReference
 from asap.experiments.hardware import resolve_reference
 from asap.hardware import Chip, Slice, find_chip
 from asap.plans import Plan
-from asap.plans.launchers import stack_of
-from asap.plans.microbatches import keeping_micro_batch
+from asap.plans.degrees import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
+from asap.stacks.constraints import constraints_of
+from asap.stacks.launchers import stack_of
 from asap.study.measurements import check_measurements, stated_profile
 from asap.study.outcomes import MemoryOutcome
 from asap.study.preferences import NO_PREFERENCES, Preferences
@@ -153,7 +154,7 @@ def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
         slices = plan.dcn.devices if plan else experiment.hardware.slices
         total = hardware.devices if hardware else experiment.hardware.devices or (plan.devices if plan else None)
         devices = total // slices if total else None
-    return Constraints.of(experiment.model, experiment.workload, devices, slices)
+    return constraints_of(experiment.model, experiment.workload, devices, slices)
 
 
 def _check_stack(experiment: Experiment, hardware: Slice | None) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from asap.models import Architecture, Workload, find_architecture
 from asap.models.parameters import count_parameters
 from asap.plans import AXES, Plan
 from asap.plans.axes import Axis
-from asap.plans.validity import Constraints, violations
+from asap.plans.validity import violations
 from asap.plans.workload import workload_under
+from asap.stacks.constraints import constraints_of
 
 Item = TypeVar("Item")
 
@@ -140,7 +141,7 @@ def _weighted(random: Random, weights: Mapping[Item, int]) -> Item:
 def _can_run(found: Drawn) -> bool:
     if any(found.plan.degree(axis) > longest for axis, longest in LONGEST.items()):
         return False
-    if violations(found.plan, Constraints.of(found.model, found.workload, found.hardware.devices)):
+    if violations(found.plan, constraints_of(found.model, found.workload, found.hardware.devices)):
         return False
     try:
         check_expressible(found.model, workload_under(found.plan, found.workload), found.plan)

@@ -13,9 +13,9 @@ from asap.experiments.settings.stack_settings import dotted
 from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Mesh, Plan, Remat
-from asap.plans.accelerate import settings as accelerate
-from asap.plans.launchers import launch_lines, words_of
 from asap.proposals.proposal import Overrides
+from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.launchers import launch_lines, words_of
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]

@@ -10,9 +10,9 @@ from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.experiments.huggingface.families import FAMILIES, NAMES
 from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
 from asap.experiments.record_file import FIELDS
-from asap.plans.maxtext.axes import axis_key
-from asap.plans.maxtext.rematerialisation import TENSORS
-from asap.plans.maxtext.sharding_rules import NAMES as AXIS_NAMES
+from asap.stacks.maxtext.axes import axis_key
+from asap.stacks.maxtext.rematerialisation import TENSORS
+from asap.stacks.maxtext.sharding_rules import NAMES as AXIS_NAMES
 
 VALUES = st.recursive(
     st.none()

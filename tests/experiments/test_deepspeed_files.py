@@ -9,8 +9,8 @@ from asap.core.errors import ConfigError, PlanError
 from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings
 from asap.plans import Plan
-from asap.plans.launchers import launch_lines
 from asap.proposals.proposal import Overrides
+from asap.stacks.launchers import launch_lines
 from tests.experiments.stack_configurations import (
     DEEPSPEED,
     HUGGING_FACE,

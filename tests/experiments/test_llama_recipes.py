@@ -4,7 +4,7 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.plans import Plan
-from asap.plans.launchers import launch_lines, stack_of
+from asap.stacks.launchers import launch_lines, stack_of
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]

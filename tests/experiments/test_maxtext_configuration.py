@@ -3,7 +3,7 @@ import pytest
 from asap.core.errors import BadInputError, ConfigError, UsageError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Mesh, Remat
-from asap.plans.maxtext.overrides import to_overrides
+from asap.stacks.maxtext.overrides import to_overrides
 
 SMALL = """\
 run_name: trial

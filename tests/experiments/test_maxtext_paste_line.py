@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, PlanError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Mesh, Plan, Remat
-from asap.plans.maxtext.overrides import paste_line, to_overrides
-from asap.plans.maxtext.rematerialisation import PLACES
 from asap.plans.remat import SavedTensors
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.stacks.maxtext.overrides import paste_line, to_overrides
+from asap.stacks.maxtext.rematerialisation import PLACES
 from asap.study.study import study_of
 
 DEVICES, TOPOLOGY = 64, (8, 8)

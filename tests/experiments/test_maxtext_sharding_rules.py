@@ -5,8 +5,8 @@ import pytest
 from asap.core.errors import BadInputError, ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Mesh, Plan
-from asap.plans.maxtext.overrides import to_overrides
-from asap.plans.maxtext.sharding_rules import NAMES, axis_roles
+from asap.stacks.maxtext.overrides import to_overrides
+from asap.stacks.maxtext.sharding_rules import NAMES, axis_roles
 
 USUAL = [
     ["activation_batch", ["data", "fsdp", "fsdp_transpose", "expert"]],

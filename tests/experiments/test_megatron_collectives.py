@@ -3,8 +3,9 @@
 import pytest
 
 from asap.plans import Plan
-from asap.plans.validity import Constraints, violations
+from asap.plans.validity import violations
 from asap.proposals.launch import launcher_line
+from asap.stacks.constraints import constraints_of
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import MEGATRON, NEMO, read
 
@@ -51,7 +52,7 @@ def test_stages_divide_layers_with_the_embedding_and_the_loss_where_these_count(
     run = read("train.sh", text, hardware="h100-64")
     assert (run.model.layers, run.workload.pipelined_layers) == (30, 32)
     plan = Plan.parse("replica=4 model=2 stage=8 microbatches=16 remat=full")
-    rules = [each.rule for each in violations(plan, Constraints.of(run.model, run.workload, 64))]
+    rules = [each.rule for each in violations(plan, constraints_of(run.model, run.workload, 64))]
     assert "layers" not in rules
     assert "without" not in launcher_line(study_of(run), plan)
 

@@ -7,7 +7,7 @@ import pytest
 from asap.core.errors import ConfigError, PlanError
 from asap.diagnosis.diagnose import diagnose
 from asap.plans import Plan, Remat
-from asap.plans.launchers import inexpressible, launch_lines
+from asap.stacks.launchers import inexpressible, launch_lines
 from tests.experiments.stack_configurations import MEGATRON, read
 
 __all__ = ["read"]

@@ -5,7 +5,7 @@ import yaml
 
 from asap.core.errors import ConfigError
 from asap.plans import Plan
-from asap.plans.launchers import launch_lines
+from asap.stacks.launchers import launch_lines
 from tests.experiments.stack_configurations import MEGATRON, read
 
 __all__ = ["read"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from asap.core.errors import ConfigError
 from asap.experiments.settings.stack_settings import dotted
 from asap.plans import Mesh, Plan, Remat
-from asap.plans.launchers import launch_lines
-from asap.plans.torchtitan import settings as titan
+from asap.stacks.launchers import launch_lines
+from asap.stacks.torchtitan import settings as titan
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]

@@ -5,8 +5,8 @@ import pytest
 from asap.core.errors import ConfigError, PlanError
 from asap.optimize.evaluators.run.command import words
 from asap.plans import Plan
-from asap.plans.launchers import launch_lines
 from asap.proposals.proposal import Overrides
+from asap.stacks.launchers import launch_lines
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]

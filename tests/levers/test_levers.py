@@ -7,7 +7,7 @@ from asap.levers.rematerialisation import policies
 from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers, find_lever
 from asap.models import Workload
 from asap.plans import Plan, Remat
-from asap.plans.launchers import launch_lines, settings_of
+from asap.stacks.launchers import launch_lines, settings_of
 
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", precision="bf16")
 NOW = Plan.parse("data=16 stage=2 microbatches=4 remat=full")

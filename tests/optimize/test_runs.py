@@ -18,8 +18,8 @@ from asap.optimize.evaluators.run.on_record import decisive
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Plan
-from asap.plans.deepspeed.lines import OF_JSON
 from asap.proposals.proposal import Overrides
+from asap.stacks.deepspeed.lines import OF_JSON
 
 TRAINER = Path(__file__).with_name("trainer.py")
 PLAN = str(Plan.parse("data=8 remat=full"))

@@ -6,13 +6,13 @@ import pytest
 
 from asap.core.errors import PlanError
 from asap.plans import Plan, Remat
-from asap.plans.launchers import inexpressible, launch_lines
-from asap.plans.megatron.arguments import remat_of
 from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.remat import recomputed_layers, recomputed_modules, recomputed_tensors
-from asap.plans.torchtitan import settings as torchtitan
-from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
 from asap.plans.validity import Constraints, violations
+from asap.stacks.launchers import inexpressible, launch_lines
+from asap.stacks.megatron.arguments import remat_of
+from asap.stacks.torchtitan import settings as torchtitan
+from asap.stacks.torchtitan.lines import PYTHON, WITH_MODES
 
 SELECTIVE = {"recompute_granularity": "selective"}
 BLOCK = {"recompute_granularity": "full", "recompute_method": "block"}

@@ -8,6 +8,7 @@ from asap.models import Architecture, Workload
 from asap.plans import AXES, Plan
 from asap.plans.enumeration import enumerate_plans, factorisations
 from asap.plans.validity import Constraints, unchecked, violations
+from asap.stacks.constraints import constraints_of
 
 facts = st.builds(
     Constraints,
@@ -66,7 +67,7 @@ def test_512_devices_have_2002_meshes_over_six_axes():
     ],
 )
 def test_each_broken_rule_is_one_clear_sentence(plan, rule, words):
-    constraints = Constraints.of(
+    constraints = constraints_of(
         Architecture(heads=12, kv_heads=3, layers=30, d_model=2884), Workload(global_batch=12, sequence_length=100), 8
     )
     broken = {violation.rule: violation.sentence for violation in violations(Plan.parse(plan), constraints)}
@@ -83,7 +84,7 @@ def test_kv_heads_may_repeat_over_a_longer_model_axis():
     ("framework", "valid"), [("MaxText", False), (None, False), ("torchtitan", True), ("NeMo", True)]
 )
 def test_the_width_divides_over_fsdp_where_jax_shards_it(framework, valid):
-    constraints = Constraints.of(Architecture(d_model=2880), Workload(framework=framework), 128)
+    constraints = constraints_of(Architecture(d_model=2880), Workload(framework=framework), 128)
     assert (violations(Plan.parse("data=128"), constraints) == []) == valid
     assert not violations(Plan.parse("replica=2 data=64"), constraints)
 
@@ -104,7 +105,7 @@ def test_what_torchtitan_cannot_split_and_others_can(model, plan, rules):
     found = dict.fromkeys(("nanotron", "NeMo", "DeepSpeed"), of_heads) | {"torchtitan": rules, "Megatron-LM": []}
     for framework, wanted in found.items():
         workload = Workload(global_batch=64, framework=framework)
-        broken = violations(Plan.parse(plan), Constraints.of(architecture, workload, Plan.parse(plan).devices))
+        broken = violations(Plan.parse(plan), constraints_of(architecture, workload, Plan.parse(plan).devices))
         assert [violation.rule for violation in broken] == wanted
 
 
@@ -128,7 +129,7 @@ def test_an_incumbent_proves_what_divides():
 
 def test_what_does_not_limit_a_stack_or_a_model_is_not_called_unknown():
     latent = Architecture(heads=128, kv_heads=128, kv_lora_rank=512, layers=61)
-    known = Constraints.of(latent, Workload(framework="Megatron-Core"), 8)
+    known = constraints_of(latent, Workload(framework="Megatron-Core"), 8)
     assert not {"width", "kv_heads"} & {*unchecked(known)}
     assert not violations(Plan.parse("model=8"), known)
-    assert "width" in unchecked(Constraints.of(latent, Workload(framework="MaxText"), 8))
+    assert "width" in unchecked(constraints_of(latent, Workload(framework="MaxText"), 8))

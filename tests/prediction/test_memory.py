@@ -9,12 +9,12 @@ from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, count_parameters, find_architecture
 from asap.plans import Plan, Remat
-from asap.plans.deepspeed.settings import to_settings
 from asap.prediction import predict
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.device_parameters import owned_parameters
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.memory import in_flight, memory
+from asap.stacks.deepspeed.settings import to_settings
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")

@@ -7,7 +7,6 @@ from asap.experiments import Experiment, ExperimentStore, HardwareReference, ref
 from asap.experiments.create import Statement, create_experiment
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.plans.maxtext.overrides import from_overrides, to_overrides
 from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
@@ -16,6 +15,7 @@ from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import SAME_BET, choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
+from asap.stacks.maxtext.overrides import from_overrides, to_overrides
 from asap.study.open_study import open_study
 from asap.study.study import study_of
 

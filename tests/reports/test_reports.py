@@ -10,7 +10,6 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.plans.primus import MODULE
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
 from asap.proposals import Citation
@@ -23,6 +22,7 @@ from asap.reports.markdown import to_markdown
 from asap.reports.summary import summary_of
 from asap.reports.terminal import PASTED, SCREEN, print_analysis
 from asap.reports.terminal_bars import StepBars
+from asap.stacks.primus_lines import MODULE
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 

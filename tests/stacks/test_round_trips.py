@@ -12,11 +12,11 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.plan import Mesh
 from asap.plans.remat import Remat
-from asap.plans.tables.reading import from_settings, global_batch_of
-from asap.plans.tables.writing import lines_to_paste, to_settings
 from asap.stacks.detection import claimant
+from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import irrelevant, spec_of, specs
 from asap.stacks.spec import Word
+from asap.stacks.writing import lines_to_paste, to_settings
 
 DEVICES, SEQUENCE = 64, 4096
 TABLES = sorted(specs())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from asap.core.errors import AsapError
 from asap.experiments import Experiment, read_configuration
-from asap.plans.maxtext.axes import FILLED_BY_DEFAULT, axis_key
+from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 from asap.study.study import Study, study_of
 
 _AXIS = re.compile(r"\b((?:ici|dcn)_\w+_parallelism)[\"']?\s*[:=]\s*[\"']?(-?\d{1,9})\b", re.ASCII)

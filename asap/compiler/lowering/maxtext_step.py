@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from asap.plans.maxtext.sharding_rules import NAMES
+from asap.stacks.maxtext.sharding_rules import NAMES
 
 PACKAGE_LAYOUTS: Mapping[str, tuple[str, str]] = {
     "maxtext": ("trainers.pre_train.train_compile", "utils.accelerator_to_spec_map"),

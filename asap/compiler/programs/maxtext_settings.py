@@ -8,7 +8,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import REDACTED
 from asap.experiments import Experiment
 from asap.plans import Plan
-from asap.plans.maxtext.overrides import to_overrides
+from asap.stacks.maxtext.overrides import to_overrides
 
 
 def maxtext_settings(experiment: Experiment, plan: Plan) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
 from asap.plans.plan import OF_WORKLOAD
-from asap.plans.validity import Constraints, require_valid
+from asap.plans.validity import require_valid
 from asap.plans.workload import workload_under
+from asap.stacks.constraints import constraints_of
 
 SCHEMA = "asap.compiled/1"
 TOPOLOGIES = ("v4", "v5e", "v5p", "v6e", "tpu7x")
@@ -138,5 +139,5 @@ def make_request(
         effort=effort, python=python,
     )  # fmt: skip
     known = workload if request.is_reference else Workload()
-    require_valid(plan, Constraints.of(model, known, hardware.devices // slices, slices))
+    require_valid(plan, constraints_of(model, known, hardware.devices // slices, slices))
     return request

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from asap.core.units import format_percent, format_rate
 from asap.diagnosis.diagnosis import Bottleneck, Evidence, Finding
 from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts, leading_operations, share_of_time
-from asap.plans.launchers import Stack
+from asap.stacks.launchers import Stack
 
 _REMATERIALISE = "where recomputation is cheaper than the copy, rematerialise instead"
 _ADVICE: Mapping[Stack | None, str] = {

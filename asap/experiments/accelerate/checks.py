@@ -3,7 +3,7 @@
 
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
-from asap.plans.accelerate import settings as accelerate
+from asap.stacks.accelerate import settings as accelerate
 
 _SIZES = (accelerate.SHARD, accelerate.REPLICATE, accelerate.TENSOR, accelerate.CONTEXT, "sp_size")
 _SWITCHES = ("offload_params", "activation_checkpointing", "cpu_ram_efficient_loading", "use_orig_params")

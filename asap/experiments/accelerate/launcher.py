@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asap.experiments.shell import options
-from asap.plans.accelerate import deepspeed as inline
-from asap.plans.accelerate import settings as accelerate
+from asap.stacks.accelerate import options as inline
+from asap.stacks.accelerate import settings as accelerate
 
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
 _OF_DEEPSPEED = frozenset(
-    word.partition(".")[2] for word in (*inline.WORDS.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
+    word.partition(".")[2] for word in (*inline.OF_DEEPSPEED.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
 )
 _NOT = "no_"
 _VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)

@@ -21,13 +21,13 @@ from asap.experiments.settings.stack_settings import StackSettings, dotted, over
 from asap.experiments.settings.unsaid import NO_BATCH, no_batch
 from asap.experiments.training_program import check_method
 from asap.models import Workload
-from asap.plans.accelerate import deepspeed as inline
-from asap.plans.accelerate import settings as accelerate
-from asap.plans.accelerate.trainer_option import OPTION
-from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
-from asap.plans.deepspeed.trainer import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
+from asap.stacks.accelerate import options as inline
+from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.accelerate.options import OPTION
+from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
+from asap.stacks.deepspeed.trainer import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _OWN = frozenset(
     [
@@ -260,7 +260,7 @@ def _with_deepspeed(
         decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
     else:
         stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)
-        configuration = {key: settings[word] for key, word in inline.WORDS.items() if word in settings}
+        configuration = {key: settings[word] for key, word in inline.OF_DEEPSPEED.items() if word in settings}
         configuration |= {"zero_optimization.stage": stage, MICRO_BATCH: AUTO}
         configuration[ACCUMULATION] = configuration.get(ACCUMULATION, AUTO)
         if TRAINER_ACCUMULATION in said:

@@ -36,9 +36,9 @@ from asap.experiments.shell import (
     words,
 )
 from asap.experiments.training_program import METHODS, check_method, check_program
-from asap.plans.accelerate import settings as accelerate
-from asap.plans.accelerate.trainer_option import OPTION
-from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.accelerate.options import OPTION
+from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")

@@ -11,8 +11,8 @@ from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.experiment import Experiment
 from asap.experiments.settings.stack_settings import overriding
-from asap.plans.accelerate.trainer_option import OPTION
-from asap.plans.deepspeed.trainer import TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.accelerate.options import OPTION
+from asap.stacks.deepspeed.trainer import TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _DEEPSPEED = "deepspeed"
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, TRAINER_ACCUMULATION: 1}

@@ -11,8 +11,8 @@ from asap.core.text import plain
 from asap.experiments.files.documents import parse_document
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.accelerate.settings import FSDP, is_fsdp
-from asap.plans.accelerate.trainer_option import OPTION, WORDS, of_option
+from asap.stacks.accelerate.options import OPTION, WORDS, of_option
+from asap.stacks.accelerate.settings import FSDP, is_fsdp
 
 _CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_batch"
 _WORD = re.compile(r"\w+", re.ASCII)

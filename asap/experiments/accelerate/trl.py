@@ -24,9 +24,9 @@ from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_method, check_program
-from asap.plans.accelerate import settings as accelerate
-from asap.plans.accelerate.trainer_option import OPTION
-from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.accelerate.options import OPTION
+from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")

@@ -16,7 +16,7 @@ from asap.experiments.settings.transformers_arguments import (
     has_fused_linear_cross_entropy,
     loaded_in_bf16,
 )
-from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 _OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
 READ = frozenset(

@@ -14,8 +14,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.processes import with_devices
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.training_program import check_method
-from asap.plans.deepspeed.settings import SEQUENCE
-from asap.plans.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.settings import SEQUENCE
+from asap.stacks.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""

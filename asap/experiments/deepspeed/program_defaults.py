@@ -12,7 +12,7 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import SEQUENCE_NAMES
 from asap.experiments.files.documents import read_text
-from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _BASES = ("TrainingArguments", "SFTConfig")
 _FIELDS = frozenset(

@@ -13,8 +13,8 @@ from asap.experiments.named_model import NO_MODEL
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unsaid import no_batch
 from asap.models import Workload
-from asap.plans.deepspeed import settings as zero
 from asap.plans.plan import Plan
+from asap.stacks.deepspeed import settings as zero
 
 FRAMEWORK = "DeepSpeed"
 SIGNS = frozenset(

@@ -32,9 +32,9 @@ from asap.experiments.shell import (
     with_sources,
 )
 from asap.experiments.training_program import check_method, check_program
-from asap.plans.deepspeed.chat import MARK
-from asap.plans.deepspeed.settings import SEQUENCE
-from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.lines import MARK
+from asap.stacks.deepspeed.settings import SEQUENCE
+from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from asap.core.text import plain
-from asap.plans.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
-from asap.plans.deepspeed.trainer import AUTO
+from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
+from asap.stacks.deepspeed.trainer import AUTO
 
 _FACTORY = re.compile(r"ds_z(?P<stage>[023])(?P<offload>_offload)?_config\.json")
 _AXOLOTL = {

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_MICRO_BATCH
 
 _OF_TRAINER = frozenset(
     [

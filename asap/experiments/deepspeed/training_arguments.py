@@ -27,15 +27,8 @@ from asap.experiments.settings.transformers_arguments import (
 from asap.experiments.settings.unsaid import in_words_of_program
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
-from asap.plans.deepspeed.settings import ACCUMULATION, MICRO_BATCH
-from asap.plans.deepspeed.trainer import (
-    AUTO,
-    KEEP,
-    RECOMPUTE,
-    SECTION,
-    TRAINER_ACCUMULATION,
-    TRAINER_MICRO_BATCH,
-)
+from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
+from asap.stacks.deepspeed.trainer import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _MODEL = (
     "model_name_or_path", "pretrained_model_name_or_path", "model_name", "model_id", "model_id_or_path", "model",

@@ -10,7 +10,7 @@ from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.settings.unsaid import no_batch
 from asap.experiments.tables.planned import planned
 from asap.models import Workload
-from asap.plans.tables.reading import global_batch_of, layout_of
+from asap.stacks.reading import global_batch_of, layout_of
 from asap.stacks.registry import STACK
 from asap.stacks.spec import Spec
 

@@ -6,7 +6,7 @@ from typing import Any
 from asap.experiments.experiment import Experiment
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.models import Architecture
-from asap.plans.maxtext.axes import decides_mesh
+from asap.stacks.maxtext.axes import decides_mesh
 
 _BATCH = frozenset(("per_device_batch_size", "gradient_accumulation_steps"))
 _SEQUENCE = frozenset(("max_target_length",))

@@ -14,7 +14,7 @@ from asap.experiments.maxtext.defaults import DEFAULTS, EARLIER
 from asap.experiments.maxtext.model_files import find_model_file, model_name_of
 from asap.experiments.maxtext.own_keys import check_key, check_keys, is_own
 from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, MaxTextSettings, Setting, SettingLayer
-from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
+from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
 
 _BASE = "base_config"
 _DEEPEST_BASE = 8

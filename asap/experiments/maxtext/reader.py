@@ -19,11 +19,11 @@ from asap.experiments.maxtext.task import refuse_other_tasks
 from asap.experiments.maxtext.workload import workload_of
 from asap.models import Architecture
 from asap.plans import AXES, Plan
-from asap.plans.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes
-from asap.plans.maxtext.overrides import from_overrides, is_written
-from asap.plans.maxtext.pipeline import LAYERS
-from asap.plans.maxtext.rematerialisation import remat_note
-from asap.plans.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
+from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes
+from asap.stacks.maxtext.overrides import from_overrides, is_written
+from asap.stacks.maxtext.pipeline import LAYERS
+from asap.stacks.maxtext.rematerialisation import remat_note
+from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
 
 OF_MODEL = "hyperparameters of the model's file: "
 """What the provenance of a key begins with that the file of the model sets."""

@@ -10,8 +10,8 @@ from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.maxtext.settings import MaxTextSettings
 from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
-from asap.plans.maxtext.axes import axis_key
-from asap.plans.maxtext.pipeline import LAYERS
+from asap.stacks.maxtext.axes import axis_key
+from asap.stacks.maxtext.pipeline import LAYERS
 
 _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _OPTIMIZERS = ("adamw", "adam_pax", "sgd", "muon")

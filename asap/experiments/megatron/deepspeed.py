@@ -5,7 +5,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.experiments.megatron.architecture import mlp_width
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.megatron.deepspeed import EXPERT_DEGREE, EXPERTS_SPLIT, ULYSSES, ZERO
+from asap.stacks.megatron.forks import EXPERT_DEGREE, EXPERTS_SPLIT, ULYSSES, ZERO
 
 _TENSOR, _PIPELINE = "tensor_model_parallel_size", "pipeline_model_parallel_size"
 _INSTEAD = "say the plan with --plan, and give the model's config.json as --config"

@@ -12,8 +12,8 @@ from asap.experiments.files.named_file import Brought, NamedFile, below_variable
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.shell import made_files, read_commands
-from asap.plans.deepspeed.settings import OFFLOAD, STAGE
-from asap.plans.megatron.deepspeed import ZERO
+from asap.stacks.deepspeed.settings import OFFLOAD, STAGE
+from asap.stacks.megatron.forks import ZERO
 
 _NAMED = "deepspeed_config"
 _OPEN = re.compile(r"\$(?:\{[^{}]*\}|\(\([^()]*\)\)|\([^()]*\))")

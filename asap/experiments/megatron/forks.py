@@ -5,7 +5,7 @@ bigcode-project/Megatron-LM, epfLLM/Megatron-LLM, ``megatron/arguments.py``; Asc
 from typing import Any
 
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.megatron.deepspeed import RECOMPUTES_ALL
+from asap.stacks.megatron.forks import RECOMPUTES_ALL
 
 _GATED = ("swiglu", "geglu", "reglu", "liglu")
 _SAME = {

@@ -2,7 +2,7 @@
 
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.settings.unused_settings import note_on_unused
-from asap.plans.megatron.arguments import is_fully_sharded
+from asap.stacks.megatron.arguments import is_fully_sharded
 
 _USUAL: dict[str, object] = {
     "fine_grained_activation_offloading": False,

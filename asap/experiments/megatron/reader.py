@@ -26,12 +26,11 @@ from asap.experiments.shell import with_sources
 from asap.flags.environment import is_performance_variable
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.megatron.arguments import experts_over, from_arguments, words_of
-from asap.plans.megatron.numbered_layers import LAYER_IDS, numbered_layers
-from asap.plans.megatron.unequal_stages import lays_out_stages
 from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
+from asap.stacks.megatron.arguments import experts_over, from_arguments, words_of
+from asap.stacks.megatron.stages import LAYER_IDS, lays_out_stages, numbered_layers
 
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))

@@ -7,9 +7,9 @@ from asap.experiments.megatron.names import CORE, FLASH
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Workload
 from asap.models.workload import ContextParallel, ExpertDispatcher
-from asap.plans.megatron.arguments import experts_over, is_fully_sharded
-from asap.plans.megatron.deepspeed import is_megatron_deepspeed, stage_of
-from asap.plans.megatron.dependents import counted_layers
+from asap.stacks.megatron.arguments import experts_over, is_fully_sharded
+from asap.stacks.megatron.forks import is_megatron_deepspeed, stage_of
+from asap.stacks.megatron.requirements import counted_layers
 
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""

@@ -14,7 +14,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.megatron.tuning_methods import check_method
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.megatron.sections import CORE_SECTION
+from asap.stacks.megatron.sections import CORE_SECTION
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
 

@@ -15,7 +15,7 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.processes import with_processes
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources
-from asap.plans.megatron.versions import YAML_FILE
+from asap.stacks.megatron.versions import YAML_FILE
 
 _MODEL, _PARALLEL = "language_model", "model_parallel"
 _RENAMED = {"num_moe_experts": "num_experts", "fp8": "fp8_format"}

@@ -26,7 +26,7 @@ from asap.experiments.primus.presets import find_presets, merged, read_preset
 from asap.experiments.primus.variables import has_default, open_keys, with_defaults
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
-from asap.plans.primus import MODULE
+from asap.stacks.primus_lines import MODULE
 
 _MODULES = ("pre_trainer", "post_trainer")
 _OF_MEGATRON = {"fp8": "fp8_format", "fp4": "fp4_format"}

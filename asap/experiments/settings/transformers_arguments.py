@@ -3,7 +3,7 @@ load in."""
 
 from collections.abc import Mapping
 
-from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 LOADED_AS = ("torch_dtype", "dtype", "model_dtype")
 ATTENTION = ("attn_implementation", "attn_impl")

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-from asap.plans.deepspeed.settings import MICRO_BATCH
-from asap.plans.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.deepspeed.settings import MICRO_BATCH
+from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
 
 NO_BATCH = "the batch is not said"
 _BATCH = "workload.global_batch"

@@ -9,7 +9,7 @@ from asap.core.numbers import digits
 from asap.experiments.experiment import Experiment
 from asap.experiments.processes import with_devices
 from asap.experiments.swift import megatron, trainer
-from asap.plans.megatron.arguments import TENSOR
+from asap.stacks.megatron.arguments import TENSOR
 
 _VERSION, _PROCESSES = "swift_version", "global_world_size"
 _OF_PREFERENCES = "rlhf_type"

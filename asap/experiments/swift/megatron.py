@@ -14,9 +14,9 @@ from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.checks import check_trains_decoder
-from asap.plans.megatron.arguments import EXPERT, EXPERT_TENSOR, TENSOR
-from asap.plans.megatron.swift import OF_SWIFT
-from asap.plans.megatron.versions import JOINT
+from asap.stacks.megatron.arguments import EXPERT, EXPERT_TENSOR, TENSOR
+from asap.stacks.megatron.forks import OF_SWIFT
+from asap.stacks.megatron.versions import JOINT
 
 _DEFAULTS: Mapping[str, Any] = {
     "micro_batch_size": 1,

@@ -20,10 +20,10 @@ from asap.experiments.shell import has_substitution
 from asap.experiments.swift.checks import check_trains_decoder
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_method
-from asap.plans.accelerate.settings import CONTEXT, SIZES
-from asap.plans.accelerate.trainer_option import OPTION
-from asap.plans.deepspeed.settings import SEQUENCE
-from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.accelerate.options import OPTION
+from asap.stacks.accelerate.settings import CONTEXT, SIZES
+from asap.stacks.deepspeed.settings import SEQUENCE
+from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _RENAMED = {"batch_size": TRAINER_MICRO_BATCH, "dtype": "torch_dtype", "model_id_or_path": "model"}
 """What version 2 called otherwise."""

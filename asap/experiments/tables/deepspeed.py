@@ -7,10 +7,10 @@ from asap.experiments.deepspeed.named_configuration import read_named_configurat
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.deepspeed import settings as zero
-from asap.plans.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.plans.plan import Remat
-from asap.plans.tables.reading import axis_degree, meaning, moves
+from asap.stacks.deepspeed import settings as zero
+from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.reading import axis_degree, meaning, moves
 from asap.stacks.spec import Spec
 
 _OFFLOADED = "activations"

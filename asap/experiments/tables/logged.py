@@ -7,8 +7,8 @@ from asap.core.errors import AsapError
 from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.tables.reader import field_of
 from asap.plans.degrees import degree
-from asap.plans.tables.reading import axis_degree
 from asap.stacks.detection import claimant
+from asap.stacks.reading import axis_degree
 
 _AXES = {"tensor": "model", "pipeline": "stage", "context": "seq", "expert": "expert"}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
-from asap.plans.tables.reading import from_settings
+from asap.stacks.reading import from_settings
 from asap.stacks.spec import Spec, Word
 
 

@@ -19,8 +19,8 @@ from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.plans.tables.reading import axis_degree, global_batch_of, layout_of, meaning
 from asap.stacks.detection import claimant
+from asap.stacks.reading import axis_degree, global_batch_of, layout_of, meaning
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, Word
 

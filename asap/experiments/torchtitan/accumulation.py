@@ -5,7 +5,7 @@ import re
 from asap.core.text import plain
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.plan import Plan
-from asap.plans.torchtitan import settings as titan
+from asap.stacks.torchtitan import settings as titan
 
 _STEPS = re.compile(r"training\.(?:gradient|grad)?_?accum(?:ulation)?(?:_steps)?", re.ASCII)
 

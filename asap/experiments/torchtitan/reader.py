@@ -21,10 +21,10 @@ from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
-from asap.plans.torchtitan import settings as titan
-from asap.plans.torchtitan.requirements import attention_backend
-from asap.plans.torchtitan.token_batches import LENGTH, SEQUENCE
 from asap.plans.validity import Degrees
+from asap.stacks.torchtitan import settings as titan
+from asap.stacks.torchtitan.lines import attention_backend
+from asap.stacks.torchtitan.stages import LENGTH, SEQUENCE
 
 FRAMEWORK = "torchtitan"
 SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", "optimizer", "metrics", "profiling")

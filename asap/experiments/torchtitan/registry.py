@@ -12,8 +12,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.python_literals import ARGUMENTS, CLASS, UNKNOWN, names_of, parse_python, value_of
 from asap.experiments.torchtitan.reader import is_setting as is_titan_setting
 from asap.experiments.torchtitan.reader import read_torchtitan
-from asap.plans.torchtitan.python_lines import PYTHON, WITH_MODES
-from asap.plans.torchtitan.token_batches import GLOBAL_BATCH, LENGTH, LOCAL_BATCH, SEQUENCE, TOKENS
+from asap.stacks.torchtitan.lines import PYTHON, WITH_MODES
+from asap.stacks.torchtitan.stages import GLOBAL_BATCH, LENGTH, LOCAL_BATCH, SEQUENCE, TOKENS
 
 _SIGN = re.compile(r"->\s*\w*Trainer\.?Config\s*:")
 _OWN_SIGN = re.compile(r"->\s*\w*Trainer\.Config\s*:")

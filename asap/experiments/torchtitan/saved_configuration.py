@@ -9,7 +9,7 @@ from typing import Any
 
 from asap.experiments.experiment import Experiment
 from asap.models import Architecture
-from asap.plans.torchtitan.python_lines import PYTHON
+from asap.stacks.torchtitan.lines import PYTHON
 
 _SPEC, _RECOMPUTATION, _OPTIMIZER = "model_spec", "activation_checkpoint", "optimizer"
 _PRECISION_UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.precision=fp8 where they do"

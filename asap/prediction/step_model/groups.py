@@ -7,7 +7,7 @@ from functools import lru_cache
 from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice
 from asap.models import Workload
-from asap.plans.launchers import stack_of
+from asap.stacks.launchers import stack_of
 from asap.stacks.registry import by_framework
 
 _FRAMEWORKS = (

@@ -12,7 +12,6 @@ from asap.levers.table import LEVERS
 from asap.models import Architecture
 from asap.plans import Plan
 from asap.plans.enumeration import Table, factorisations, valid
-from asap.plans.launchers import stack_of
 from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import ConfigurationGrid, first_rows
 from asap.prediction.evaluate_grid import evaluate_grid
@@ -22,6 +21,7 @@ from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.selection.search_result import SearchResult
 from asap.proposals.selection.strategy import MESH
+from asap.stacks.launchers import stack_of
 from asap.study.start import is_start
 from asap.study.study import Study
 

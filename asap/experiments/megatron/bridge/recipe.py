@@ -21,8 +21,8 @@ from asap.experiments.megatron.recipe_tables import PARAMETERS as EARLIER
 from asap.experiments.megatron.recipe_tables import recipe_settings
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.megatron.pipeline_layout import LAYOUT
-from asap.plans.megatron.sections import PARAMETERS, VIRTUAL_SIZE
+from asap.stacks.megatron.sections import PARAMETERS, VIRTUAL_SIZE
+from asap.stacks.megatron.stages import LAYOUT
 
 _VIRTUAL = "num_virtual_stages_per_pipeline_rank"
 _RENAMED = {VIRTUAL_SIZE: _VIRTUAL, "num_moe_experts": "num_experts"}

@@ -19,7 +19,7 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.recipe_tables import PARAMETERS, recipe_settings
 from asap.experiments.megatron.yaml_dialects import NEMO
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.plans.megatron.recipe_lines import RECIPE_WORDS
+from asap.stacks.megatron.sections import RECIPE_WORDS
 
 _STRATEGY = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "sequence_parallel",

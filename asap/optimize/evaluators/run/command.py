@@ -9,9 +9,9 @@ from asap.core.errors import UsageError
 from asap.core.text import REDACTED
 from asap.optimize.evaluators.run.configuration_file import read_document, write_changed
 from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, left_out, settings_document
-from asap.plans.accelerate.settings import OF_PROGRAM
-from asap.plans.torchtitan.python_lines import flags, is_python, plain_values
 from asap.proposals.proposal import Overrides
+from asap.stacks.accelerate.settings import OF_PROGRAM
+from asap.stacks.torchtitan.lines import flags, is_python, plain_values
 
 OVERRIDES, CONFIG = "{overrides}", "{config}"
 

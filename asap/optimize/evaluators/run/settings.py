@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from asap.core.errors import PlanError
-from asap.plans.accelerate.settings import OF_PROGRAM
-from asap.plans.deepspeed.lines import PYTHON
-from asap.plans.torchtitan.python_lines import is_python, plain_values, read_lines
 from asap.proposals.proposal import Overrides
+from asap.stacks.accelerate.settings import OF_PROGRAM
+from asap.stacks.deepspeed.lines import PYTHON
+from asap.stacks.torchtitan.lines import is_python, plain_values, read_lines
 
 _WITHOUT = "# without "
 

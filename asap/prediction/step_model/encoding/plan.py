@@ -7,13 +7,13 @@ import numpy as np
 
 from asap.models import Workload
 from asap.plans import AXES, Plan, Remat
-from asap.plans.launchers import stack_of
 from asap.plans.remat import Policy
 from asap.prediction.step_model.encoding.stack import is_xla
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.inputs import ModelInputs, PlanInputs
 from asap.prediction.step_model.remat.policies import EVERY_SECOND_PRODUCT, remat_shares
 from asap.prediction.step_model.remat.shares import RematShares
+from asap.stacks.launchers import stack_of
 
 
 def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -> PlanInputs:

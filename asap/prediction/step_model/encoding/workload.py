@@ -8,8 +8,6 @@ import numpy as np
 
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.plans.deepspeed.settings import shards_parameters
-from asap.plans.launchers import stack_of
 from asap.plans.workload import workload_under
 from asap.prediction.step_model.attention_scores import KEPT_BYTES, PASSES
 from asap.prediction.step_model.context_parallelism import context_parallel_kind
@@ -25,6 +23,8 @@ from asap.prediction.step_model.encoding.stack import (
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
 from asap.prediction.step_model.launches import graphed_shares
+from asap.stacks.deepspeed.settings import shards_parameters
+from asap.stacks.launchers import stack_of
 
 FP32_MASTER = 4.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}

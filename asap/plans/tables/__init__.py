@@ -1,1 +1,0 @@
-"""Plans in the settings of a stack that has a table (asap/stacks), both ways."""

@@ -1,0 +1,124 @@
+"""DeepSpeed's settings as they are written: in JSON, and as options of DeepSpeed-Chat."""
+
+import json
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.core.text import plain
+from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, STAGE, TENSOR, zero_stage
+from asap.stacks.deepspeed.trainer import OF_YAML, RECOMPUTE, SECTION, is_run_by_yaml
+from asap.stacks.writing import yaml_lines
+
+OF_JSON = "# in the DeepSpeed configuration that it names:"
+"""Between the arguments and the JSON."""
+PYTHON = f"{SECTION}("
+"""How arguments in Python begin."""
+NAMED = f"{SECTION}.deepspeed"
+"""Among a run's settings: a configuration of the launcher's own, named instead of a file (``zero3`` of ms-swift)."""
+_OWN_OFFLOADS = {0: (), 1: (), 2: ("optimizer",), 3: ("optimizer", "parameters")}
+"""What ``zero2_offload`` and ``zero3_offload`` offload (modelscope/ms-swift, ``swift/config``)."""
+
+
+def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]) -> str:
+    """Settings to change, by dotted key, as text.
+
+    Args:
+        settings: what changes.
+        current: the settings of the run.
+    """
+    if is_run_by_yaml(current):
+        arguments = yaml_lines({key: json.dumps(value) for key, value in settings.items() if key in OF_YAML})
+        return _both(arguments, OF_JSON, {key: value for key, value in settings.items() if key not in OF_YAML})
+    of_json = {key: value for key, value in settings.items() if not key.startswith(f"{SECTION}.")}
+    said = {key.removeprefix(f"{SECTION}."): value for key, value in settings.items() if key not in of_json}
+    heading = OF_JSON
+    if of_json and NAMED in current:
+        whole = {key: value for key, value in current.items() if not key.startswith(f"{SECTION}.")} | of_json
+        if name := _own_name(of_json, whole):
+            said, of_json = {"deepspeed": name, **said}, {}
+        else:
+            heading, of_json = "# as a DeepSpeed configuration, FILE.json, for --deepspeed FILE.json:", whole
+    if not said and heading == OF_JSON:
+        return json_text(of_json)
+    by_options = any(key.startswith(f"{SECTION}.") for key in current)
+    return _both(_options(said) if by_options else _in_python(said), heading, of_json)
+
+
+def json_text(settings: Mapping[str, object]) -> str:
+    """The settings as JSON, on one line."""
+    tree: dict[str, object] = {}
+    for key, value in settings.items():
+        node = tree
+        *path, name = key.split(".")
+        for part in path:
+            inner = node.setdefault(part, {})
+            assert isinstance(inner, dict)
+            node = inner
+        node[name] = value
+    return json.dumps(tree)
+
+
+def _both(arguments: str, heading: str, of_json: Mapping[str, object]) -> str:
+    second = f"{heading}\n{json_text(of_json)}" if of_json else ""
+    return "\n".join(text for text in (arguments, second) if text)
+
+
+def _options(arguments: Mapping[str, object]) -> str:
+    return " ".join(f"--{key} {str(value).lower()}" for key, value in arguments.items())
+
+
+def _in_python(arguments: Mapping[str, object]) -> str:
+    return f"{PYTHON}{', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+def _own_name(changed: Mapping[str, object], whole: Mapping[str, object]) -> str | None:
+    """The name of ms-swift's own configuration that says what changes; ``None`` where none does."""
+    if changed.keys() - {STAGE, *OFFLOAD.values()} or str(whole.get(TENSOR, 1)) != "1":
+        return None
+    stage = zero_stage(whole)
+    offloaded = tuple(what for what, key in OFFLOAD.items() if whole.get(key) not in (None, "none"))
+    if offloaded and offloaded != _OWN_OFFLOADS[stage]:
+        return None
+    return f"zero{stage}_offload" if offloaded else f"zero{stage}"
+
+
+MARK = f"{SECTION}.zero_stage"
+"""Among a run's settings: its stage is an argument."""
+_OFFLOADED = ("zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device")
+_MADE = (MICRO_BATCH, ACCUMULATION, BATCH)
+"""Settings that the programs make of arguments which are on record as well."""
+_ARGUMENTS = f"{SECTION}."
+
+
+def is_deepspeed_chat(settings: Mapping[str, object]) -> bool:
+    """Whether DeepSpeed-Chat's arguments say DeepSpeed's configuration."""
+    return MARK in settings
+
+
+def chat_options(changed: Mapping[str, object], current: Mapping[str, object]) -> str:
+    """Changed settings as options of the command; those to leave out follow as a comment.
+
+    Args:
+        changed: by dotted key.
+        current: the settings of the run.
+
+    Raises:
+        PlanError: it has no argument for one of them.
+    """
+    rest = {key: value for key, value in changed.items() if key not in (STAGE, *_OFFLOADED, *_MADE)}
+    unsaid = [key for key in rest if not key.startswith(_ARGUMENTS)]
+    if unsaid:
+        raise PlanError(f"DeepSpeed-Chat has no argument for {plain(', '.join(unsaid), 80)}")
+    devices = [changed[key] for key in _OFFLOADED if key in changed]
+    both = zero_stage({STAGE: current[MARK], **changed}) == 3
+    if len(set(devices)) > 1 or (both and len(devices) == 1):
+        raise PlanError("DeepSpeed-Chat offloads parameters and optimizer together")
+    flags = {"offload": devices[0] == "cpu"} if devices else {}
+    values = {key.removeprefix(_ARGUMENTS): value for key, value in rest.items()}
+    flags |= {RECOMPUTE: bool(values.pop(RECOMPUTE))} if RECOMPUTE in values else {}
+    stage = [f"--zero_stage {changed[STAGE]}"] if STAGE in changed else []
+    options = [*stage, *(f"--{key} {value}" for key, value in values.items())]
+    options += [f"--{flag}" for flag, on in flags.items() if on]
+    off = [f"--{flag}" for flag, on in flags.items() if not on]
+    comment = [f"# without {' '.join(off)}"] if off else []
+    return "  ".join(text for text in (" ".join(options), *comment) if text)

@@ -1,0 +1,258 @@
+"""A plan in the words of the stack that runs it: what to paste into its launcher or its configuration."""
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from asap.core.errors import PlanError
+from asap.models.workload import FoldedAxis
+from asap.plans.degrees import FOLDED
+from asap.plans.plan import Plan
+from asap.stacks import primus_lines
+from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.accelerate.options import deepspeed_lines, is_said_by_accelerate, is_said_by_trainer, option_lines
+from asap.stacks.deepspeed import settings as deepspeed
+from asap.stacks.deepspeed.lines import chat_options, is_deepspeed_chat
+from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
+from asap.stacks.deepspeed.settings import shards_parameters
+from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
+from asap.stacks.maxtext.rematerialisation import as_written
+from asap.stacks.megatron.forks import is_megatron_deepspeed, reminder
+from asap.stacks.megatron.requirements import check as check_megatron
+from asap.stacks.megatron.requirements import connections, of_start, required, unsplit
+from asap.stacks.megatron.sections import (
+    RECIPE_WORDS,
+    as_options,
+    hydra_overrides,
+    is_started_by_script,
+    own_yaml_values,
+    primus_values,
+    recipe_lines,
+    with_batch,
+    yaml_values,
+)
+from asap.stacks.megatron.stages import in_words_of_core
+from asap.stacks.megatron.versions import JOINT, YAML_FILE
+from asap.stacks.megatron.written_arguments import command_line, to_arguments
+from asap.stacks.registry import by_framework, spec_of
+from asap.stacks.torchtitan import settings as torchtitan
+from asap.stacks.torchtitan.lines import PYTHON, python_lines
+from asap.stacks.torchtitan.lines import check as check_torchtitan
+from asap.stacks.torchtitan.lines import required as required_by_torchtitan
+from asap.stacks.writing import lines_to_paste, to_settings, yaml_lines
+
+Stack = Literal[
+    "maxtext",
+    "megatron",
+    "nemo",
+    "bridge",
+    "torchtitan",
+    "deepspeed",
+    "nanotron",
+    "axolotl",
+    "accelerate",
+    "primus",
+    "fsdp",
+    "settings",
+]
+
+TITLES: dict[Stack, str] = {
+    "maxtext": "MaxText overrides",
+    "megatron": "Megatron-LM arguments",
+    "nemo": "NeMo overrides",
+    "bridge": "Megatron-Bridge overrides",
+    "torchtitan": "torchtitan settings",
+    "deepspeed": "DeepSpeed settings",
+    "nanotron": "nanotron settings",
+    "axolotl": "Axolotl settings",
+    "accelerate": "Accelerate settings",
+    "primus": "Primus settings",
+    "fsdp": "FSDP arguments",
+    "settings": "settings of the stack",
+}
+_STACKS: dict[str, Stack] = {
+    "megatron-core": "megatron",
+    "megatron-lm": "megatron",
+    "megatron-deepspeed": "megatron",
+    "nemo": "nemo",
+    "megatron-bridge": "bridge",
+    "torchtitan": "torchtitan",
+    "deepspeed": "deepspeed",
+    "accelerate fsdp": "accelerate",
+    "accelerate ddp": "accelerate",
+}
+
+
+_TABLES: tuple[Stack, ...] = ("axolotl", "nanotron", "fsdp", "settings")
+"""Keys of the contract whose stacks have tables."""
+_SAID_BY: dict[str, tuple[Stack, ...]] = {
+    "loss_chunks": ("maxtext",),
+    "first_moment": ("maxtext", "megatron", "bridge"),
+    "second_moment": ("megatron", "bridge"),
+    "optimizer": ("maxtext", "megatron", "bridge"),
+    "weight_precision": ("maxtext", "torchtitan"),
+}
+"""Settings beside the mesh that some stacks have no words for."""
+
+
+def stack_of(framework: str | None) -> Stack:
+    """The stack whose words a record's framework takes; MaxText's for any other."""
+    table = by_framework(framework)
+    return _of_contract(table.contract) if table else _STACKS.get((framework or "").casefold(), "maxtext")
+
+
+def _of_contract(key: str) -> Stack:
+    return next(stack for stack in TITLES if stack == key)
+
+
+def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
+    """Whose form a line to paste has: that of the launcher which starts the stack, where there is one."""
+    if stack == "deepspeed" and is_said_by_accelerate(current):
+        return "accelerate"
+    return "primus" if primus_lines.is_primus(current) else stack
+
+
+def launch_lines(
+    plan: Plan,
+    stack: Stack,
+    current: Mapping[str, object] | None,
+    *,
+    global_batch: int | None = None,
+    layers: int | None = None,
+    topology: tuple[int, ...] | None = None,
+    of_model: Collection[str] = (),
+    sequence: int | None = None,
+) -> str:
+    """What to change for a stack to run a plan.
+
+    Args:
+        plan: what to run.
+        stack: whose words to use.
+        current: its settings as they are; ``None`` where there is no configuration to change.
+        global_batch: sequences in a step.
+        layers: decoder layers.
+        topology: of a slice of TPUs.
+        of_model: keys that a file of MaxText's for the model sets.
+        sequence: tokens in a sequence, said where there is no configuration to change.
+
+    Raises:
+        PlanError: the stack cannot express the plan.
+    """
+    _check_numbers(plan, stack)
+    global_batch = plan.global_batch or global_batch
+    if stack == "maxtext":
+        overrides = to_overrides(
+            plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
+        )
+        overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
+        return (
+            primus_lines.lines_to_paste(overrides, current or {})
+            if primus_lines.is_primus(current)
+            else paste_line(overrides)
+        )
+    said, current = current, current or {}
+    if stack == "torchtitan":
+        check_torchtitan(plan, current)
+        settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
+        settings |= required_by_torchtitan(settings, current)
+        settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
+        if primus_lines.is_primus(current):
+            return primus_lines.lines_to_paste(settings, current)
+        return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
+    if stack == "deepspeed":
+        changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
+        if is_deepspeed_chat(current):
+            return chat_options(changed, current)
+        return deepspeed_lines(changed) if is_said_by_accelerate(current) else lines_of_deepspeed(changed, current)
+    if stack in _TABLES:
+        if (table := spec_of(stack, current)) is None:
+            raise PlanError("the settings of the run are not on record, so that no line can be written")
+        return lines_to_paste(table, to_settings(table, plan, current, global_batch=global_batch, sequence=sequence))
+    if stack == "accelerate":
+        changed = accelerate.to_settings(plan, current, global_batch=global_batch)
+        return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)
+    check_megatron(plan, current)
+    arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
+    if stack == "megatron" and not is_megatron_deepspeed(current):
+        arguments |= required(plan, current)
+        arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
+    arguments |= unsplit(plan, current) if stack == "nemo" else {}
+    arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
+    if primus_lines.is_primus(current):
+        changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
+        return primus_lines.lines_to_paste(changed, current)
+    if RECIPE_WORDS in current:
+        return recipe_lines(arguments)
+    if YAML_FILE in current:
+        return yaml_lines(own_yaml_values(arguments))
+    if stack == "megatron":
+        also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
+        return command_line(arguments, str(current.get(JOINT, "-"))) + also
+    if stack == "bridge" and is_started_by_script(current):
+        arguments = with_batch(arguments, current, global_batch)
+        return as_options(hydra_overrides(arguments, "Megatron-Bridge", current))
+    return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge", current)
+
+
+def inexpressible(
+    plan: Plan, stack: Stack, current: Mapping[str, object], global_batch: int | None = None, layers: int | None = None
+) -> str | None:
+    """Why a stack has no words for a plan on top of its settings; ``None`` if it has."""
+    try:
+        if stack == "maxtext":
+            check_expressible(plan, current, global_batch=plan.global_batch or global_batch, layers=layers)
+        else:
+            launch_lines(plan, stack, current, global_batch=global_batch, layers=layers)
+    except PlanError as error:
+        return error.message
+    return None
+
+
+def with_known_policy(plan: Plan, stack: Stack) -> Plan:
+    """The plan, its recomputation left open where a stack has no policy that does it."""
+    known = stack != "maxtext" or as_written(plan.remat, {}) == plan.remat
+    return plan if known else plan.model_copy(update={"remat": None})
+
+
+def settings_of(
+    plan: Plan,
+    stack: Stack,
+    *,
+    global_batch: int | None = None,
+    layers: int | None = None,
+    topology: tuple[int, ...] | None = None,
+    experts_over: tuple[FoldedAxis, ...] = (),
+) -> Mapping[str, object]:
+    """A plan as the settings of a stack, where there is no configuration that says them; none where it has no words."""
+    folded = {FOLDED: experts_over}
+    try:
+        if stack == "maxtext":
+            return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
+        if stack == "torchtitan":
+            return torchtitan.to_settings(plan, folded, global_batch=global_batch, layers=layers)
+        return to_arguments(plan, folded) if stack in ("megatron", "nemo", "bridge") else {}
+    except PlanError:
+        return {}
+
+
+def _check_numbers(plan: Plan, stack: Stack) -> None:
+    for field, stacks in _SAID_BY.items():
+        if getattr(plan, field) is not None and stack not in stacks:
+            name = "the stack" if stack == "settings" else TITLES[stack].split()[0]
+            raise PlanError(f"{name} has no setting for {field}")
+
+
+def stage_over_replicas(plan: Plan, framework: str | None, stage: int | None) -> int:
+    """The stage, 0 to 2, at which a run's replicas share their training state under a plan.
+
+    Stage 3 is the ``data`` axis: beside it the replicas hold copies. DeepSpeed has one stage for the whole run, which
+    is 2 where a plan takes stage 3 back.
+
+    Args:
+        plan: of the step.
+        framework: of the run.
+        stage: that the run has now.
+    """
+    if stack_of(framework) != "deepspeed":
+        return 0 if stage == 3 else stage or 0
+    data, replica, tensor = plan.degree("data"), plan.degree("replica"), plan.degree("model")
+    return 0 if shards_parameters(data, replica, tensor, stage or 0) else min(stage or 0, 2)

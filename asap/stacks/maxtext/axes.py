@@ -1,0 +1,192 @@
+"""The axes of MaxText's mesh, its own and those of a custom one."""
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.core.numbers import whole_number
+from asap.core.text import plain
+from asap.plans.axes import AXES, Network
+from asap.plans.plan import Mesh, Plan
+from asap.plans.torus import split_axes
+from asap.stacks.maxtext.sharding_rules import ALL_NAMES, axis_roles
+
+FILLED_BY_DEFAULT: dict[Network, str] = {"ici": "fsdp", "dcn": "data"}
+"""The axis that is -1 in MaxText's base.yml; all others are 1."""
+
+PER: dict[Network, str] = {"ici": "devices a slice", "dcn": "slices"}
+"""What the degrees over each network multiply to."""
+
+_DEGREE = re.compile(r"(ici|dcn)_\w+_parallelism")
+
+
+def axis_key(network: Network, name: str) -> str:
+    """``ici, fsdp`` → ``ici_fsdp_parallelism``."""
+    return f"{network}_{name}_parallelism"
+
+
+def decides_mesh(key: str, slices: int) -> bool:
+    """Whether the mesh hangs on a key, if it is not said: not on one that takes what the others leave."""
+    filled = [axis_key(network, name) for network, name in FILLED_BY_DEFAULT.items()]
+    found = _DEGREE.fullmatch(key)
+    return found is not None and key not in filled and (slices > 1 or found[1] == "ici")
+
+
+def open_axes(settings: Mapping[str, object], network: Network) -> tuple[str, ...]:
+    """Keys of the axes that are -1, said or by MaxText's default."""
+    return tuple(axis_key(network, name) for name, degree in _degrees(settings, network).items() if degree == -1)
+
+
+def check_axes(settings: Mapping[str, object]) -> None:
+    """Refuse ``ici_*_parallelism`` and ``dcn_*_parallelism`` that MaxText, or the mesh of its settings, does not have.
+
+    Raises:
+        PlanError: with the nearest key.
+    """
+    known = [axis_key(network, name) for network in PER for name in ALL_NAMES]
+    for key in settings:
+        if _DEGREE.fullmatch(key) and key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            raise PlanError(f"unknown MaxText axis {key}", hint=f"did you mean {near[0]}?" if near else None)
+    mesh = axis_roles(settings).known
+    for network in PER:
+        for name in ALL_NAMES:
+            key = axis_key(network, name)
+            if name not in mesh and positive(settings, key, 1, may_be_open=True) > 1:
+                raise PlanError(f"{key}={settings[key]}, and the mesh has no such axis", hint=f"it has {_list(mesh)}")
+
+
+def inexpressible_axes(settings: Mapping[str, object], slices: int = 1) -> tuple[str, ...]:
+    """Why the plan of some settings cannot be said: axes above 1 that do what no axis of a plan does."""
+    networks: tuple[Network, ...] = ("ici", "dcn") if slices > 1 else ("ici",)
+    return tuple(
+        f"{axis_key(network, name)}={degree}: {reason}"
+        for network in networks
+        for name, reason in axis_roles(settings).inexpressible.items()
+        if (degree := positive(settings, axis_key(network, name), _default(network, name), may_be_open=True)) != 1
+    )
+
+
+def read_mesh(settings: Mapping[str, object], network: Network, total: int | None) -> Mesh:
+    """The mesh over one network, filled up to ``total`` devices a slice (or slices).
+
+    Raises:
+        PlanError: two -1, a -1 that cannot be filled, a product that is not ``total``, or an axis without word.
+    """
+    roles, degrees = axis_roles(settings), _degrees(settings, network)
+    unfilled = [name for name, degree in degrees.items() if degree == -1]
+    if unfilled:
+        degrees[unfilled[0]] = _fill(degrees, unfilled, network, total)
+    product = math.prod(degrees.values())
+    if total is not None and product != total:
+        raise PlanError(f"{network}_*_parallelism multiply to {product}, not to the {total} {PER[network]}")
+    for name, reason in roles.inexpressible.items():
+        if degrees[name] > 1:
+            raise PlanError(f"{axis_key(network, name)}={degrees[name]}: {reason}")
+    return Mesh(**{axis: math.prod(degrees[name] for name in names) for axis, names in roles.names.items()})
+
+
+def write_mesh(mesh: Mesh, network: Network, current: Mapping[str, object]) -> dict[str, str]:
+    """Every degree as an override, under the names that ``current`` uses; what it sets besides goes back to 1.
+
+    Raises:
+        PlanError: the rules of ``current`` leave no axis for a degree.
+    """
+    roles = axis_roles(current)
+    said = {name: str(current.get(axis_key(network, name), _default(network, name))) for name in ALL_NAMES}
+    overrides = {}
+    for axis in AXES:
+        names, degree = roles.names.get(axis, ()), getattr(mesh, axis)
+        if not names and degree > 1:
+            reason = f"MaxText's mesh has no axis for {axis}={degree} under the rules of this configuration"
+            raise PlanError(reason, hint=f"it has {_list(roles.known)}")
+        if names:
+            used = next((name for name in names if said[name] != "1"), names[0])
+            overrides[axis_key(network, used)] = str(degree)
+            overrides |= {axis_key(network, name): "1" for name in names if name != used and said[name] != "1"}
+    return overrides | {axis_key(network, name): "1" for name in roles.inexpressible if said[name] != "1"}
+
+
+def positive(settings: Mapping[str, object], key: str, default: int, may_be_open: bool = False) -> int:
+    """A positive number, or -1 where MaxText gives that a meaning.
+
+    Raises:
+        PlanError: it is neither.
+    """
+    value = settings.get(key, default)
+    try:
+        number = whole_number(value)
+    except ValueError:
+        number = 0
+    if number >= 1 or (may_be_open and number == -1):
+        return number
+    raise PlanError(f"{key} must be a positive whole number, not {plain(repr(value), 40)}")
+
+
+def _degrees(settings: Mapping[str, object], network: Network) -> dict[str, int]:
+    return {
+        name: positive(settings, axis_key(network, name), _default(network, name), may_be_open=True)
+        for name in axis_roles(settings).known
+    }
+
+
+def _default(network: Network, name: str) -> int:
+    return -1 if name == FILLED_BY_DEFAULT[network] else 1
+
+
+def _fill(degrees: dict[str, int], unfilled: list[str], network: Network, total: int | None) -> int:
+    keys = " and ".join(axis_key(network, name) for name in unfilled)
+    if len(unfilled) > 1:
+        raise PlanError(f"{keys} are both -1, and only one axis can take what is left", hint="give one a number")
+    if total is None:
+        raise PlanError(f"{keys} is -1 and the number of {PER[network]} is not known", hint="name the hardware")
+    given = math.prod(degree for degree in degrees.values() if degree != -1)
+    if total % given:
+        raise PlanError(f"{keys} is -1 and cannot be filled: {total} {PER[network]} are not a multiple of {given}")
+    return total // given
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+CUSTOM_MESH, SPLIT = "custom_mesh", "allow_split_physical_axes"
+EMPTY = '""'
+"""An empty value, as YAML and MaxText's command line read it."""
+
+HYBRID_RINGS = {"hybrid_ring_64x4": {1, 4, 64}, "hybrid_ring_32x8": {1, 8, 32}}
+"""Layout → the degrees of all axes of the mesh, inside a slice."""
+
+
+def check_custom_mesh(settings: Mapping[str, object], ici: Mesh) -> None:
+    """Refuse a layout that MaxText does not have, or not for this mesh.
+
+    Raises:
+        PlanError: with MaxText's condition.
+    """
+    name = settings.get(CUSTOM_MESH)
+    if not name:
+        return
+    if str(name) not in HYBRID_RINGS:
+        raise PlanError(f"MaxText has no custom_mesh {plain(name, 40)}", hint=f"one of {', '.join(HYBRID_RINGS)}")
+    if not _fits(str(name), ici):
+        degrees = " and ".join(str(degree) for degree in sorted(HYBRID_RINGS[str(name)] - {1}))
+        raise PlanError(f"custom_mesh={name} is for a mesh of axes {degrees}, not {ici or 'of one device'}")
+
+
+def write_layout(plan: Plan, current: Mapping[str, object], topology: tuple[int, ...] | None) -> dict[str, str]:
+    """What has to change of the layout so that MaxText accepts the mesh of a plan on a torus."""
+    name, overrides = str(current.get(CUSTOM_MESH) or ""), {}
+    if name and not _fits(name, plan.ici):
+        overrides[CUSTOM_MESH] = EMPTY
+    keeps_rings = name and not overrides
+    split = str(current.get(SPLIT)).lower() == "true"
+    if topology and not keeps_rings and not split and split_axes(plan.ici, topology):
+        overrides[SPLIT] = "true"
+    return overrides
+
+
+def _fits(name: str, ici: Mesh) -> bool:
+    return {1, *ici.degrees} == HYBRID_RINGS.get(name)

@@ -1,0 +1,209 @@
+"""Degrees that are written in a stack's own words and read back are the plan."""
+
+import json
+import shlex
+import tomllib
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from asap.core.errors import PlanError
+from asap.plans import Mesh, Plan, Remat
+from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
+from asap.stacks.deepspeed import settings as deepspeed
+from asap.stacks.deepspeed.lines import json_text
+from asap.stacks.launchers import launch_lines, stack_of
+from asap.stacks.megatron.arguments import CONTEXT, EXPERT, from_arguments
+from asap.stacks.megatron.sections import hydra_overrides
+from asap.stacks.megatron.written_arguments import command_line, to_arguments
+from asap.stacks.torchtitan import settings as torchtitan
+
+BATCH, LAYERS = 4096, 96
+POWERS = st.sampled_from((1, 2, 4, 8))
+
+
+@st.composite
+def plans(draw, axes, remats, offloads=((),)):
+    mesh = Mesh(**{axis: draw(POWERS) for axis in axes})
+    repeats = draw(st.sampled_from((1, 2, 3))) if mesh.stage > 1 else 1
+    return Plan(
+        ici=mesh,
+        microbatches=draw(st.sampled_from((1, 2, 4, 8))),
+        pipeline_repeats=repeats,
+        remat=draw(st.sampled_from(remats)),
+        offload=draw(st.sampled_from(offloads)),
+    )
+
+
+def on_top(current: dict, changes: dict) -> dict:
+    """What a launcher does with changed arguments: ``False`` takes one away."""
+    kept = {key: value for key, value in current.items() if changes.get(key) is not False}
+    return kept | {key: value for key, value in changes.items() if value is not False}
+
+
+def from_line(line: str) -> dict:
+    words, found = shlex.split(line, comments=True), {}
+    for index, word in enumerate(words):
+        if word.startswith("--"):
+            value = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("--") else True
+            found[word[2:].replace("-", "_")] = value
+    return found
+
+
+MEGATRON = plans(
+    ("replica", "seq", "model", "expert", "stage"), (Remat.NONE, Remat.SELECTIVE, Remat.FULL), ((), ("optimizer",))
+)
+
+
+@given(MEGATRON, MEGATRON)
+def test_megatron_arguments_read_back_are_the_plan(before, plan):
+    moe = {"num_experts": "64", "microbatch_group_size_per_vp_stage": "1"}  # takes any number of microbatches
+    current = on_top(moe, to_arguments(before, moe, global_batch=BATCH, layers=LAYERS))
+    copied = current.get(EXPERT, "1") == "1" != current.get(CONTEXT, "1")
+    assume(not copied or plan.degree("expert") == 1 or plan.degree("seq") == 1)
+    changes = to_arguments(plan, current, global_batch=BATCH, layers=LAYERS)
+    assert from_arguments(on_top(current, changes), plan.devices, LAYERS, BATCH) == plan
+    untouched = to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS)
+    assert untouched == {}
+
+
+OF_DEEPSPEED = {"deepspeed": True, "checkpoint_activations": True, "deepspeed_activation_checkpointing": True}
+
+
+@settings(max_examples=40)
+@given(plans(("replica", "model", "stage"), (Remat.NONE, Remat.SELECTIVE, Remat.FULL)), st.sampled_from((1, 4)))
+def test_megatron_deepspeeds_arguments_are_its_own(plan, sequence):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    plan = plan.with_ici(seq=sequence) if plan.degree("model") * plan.degree("stage") == 1 else plan
+    read = {**OF_DEEPSPEED, "recompute_granularity": "full", "recompute_method": "uniform", "micro_batch_size": "1"}
+    line = launch_lines(plan, "megatron", read, global_batch=BATCH, layers=LAYERS)
+    said, _, comment = line.partition("#")
+    assert ("--ds-sequence-parallel-size" in said) == (plan.degree("seq") > 1)
+    assert ("--micro-batch-size" in said) == ("train_micro_batch_size_per_gpu" in comment)
+    assert ("--checkpoint-activations" in comment) == (plan.remat is not Remat.FULL)
+    assert ("--recompute-granularity selective" in said) == (plan.remat is Remat.SELECTIVE)
+    assert not {"--context-parallel-size", "--recompute-method"} & {*line.split()}
+
+
+def test_what_megatron_deepspeed_would_refuse_is_refused():
+    for text in ("data=8", "replica=2 seq=2 model=2", "stage=8 pipeline_repeats=2", "replica=8 first_moment=bf16"):
+        with pytest.raises(PlanError, match="DeepSpeed"):
+            launch_lines(Plan.parse(text), "megatron", OF_DEEPSPEED, global_batch=BATCH, layers=LAYERS)
+
+
+@given(plans(("replica", "data", "model"), (Remat.FULL,)))
+def test_megatron_fsdp_read_back_is_the_plan(plan):
+    assume(plan.degree("data") > 1)
+    arguments = from_line(command_line(to_arguments(plan, {}, global_batch=BATCH)))
+    assert arguments["use_megatron_fsdp"] is True
+    assert from_arguments({k: str(v) for k, v in arguments.items()}, plan.devices, LAYERS, BATCH) == plan
+
+
+@given(
+    plans(("replica", "data", "seq", "model", "expert", "stage"), (Remat.NONE, Remat.MINIMAL, Remat.FULL)),
+    st.sampled_from(({}, {"parallelism.tensor_parallel_degree": 4, "training.local_batch_size": 2})),
+)
+def test_torchtitan_settings_read_back_are_the_plan(plan, current):
+    assume(plan.degree("expert") == 1 or plan.degree("seq") == 1)
+    assume(plan.pipeline_repeats > 1 or (plan.microbatches or plan.degree("stage")) >= plan.degree("stage"))
+    changes = torchtitan.to_settings(plan, current, global_batch=BATCH, layers=LAYERS)
+    document = tomllib.loads(torchtitan.toml_lines(changes))
+    pasted = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
+    assert torchtitan.from_settings(current | pasted, plan.devices, LAYERS) == plan
+
+
+@given(st.one_of(plans(("replica", "data"), (None,)), plans(("replica", "model"), (None,), ((), ("optimizer",)))))
+def test_deepspeed_settings_read_back_are_the_plan(plan):
+    plan = plan.model_copy(update={"pipeline_repeats": 1})
+    text = json_text(deepspeed.to_settings(plan, {}, global_batch=BATCH))
+    pasted = {}
+    for key, value in json.loads(text).items():
+        pasted |= {f"{key}.{k}": v for k, v in _leaves(value)} if isinstance(value, dict) else {key: value}
+    assert deepspeed.from_settings(pasted, plan.devices) == plan
+
+
+def test_groups_of_zero_stage_3_are_not_proposed_where_hugging_face_loads_the_weights():
+    plan = Plan.parse("data=8 replica=4 seq=2")
+    said = {"zero_optimization.stage": 3, "sequence_parallel_size": 2}
+    changes = deepspeed.to_settings(plan, said)
+    assert changes == {"zero_optimization.mics_shard_size": 16}
+    assert deepspeed.from_settings(said | changes, 64) == plan
+    for of_trainer in ({"train_micro_batch_size_per_gpu": "auto"}, {"per_device_train_batch_size": 1}):
+        with pytest.raises(PlanError, match="mics_shard_size refuses"):
+            deepspeed.to_settings(plan, said | of_trainer)
+
+
+def _leaves(tree: dict):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", leaf) for inner, leaf in _leaves(value))
+        else:
+            yield key, value
+
+
+def test_only_what_changes_is_written():
+    current = {"tensor_model_parallel_size": "8", "micro_batch_size": "1", "global_batch_size": "256", "bf16": True}
+    plan = Plan(ici=Mesh(replica=16, model=4), microbatches=16)
+    line = launch_lines(plan, "megatron", current, global_batch=256)
+    assert line == "--tensor-model-parallel-size 4"
+    recomputing = plan.model_copy(update={"remat": Remat.FULL})
+    line = launch_lines(recomputing, "megatron", current, global_batch=256)
+    assert "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1" in line
+    changes = to_arguments(recomputing, current, global_batch=256)
+    assert "model.activations_checkpoint_granularity=full" in hydra_overrides(changes, "NeMo")
+    assert (
+        launch_lines(plan, "torchtitan", {})
+        == "[parallelism]\ndata_parallel_replicate_degree = 16\ntensor_parallel_degree = 4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("current", "said"),
+    [({"global_batch_size": "256"}, False), ({"global_batch_size": "128"}, True), ({}, True)],
+)
+def test_a_batch_that_the_arguments_do_not_give_is_in_the_line(current, said):
+    now = {"tensor_model_parallel_size": "8", "micro_batch_size": "1"} | current
+    line = launch_lines(Plan(ici=Mesh(replica=16, model=4), microbatches=16), "megatron", now, global_batch=256)
+    assert ("--global-batch-size 256" in line) is said
+
+
+def test_a_framework_has_the_words_of_its_stack():
+    assert [stack_of(name) for name in ("Megatron-Core", "NeMo", "torchtitan", "DeepSpeed", "MaxText", None)] == [
+        "megatron", "nemo", "torchtitan", "deepspeed", "maxtext", "maxtext",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("over", "experts"),
+    [
+        ((), "--expert-model-parallel-size 4"),
+        (("seq",), "--expert-model-parallel-size 8"),
+        (("model", "seq"), "--expert-model-parallel-size 32 --expert-tensor-parallel-size 1"),
+    ],
+)
+def test_a_whole_line_says_over_which_devices_experts_lie(over, experts):
+    plan = Plan.parse("replica=8 seq=2 model=4 expert=4 microbatches=8 remat=none")
+    line = launch_lines(plan, "megatron", {FOLDED: over})
+    assert line.startswith(f"--tensor-model-parallel-size 4 --context-parallel-size 2 {experts} ")
+    assert f"parallelism.expert_parallel_degree = {32 if 'seq' in over else 16}".split(".")[1] in launch_lines(
+        plan, "torchtitan", {FOLDED: over}
+    )
+
+
+def test_what_a_plan_cannot_say_is_said():
+    assert expert_axis(64, 1, 8, 1, 16) == 8
+    with pytest.raises(InexpressiblePlanError, match="where experts lie"):
+        expert_axis(4, 1, 8, 1, 16)
+    with pytest.raises(InexpressiblePlanError, match="8 does not divide the 2 devices of a pipeline stage"):
+        expert_axis(8, 1, 1, 1, 2)
+    with pytest.raises(PlanError, match="not a multiple"):
+        from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
+    with pytest.raises(PlanError, match="expert"):
+        deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})
+    with pytest.raises(PlanError, match="no degree for data and expert"):
+        launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
+    with pytest.raises(PlanError, match="3, not '7'"):
+        deepspeed.from_settings({"zero_optimization.stage": 7}, 8)
+    with pytest.raises(PlanError, match="remat=minimal"):
+        to_arguments(Plan(remat=Remat.MINIMAL), {})

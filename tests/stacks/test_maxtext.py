@@ -1,0 +1,315 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.core.errors import PlanError
+from asap.plans import AXES, Mesh, Plan, Remat
+from asap.plans.remat import MAXTEXT_POLICIES, SavedTensors, saved
+from asap.plans.remat import TENSORS as PLAN_TENSORS
+from asap.stacks.maxtext.axes import axis_key, open_axes
+from asap.stacks.maxtext.overrides import check_expressible, from_overrides, paste_line, to_overrides
+from asap.stacks.maxtext.rematerialisation import TENSORS, remat_note
+from asap.stacks.maxtext.sharding_rules import NAMES
+
+DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
+MAXTEXTS = tuple(dict.fromkeys(MAXTEXT_POLICIES.values()))
+TENSOR_POLICIES = st.dictionaries(st.sampled_from(PLAN_TENSORS), st.booleans(), min_size=1).map(
+    lambda places: saved([t for t in places if places[t]], [t for t in places if not places[t]], inputs_on_host=False)
+)
+MESHES = st.builds(Mesh, **dict.fromkeys(AXES, DEGREES))
+OFFLOADS = st.lists(st.sampled_from(["optimizer", "parameters"]), unique=True).map(lambda found: tuple(sorted(found)))
+
+
+@st.composite
+def plans(draw) -> Plan:
+    remat = draw(st.sampled_from(MAXTEXTS) | TENSOR_POLICIES)
+    ici, dcn = draw(MESHES), draw(MESHES)
+    piped = ici.stage * dcn.stage > 1
+    moves_activations = remat is Remat.OFFLOAD or (remat is not Remat.NONE and draw(st.booleans()))
+    if moves_activations and isinstance(remat, SavedTensors):
+        remat = saved(remat.device, remat.host, inputs_on_host=True)
+    return Plan(
+        ici=ici,
+        dcn=dcn,
+        microbatches=draw(st.integers(1, 64)),
+        pipeline_repeats=draw(st.integers(1, 4)) if piped else 1,
+        remat=remat,
+        offload=draw(OFFLOADS) + (("activations",) if moves_activations else ()),
+    )
+
+
+CURRENT = st.fixed_dictionaries(
+    {},
+    optional={
+        **{
+            axis_key(n, name): st.sampled_from([-1, 1, 2, 4])
+            for n in ("ici", "dcn")
+            for g in NAMES.values()
+            for name in g
+        },
+        "remat_policy": st.sampled_from([*MAXTEXT_POLICIES, "custom"]),
+        "key_proj": st.sampled_from(["remat", "device", "offload"]),
+        "mlpwi_1": st.sampled_from(["remat", "device", "offload"]),
+        "decoder_layer_input": st.sampled_from(["device", "offload"]),
+        "query_proj": st.sampled_from(["remat", "device", "offload"]),
+        "optimizer_memory_host_offload": st.booleans(),
+        "gradient_accumulation_steps": st.integers(1, 8),
+        "num_pipeline_microbatches": st.integers(1, 8),
+    },
+)
+
+
+@given(plan=plans())
+def test_a_plan_comes_back_from_its_overrides(plan):
+    assert from_overrides(to_overrides(plan), plan.ici.devices, plan.dcn.devices) == plan
+
+
+MAXTEXT_DEFAULTS = {"remat_policy": "full", "gradient_accumulation_steps": 1}
+
+
+@given(plan=plans(), current=CURRENT)
+def test_overrides_win_over_whatever_the_configuration_says(plan, current):
+    combined = MAXTEXT_DEFAULTS | current | to_overrides(plan, current)
+    assert from_overrides(combined, plan.ici.devices, plan.dcn.devices) == plan
+
+
+@given(plan=plans(), current=CURRENT)
+def test_no_override_can_be_left_out(plan, current):
+    settings, overrides = MAXTEXT_DEFAULTS | current, to_overrides(plan, current)
+    for key, value in overrides.items():
+        assert str(settings.get(key)) != value
+        if key not in TENSORS:
+            assert read_or_none(settings | {k: v for k, v in overrides.items() if k != key}, plan) != plan
+
+
+def read_or_none(settings, plan):
+    try:
+        return from_overrides(settings, plan.ici.devices, plan.dcn.devices)
+    except PlanError:
+        return None
+
+
+@given(plan=plans())
+def test_every_degree_is_said(plan):
+    overrides = to_overrides(plan)
+    assert open_axes(overrides, "ici") == ()
+    networks = ("ici", "dcn") if plan.dcn.devices > 1 else ("ici",)
+    for network in networks:
+        for names in NAMES.values():
+            assert axis_key(network, names[0]) in overrides
+
+
+def test_a_single_slice_is_left_to_maxtext_unless_the_settings_say_otherwise():
+    plan = Plan.parse("data=8")
+    assert not any(key.startswith("dcn_") for key in to_overrides(plan))
+    assert to_overrides(plan, {"dcn_data_parallelism": 2})["dcn_data_parallelism"] == "1"
+
+
+@given(devices=st.integers(1, 4096), rest=st.integers(1, 64), batch=st.integers(1, 100_000))
+def test_the_batch_of_a_device_gives_back_the_global_batch(devices, rest, batch):
+    plan = Plan(ici=Mesh(data=devices), dcn=Mesh(replica=rest), microbatches=1)
+    fraction = float(to_overrides(plan, global_batch=batch)["per_device_batch_size"])
+    assert int(devices * rest * fraction) == batch
+
+
+def test_the_line_is_ready_to_paste():
+    plan = Plan.parse("data=16 seq=4 model=8 dcn.replica=2 microbatches=2 remat=full")
+    assert paste_line(to_overrides(plan, global_batch=512)) == (
+        "ici_data_parallelism=1 ici_fsdp_parallelism=16 ici_context_parallelism=4 ici_tensor_parallelism=8 "
+        "ici_expert_parallelism=1 ici_pipeline_parallelism=1 "
+        "dcn_data_parallelism=2 dcn_fsdp_parallelism=1 dcn_context_parallelism=1 dcn_tensor_parallelism=1 "
+        "dcn_expert_parallelism=1 dcn_pipeline_parallelism=1 "
+        "gradient_accumulation_steps=2 per_device_batch_size=0.25 remat_policy=full"
+    )
+
+
+def test_names_of_the_current_configuration_are_kept():
+    current = {"ici_sequence_parallelism": 4, "ici_fsdp_transpose_parallelism": 2, "remat_policy": "save_qkv_proj"}
+    overrides = to_overrides(Plan.parse("data=4 seq=8 remat=save_qkv_proj"), current)
+    assert overrides == {"ici_sequence_parallelism": "8"}
+    closed = {**current, "ici_fsdp_parallelism": 2}
+    assert to_overrides(Plan.parse("data=8 seq=4 remat=save_qkv_proj"), closed) == {
+        "ici_fsdp_parallelism": "8",
+        "ici_fsdp_transpose_parallelism": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("plan", "split"), [("data=4 model=4", False), ("data=16", False), ("data=8 model=2", True), ("model=16", False)]
+)
+def test_a_mesh_that_splits_an_axis_of_the_torus_is_allowed_to(plan, split):
+    overrides = to_overrides(Plan.parse(plan), topology=(4, 4))
+    assert ("allow_split_physical_axes" in overrides) is split
+    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan))
+    said = {"allow_split_physical_axes": True}
+    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), said, topology=(4, 4))
+
+
+def test_what_megatron_calls_selective_becomes_the_nearest_policy():
+    assert to_overrides(Plan.parse("data=4 remat=selective"))["remat_policy"] == "minimal_with_context"
+
+
+def test_a_pipeline_says_how_its_layers_are_grouped():
+    overrides = to_overrides(Plan.parse("stage=4 microbatches=8 pipeline_repeats=2"), layers=32)
+    assert overrides["num_layers_per_pipeline_stage"] == "4"
+    assert overrides["num_pipeline_microbatches"] == "8"
+    with pytest.raises(PlanError, match="30 layers"):
+        to_overrides(Plan.parse("stage=4 pipeline_repeats=2"), layers=30)
+
+
+def test_the_defaults_of_maxtext_fill_up():
+    plan = from_overrides({"ici_tensor_parallelism": "8"}, devices_per_slice=256, slices=4)
+    assert plan == Plan(ici=Mesh(data=32, model=8), dcn=Mesh(replica=4))
+
+
+def test_axes_of_all_releases_are_read():
+    plan = from_overrides(
+        {
+            "ici_fsdp_parallelism": 2,
+            "ici_fsdp_transpose_parallelism": 2,
+            "ici_context_parallelism": 2,
+            "ici_sequence_parallelism": 2,
+            "ici_context_usp_ulysses_parallelism": 2,
+            "ici_tensor_parallelism": 2,
+            "ici_tensor_transpose_parallelism": 2,
+            "ici_tensor_sequence_parallelism": 2,
+            "ici_expert_parallelism": 2,
+            "ici_pipeline_parallelism": 2,
+            "num_pipeline_repeats": 1,
+        },
+        devices_per_slice=1024,
+    )
+    assert plan.ici == Mesh(data=4, seq=8, model=8, expert=2, stage=2)
+    assert plan.microbatches == 2
+
+
+def test_layers_give_the_repeats_of_a_pipeline():
+    settings = {"ici_pipeline_parallelism": 4, "ici_fsdp_parallelism": 1, "num_layers_per_pipeline_stage": 2}
+    assert from_overrides(settings, 4, layers=32).pipeline_repeats == 4
+    delayed = from_overrides(settings | {"pipeline_delay_activation_forwarding": True}, 4, layers=32)
+    assert delayed.microbatches == 8
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"ici_data_parallelism": -1}, "ici_data_parallelism and ici_fsdp_parallelism are both -1"),
+        ({"ici_tensor_parallelism": 3}, "256 devices a slice are not a multiple of 3"),
+        ({"ici_fsdp_parallelism": 32, "ici_tensor_parallelism": 4}, "multiply to 128, not to the 256"),
+        ({"dcn_data_parallelism": 2}, "multiply to 2, not to the 1 slices"),
+        ({"ici_fdsp_parallelism": 4}, "did you mean ici_fsdp_parallelism"),
+        ({"ici_fsdp_parallelism": 128, "ici_autoregressive_parallelism": 2}, "no word for this axis"),
+        ({"dcn_diloco_parallelism": 2, "dcn_data_parallelism": 1}, "multiply to 2"),
+        ({"ici_fsdp_parallelism": 0}, "positive whole number"),
+        ({"ici_fsdp_parallelism": "many"}, "positive whole number, not 'many'"),
+        ({"ici_fsdp_parallelism": True}, "positive whole number"),
+        ({"ici_fsdp_parallelism": 2.5}, "positive whole number"),
+        ({"remat_policy": "maximal"}, "no remat_policy 'maximal'"),
+        ({"ici_pipeline_parallelism": 4}, "decoder layers is not known"),
+        (
+            {"ici_pipeline_parallelism": 4, "num_pipeline_repeats": 1, "gradient_accumulation_steps": 2},
+            "inside a pipeline",
+        ),
+    ],
+)
+def test_settings_that_make_no_plan_are_refused(settings, said):
+    with pytest.raises(PlanError, match=said):
+        from_overrides(settings, devices_per_slice=256)
+
+
+def test_an_open_axis_needs_the_hardware():
+    assert open_axes({}, "ici") == ("ici_fsdp_parallelism",)
+    with pytest.raises(PlanError, match="number of devices a slice is not known"):
+        from_overrides({})
+
+
+@pytest.mark.parametrize(
+    ("tensors", "remat", "offload"),
+    [
+        ({}, Remat.FULL, ()),
+        ({"decoder_layer_input": "offload"}, Remat.FULL, ("activations",)),
+        ({"query_proj": "device"}, "query", ()),
+        ({"query_proj": "device", "key_proj": "device", "value_proj": "device"}, Remat.SAVE_QKV_PROJ, ()),
+        ({"out_proj": "device", "mlpwo": "device"}, Remat.SAVE_OUT_PROJ, ()),
+        ({"query_proj": "offload", "mlpwi_0": "device"}, "gate+host.query", ()),
+        ({"moe_mlpwi_1": "device", "context": "offload", "mla_q": "device"}, "up+host.context", ()),
+        ({"qkv_proj": "device", "mlpwi": "device"}, Remat.FULL, ()),
+        ({"qkv_proj": "device", "fused_qkv": True, "mlpwi": "offload", "fused_mlp": True},
+         "qkv+host.gate+host.up", ()),
+        ({"mlpwi": "device", "mlp_activations": ["gelu"]}, "up", ()),
+        (dict.fromkeys(("query_proj", "key_proj", "value_proj", "out_proj", "decoder_layer_input"), "offload"),
+         Remat.OFFLOAD, ("activations",)),
+        (dict.fromkeys(("query_proj", "key_proj", "value_proj", "out_proj"), "offload"),
+         "host.qkv+host.out", ()),
+        ({"decoder_layer_input": "offload", "mlpwo": "offload"}, Remat.FULL, ("activations",)),
+    ],
+)  # fmt: skip
+def test_custom_rematerialisation_is_read_tensor_by_tensor(tensors, remat, offload):
+    plan = from_overrides({"ici_fsdp_parallelism": 4, "remat_policy": "custom", **tensors}, 4)
+    assert (plan.remat and plan.remat.value, plan.offload) == (remat, offload)
+    assert to_overrides(plan, {"remat_policy": "custom", **tensors}).keys() <= {"ici_fsdp_parallelism"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "remat"),
+    [({}, Remat.FULL), ({"scan_layers": True}, Remat.FULL), ({"scan_layers": "false"}, Remat.NONE)],
+)
+def test_no_policy_recomputes_everything_where_layers_are_scanned(settings, remat):
+    settings = {"ici_fsdp_parallelism": 4, "remat_policy": "none", **settings}
+    assert from_overrides(settings, 4).remat is remat
+    assert (remat_note(settings) is not None) == (remat is Remat.FULL)
+    settings |= {"remat_policy": "full"}
+    keeps_all = Plan.parse("data=4 remat=none")
+    if remat is Remat.FULL:
+        with pytest.raises(PlanError, match="recomputes scanned layers under every policy"):
+            check_expressible(keeps_all, settings)
+    else:
+        check_expressible(keeps_all, settings)
+        assert to_overrides(keeps_all, settings)["remat_policy"] == "none"
+
+
+def test_what_maxtext_cannot_express_is_refused():
+    with pytest.raises(PlanError, match="does not offload activations with remat=none"):
+        to_overrides(Plan(remat=Remat.NONE, offload=("activations",)))
+    with pytest.raises(PlanError, match="7 sequences"):
+        to_overrides(Plan(microbatches=2), global_batch=7)
+
+
+@pytest.mark.parametrize("strategy", ["ring", "ulysses"])
+def test_a_ring_of_one_device_is_none(strategy):
+    current = {"ici_context_parallelism": 4, "ici_fsdp_parallelism": 2, "context_parallel_strategy": strategy}
+    assert to_overrides(Plan.parse("data=8"), current)["context_parallel_strategy"] == "all_gather"
+    assert "context_parallel_strategy" not in to_overrides(Plan.parse("data=4 seq=2"), current)
+
+
+@pytest.mark.parametrize(
+    ("beside", "ring"),
+    [
+        ({}, True),
+        ({"packing": False}, False),
+        ({"dataset_type": "synthetic"}, False),
+        ({"attention": "flash"}, False),
+        ({"context_parallel_strategy": "ring"}, False),
+    ],
+)
+def test_packed_sequences_are_attended_to_across_gpus_on_a_ring(beside, ring):
+    settings = {"ici_fsdp_parallelism": 8, "attention": "cudnn_flash_te"} | beside
+    said = to_overrides(Plan.parse("data=4 seq=2"), settings)
+    assert (said.get("context_parallel_strategy") == "ring") == ring
+    assert "context_parallel_strategy" not in to_overrides(
+        Plan.parse("data=4 replica=2"), {"attention": "cudnn_flash_te"}
+    )
+
+
+def test_fp8_with_scales_of_earlier_steps_accumulates_no_gradients():
+    current = {"ici_fsdp_parallelism": 8, "quantization": "fp8"}
+    with pytest.raises(PlanError, match="accumulates no gradients with quantization=fp8"):
+        to_overrides(Plan.parse("data=8 microbatches=2"), current, global_batch=64)
+    assert to_overrides(Plan.parse("data=8 microbatches=2"), current | {"quantization": "int8"}, global_batch=64)
+
+
+def test_what_needs_an_axis_of_experts_goes_with_it():
+    current = {"ici_expert_parallelism": 8, "use_ring_of_experts": True, "ragged_buffer_factor": -1}
+    assert to_overrides(Plan.parse("data=8"), current)["use_ring_of_experts"] == "False"
+    assert "ragged_buffer_factor" not in to_overrides(Plan.parse("data=8"), current)
+    assert "use_ring_of_experts" not in to_overrides(Plan.parse("data=2 expert=4"), current)
