@@ -1,6 +1,5 @@
 """The command line in tests: in this process, or as a process of its own."""
 
-import gc
 import shutil
 import subprocess
 import sys
@@ -36,9 +35,6 @@ def run_command(monkeypatch, capsys) -> Callable[..., Done]:
             code = 0
         except SystemExit as stop:
             code = int(stop.code or 0)
-        finally:
-            gc.unfreeze()
-            gc.enable()
         captured = capsys.readouterr()
         return Done(code, captured.out, captured.err)
 
@@ -52,7 +48,6 @@ def indexed_home(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASAP_HOME", str(home))
         index_warmup.main()
-        gc.enable()
     return home
 
 

@@ -4,6 +4,7 @@ Without it the first analysis on a machine waits three seconds for them. A searc
 and then finds them built.
 """
 
+import gc
 import os
 import subprocess
 import sys
@@ -30,16 +31,14 @@ def warm_up_indexes() -> Iterator[None]:
 
 def main() -> None:
     """Open both corpora, which builds missing indexes."""
-    import gc
-
     from asap.history.corpus import RecordCorpus
     from asap.knowledge.notes.corpus import NoteCorpus
     from asap.knowledge.store.access import query_index
 
-    gc.disable()
     for corpus in (NoteCorpus(), RecordCorpus()):
         query_index(corpus, lambda index: None)
 
 
 if __name__ == "__main__":
+    gc.disable()
     main()

@@ -1,5 +1,6 @@
 """What `analyze` does when something around the agents is missing or broken."""
 
+import gc
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ from asap.agents.workflow.analyze import analyze
 from asap.core.errors import NotFoundError, PlanError
 from asap.experiments import Experiment, HardwareReference
 from asap.plans import Plan
+from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, verify_session
 
 pytestmark = pytest.mark.slow
@@ -82,3 +84,15 @@ def test_the_tools_and_the_entry_are_imported_without_google_adk():
     modules = "asap.agents.workflow.analyze, asap.agents.tools.toolbox"
     check = f"import sys, {modules}; sys.exit(any(m.startswith(('google.adk', 'chromadb')) for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_an_analysis_that_is_over_is_not_kept_in_memory(store):
+    """As a server makes many of them in one process."""
+    for _ in "12":
+        analyze("paper-v6e-16", store=store)
+    gc.collect()
+    before = sum(isinstance(one, Candidate) for one in gc.get_objects())
+    for _ in "123":
+        analyze("paper-v6e-16", store=store)
+    gc.collect()
+    assert sum(isinstance(one, Candidate) for one in gc.get_objects()) <= before

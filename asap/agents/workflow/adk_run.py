@@ -1,9 +1,11 @@
 """What every run on google-adk needs: one kind of error, a quiet terminal, a question with its answer."""
 
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
+from inspect import isbuiltin
 
 from google.adk.agents.run_config import RunConfig
 from google.adk.runners import Runner
@@ -36,15 +38,30 @@ def as_service_error(model: str) -> Iterator[None]:
 
 
 @contextmanager
-def suppress_adk_output() -> Iterator[None]:
-    """Keep google-adk's log lines and its notices of experimental features off the terminal."""
+def running_adk() -> Iterator[None]:
+    """Keep google-adk's log lines and its notices of experimental features off the terminal.
+
+    At the end its caches are emptied: they hold the last 1,024 tools, and with them what those were asked about.
+    """
     for name in ("google_adk", "google_genai", "LiteLLM"):
         logger = logging.getLogger(name)
         logger.addHandler(_NULL_HANDLER)
         logger.propagate = False
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]")
-        yield
+        try:
+            yield
+        finally:
+            _empty_caches()
+
+
+def _empty_caches() -> None:
+    modules = [
+        module for name, module in sys.modules.items() if name.startswith(("google.adk.tools", "google.adk.utils"))
+    ]
+    for held in (held for module in modules for held in [*vars(module).values()]):
+        if isbuiltin(clear := getattr(held, "cache_clear", None)):
+            clear()
 
 
 async def ask(runner: Runner, session: str, message: str) -> str:

@@ -16,7 +16,7 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.results import Answer, harmless
-from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
+from asap.agents.workflow.adk_run import as_service_error, ask, running_adk
 from asap.agents.workflow.core import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
@@ -45,7 +45,7 @@ def summarize(report: CiReport, settings: Settings, worklog: Worklog) -> str:
     catalogue = Catalogue()
     catalogue.record("ci", report)
     catalogue.names |= named(json.dumps(facts))
-    with suppress_adk_output():
+    with running_adk():
         reviewer = agent(REVIEWER, language_model(settings, meter), settings, "Sums up a report.", ())
         built = app("ci", reviewer, [MemoryPlugin(worklog)], settings)
         try:

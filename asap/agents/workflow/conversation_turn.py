@@ -22,7 +22,7 @@ from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.results import Answer, answering_errors
 from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Tool, computed, tool_of
-from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, suppress_adk_output
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, running_adk
 from asap.agents.workflow.core import agent, app
 from asap.agents.workflow.facts import facts as facts_of
 from asap.agents.workflow.memory_plugin import MemoryPlugin
@@ -65,7 +65,7 @@ def ask_model(
     """
     memory, meter = MemoryPlugin(worklog, logged_input=text), UsageMeter(settings.model, settings)
     words = ""
-    with suppress_adk_output():
+    with running_adk():
         built = build_chat(inquiry, settings, facts, memory, meter)
         try:
             with as_service_error(settings.model):

@@ -23,7 +23,7 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.results import Answer, harmless
-from asap.agents.workflow.adk_run import as_service_error, ask, suppress_adk_output
+from asap.agents.workflow.adk_run import as_service_error, ask, running_adk
 from asap.agents.workflow.core import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
@@ -93,7 +93,7 @@ class AgentProposer:
             return engine
         facts = harmless(self._facts(tries))
         meter = UsageMeter(self.settings.model, self.settings)
-        with suppress_adk_output(), as_service_error(self.settings.model):
+        with running_adk(), as_service_error(self.settings.model):
             try:
                 found = asyncio.run(self._converse(tries, facts, meter))
             finally:

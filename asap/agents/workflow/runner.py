@@ -13,7 +13,7 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.procedure import ANSWER
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
-from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, suppress_adk_output
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, running_adk
 from asap.agents.workflow.app import Analysis, build_analysis
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.nodes import PROPOSALS
@@ -39,7 +39,7 @@ def run_agents(
         UsageError: no such model is known, or its cost cannot be limited.
     """
     meter = UsageMeter(settings.model, settings)
-    with suppress_adk_output():
+    with running_adk():
         request = AnalysisRequest(experiment=experiment).model_dump_json()
         built = build_analysis(studies, settings, MemoryPlugin(worklog, logged_input=request), meter)
         built.nodes.start(experiment)

@@ -1,6 +1,5 @@
 """``asap chat``: discuss an analysis."""
 
-import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +80,6 @@ def run_chat(chat: "Chat") -> None:
     """Take lines until the input ends. Ctrl-C ends a turn; Ctrl-D or /quit ends the chat."""
     from asap.chat.piped import piped_turns
 
-    gc.enable()
     interactive = sys.stdin.isatty()
     if interactive:
         _print(f"{chat.conversation.id}, session {chat.conversation.session}. ? lists the commands.\n")

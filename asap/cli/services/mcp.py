@@ -1,14 +1,11 @@
 """``asap mcp``: the engine's queries for other agents."""
 
-import gc
-
 
 def mcp() -> None:
     """Offer the same queries to other agents, over MCP."""
     from asap.agents.tools.mcp_server import build_server
     from asap.experiments import ExperimentStore
 
-    gc.enable()
     build_server(ExperimentStore(), _analyze).run("stdio")
 
 
