@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from asap.core.errors import AsapError
-from asap.core.files import home
+from asap.core.files import home, scratch_folder
 from asap.history.files import add_records
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from durable_writes import KILLED, append, appended, history_record
@@ -223,7 +222,7 @@ def _clock_back() -> Count:
 
 @contextmanager
 def _home() -> Iterator[None]:
-    with tempfile.TemporaryDirectory(prefix="asap-torture-") as folder, patch.dict(os.environ, {"ASAP_HOME": folder}):
+    with scratch_folder("torture") as folder, patch.dict(os.environ, {"ASAP_HOME": str(folder)}):
         yield
 
 

@@ -9,12 +9,12 @@ import gc
 import os
 import resource
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
+from asap.core.files import scratch_folder
 from fuzzing.command import run
 
 RUN = "llama-8b-tensor-16"
@@ -39,8 +39,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--processes", type=int, default=8)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="asap-soak-") as folder:
-        os.environ["ASAP_HOME"] = folder
+    with scratch_folder("soak") as folder:
+        os.environ["ASAP_HOME"] = str(folder)
         until = time.monotonic() + 60 * options.minutes
         children = [_forked(lambda number=number: _work(number, until)) for number in range(options.processes)]
         failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)

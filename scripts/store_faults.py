@@ -11,7 +11,6 @@ import resource
 import selectors
 import shutil
 import sys
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,8 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from unittest.mock import patch
+
+from asap.core.files import scratch_folder
 
 RUN = "llama-8b-tensor-16"
 OWN = "own-run"
@@ -209,9 +210,9 @@ def in_turn(commands: Iterator[str], count: int) -> list[tuple[str, ...]]:
 
 def _with(home: Path, store: str, fault: str, names: Sequence[str]) -> Iterator[Outcome]:
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="asap-faults-") as folder:
-            Path(folder).chmod(0o755)
-            copy = shutil.copytree(home, Path(folder) / "home")
+        with scratch_folder("faults") as folder:
+            folder.chmod(0o755)
+            copy = shutil.copytree(home, folder / "home")
             for each in sorted(copy.glob(store)) or [copy / store]:
                 FAULTS[fault](each)
             yield _run(store, fault, name, COMMANDS[name], _user(copy, drop=fault == "forbidden"))
@@ -221,11 +222,11 @@ def _with(home: Path, store: str, fault: str, names: Sequence[str]) -> Iterator[
 def _of_home(home: Path, fault: str, names: Sequence[str]) -> Iterator[Outcome]:
     """A home that is no folder to write to; commands run on a bundled run there."""
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="asap-faults-") as folder:
-            Path(folder).chmod(0o755)
+        with scratch_folder("faults") as folder:
+            folder.chmod(0o755)
             bundled = tuple(RUN if part == OWN else part for part in COMMANDS[name])
             kept = fault in {"no space", "no permission", "locked"}
-            copy = Path(shutil.copytree(home, Path(folder) / "home")) if kept else Path(folder) / "home"
+            copy = Path(shutil.copytree(home, folder / "home")) if kept else folder / "home"
             yield _run("home", fault, name, COMMANDS[name] if kept else bundled, _fault_of_home(copy, fault))
             _unlock(copy)
 
@@ -298,8 +299,8 @@ def _unlock(home: Path) -> None:
 def _run(store: str, fault: str, name: str, command: tuple[str, ...], prepare: Callable[[], None]) -> Outcome:
     """Run a command in a fork of this process, in a folder of its own."""
     (read_out, out), (read_err, err) = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory(prefix="asap-faults-") as folder:
-        Path(folder).chmod(0o777)
+    with scratch_folder("faults") as folder:
+        folder.chmod(0o777)
         child = os.fork()
         if not child:
             os.chdir(folder)
@@ -376,8 +377,8 @@ def main() -> None:
     options = parser.parse_args()
     preload()
     found: list[Outcome] = []
-    with tempfile.TemporaryDirectory(prefix="asap-faults-") as folder:
-        home = prepared_home(Path(folder))
+    with scratch_folder("faults") as folder:
+        home = prepared_home(folder)
         stores, faults = options.store or STORES, options.fault or (*FAULTS, *HOMES)
         for one in cases(home, stores, faults, turn=options.turn if options.in_turn else None):
             found.append(one)

@@ -1,6 +1,5 @@
 """``check``: from two commits to a report."""
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from asap.ci.source.linked_experiments import LinkedExperiments
 from asap.ci.source.policy import Policy, Prices, policy_at
 from asap.ci.source.revision import Revision
 from asap.ci.source.selection import changed_configurations
+from asap.core.files import scratch_folder
 from asap.experiments import ExperimentStore
 
 MOST_SECONDS = 300
@@ -61,9 +61,9 @@ def check(
     """
     tip, end = repository.commit(base), repository.commit(head)
     fork = repository.merge_base(tip, end)
-    with tempfile.TemporaryDirectory(prefix="asap-ci-") as scratch:
+    with scratch_folder("ci") as scratch:
         before, after, rules = (
-            Revision(repository, commit, _folder(Path(scratch), name))
+            Revision(repository, commit, _folder(scratch, name))
             for commit, name in ((fork, "before"), (end, "after"), (tip, "rules"))
         )
         policy = options.applied_to(policy_at(rules) if options.policy is None else Policy())

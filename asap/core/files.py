@@ -1,8 +1,13 @@
 """Where data is stored, and atomic writes."""
 
 import errno
+import fcntl
 import os
+import shutil
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from asap.core.errors import BadInputError
@@ -12,6 +17,10 @@ NO_FOLDER = Path(os.devnull) / "ASAP_HOME"
 """Where nothing is, and nothing can be written."""
 PRIVATE = 0o700
 """Mode of the folders that ASAP makes for itself; its files are 0600."""
+
+SCRATCH = "asap-scratch-"
+SCRATCH_KEPT_S = 600.0
+"""Age below which a folder is left alone, whether locked or not yet."""
 
 
 def home() -> Path:
@@ -70,6 +79,37 @@ def private_file(path: Path) -> Path:
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     return path
+
+
+@contextmanager
+def scratch_folder(kind: str) -> Iterator[Path]:
+    """A temporary folder during the context; one that a killed process left is removed by a later call.
+
+    Whoever uses one holds its lock, which the system releases with the process.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{kind}-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            _sweep(folder.parent)
+            yield folder
+        finally:
+            os.close(handle)
+
+
+def _sweep(place: Path) -> None:
+    for folder in place.glob(f"{SCRATCH}*"):
+        with suppress(OSError):
+            found = folder.lstat()
+            if found.st_uid != os.getuid() or time.time() - found.st_mtime < SCRATCH_KEPT_S:
+                continue
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
 def exists(path: Path) -> bool:

@@ -6,12 +6,12 @@ The script runs for real, by the user's own hand; only the programs in ``STAND_I
 import os
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError, UsageError
+from asap.core.files import scratch_folder
 from asap.core.secrets import names_secret, redacted
 from asap.core.text import REDACTED, plain
 from asap.flags.environment import is_performance_variable
@@ -76,11 +76,11 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
         InsufficientEvidenceError: it starts nothing that has a stand-in.
     """
     check_may_run()
-    with tempfile.TemporaryDirectory(prefix="asap-resolve-") as folder:
-        _write_stand_ins(Path(folder))
-        environment = os.environ | {"PATH": f"{folder}/bin:{os.environ.get('PATH', os.defpath)}", _FOLDER: folder}
+    with scratch_folder("resolve") as folder:
+        _write_stand_ins(folder)
+        environment = os.environ | {"PATH": f"{folder}/bin:{os.environ.get('PATH', os.defpath)}", _FOLDER: str(folder)}
         words = list(command)
-        if (Path(folder) / "bin" / words[0]).exists():
+        if (folder / "bin" / words[0]).exists():
             words[0] = f"{folder}/bin/{words[0]}"
         try:
             done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, timeout=timeout_s, check=False)
@@ -91,7 +91,7 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
         except subprocess.TimeoutExpired as error:
             hint = "raise --timeout, or give the training log"
             raise ConfigError(f"takes over {timeout_s:g} s", where=plain(command[0], 80), hint=hint) from error
-        found = _read_calls(Path(folder))
+        found = _read_calls(folder)
     if not found and done.returncode:
         raise ConfigError(
             f"ends with exit code {done.returncode} before it starts anything", where=plain(command[0], 80)

@@ -6,11 +6,11 @@ What breaks is made as small as it can be, printed, and to become a test.
 import argparse
 import os
 import sys
-import tempfile
 import time
 
 from hypothesis import Phase, given, seed, settings
 
+from asap.core.files import scratch_folder
 from fuzzing.limits import limits
 from fuzzing.mutation import SLOW_AND_LARGE
 from fuzzing.targets import TARGETS, Target
@@ -28,8 +28,8 @@ def main() -> None:
         width = max(map(len, TARGETS))
         print("\n".join(f"{name:{width}}  {target.reads}" for name, target in TARGETS.items()))
         return
-    with tempfile.TemporaryDirectory(prefix="asap-fuzz-") as home:
-        os.environ |= {"ASAP_HOME": home, "ASAP_DEBUG": "1"}
+    with scratch_folder("fuzz") as home:
+        os.environ |= {"ASAP_HOME": str(home), "ASAP_DEBUG": "1"}
         print(f"{options.target}: seed {options.seed}", flush=True)
         print(f"{options.target}: {fuzz(TARGETS[options.target], options)} cases, nothing broke")
 

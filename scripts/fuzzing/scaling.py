@@ -5,7 +5,6 @@ which are the openings and fillings of the formats that are read, is repeated up
 """
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -20,6 +19,7 @@ from asap.ci.render.artifact import read_artifact
 from asap.ci.source.policy import read_policy
 from asap.ci.source.selection import looks_like_configuration
 from asap.core.errors import AsapError
+from asap.core.files import scratch_folder
 from asap.core.secrets import redacted, redacted_setting
 from asap.core.text import markdown, plain
 from asap.experiments import Experiment, read_configuration
@@ -118,8 +118,8 @@ def readers(folder: Path) -> dict[str, Callable[[str], object]]:
 
 def scalings(length: int = LENGTH, only: str = "", units: Mapping[str, str] = UNITS) -> Iterator[Scaling]:
     """Every reader with every prefix and unit that takes long enough to be measured."""
-    with tempfile.TemporaryDirectory(prefix="asap-scaling-") as folder:
-        for name, read in readers(Path(folder)).items():
+    with scratch_folder("scaling") as folder:
+        for name, read in readers(folder).items():
             if only not in name:
                 continue
             for prefix, before in (PREFIXES if name.startswith(CONFIGURATIONS) else {"": ""}).items():

@@ -1,6 +1,5 @@
 """Every fault of a service, in every protocol that is spoken: a typed end, within the time that the settings state."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -9,11 +8,17 @@ import pytest
 
 from asap.agents.llm.budget import LimitError, UsageMeter
 from asap.agents.settings import Settings
+from asap.core.errors import ServiceError
+from tests.agents.services import ANTHROPIC as ANTHROPIC_MODEL
+from tests.agents.services import GEMINI as GEMINI_MODEL
 from tests.agents.services import MODELS, PLANTED, ask, fails
+from tests.agents.services import OLLAMA as OLLAMA_MODEL
+from tests.agents.services import OPENAI as OPENAI_MODEL
 from tests.language_models.faults import FAULTS, NOT_REPEATED
-from tests.language_models.protocols import protocol_of
+from tests.language_models.protocols import ANTHROPIC, GEMINI, OLLAMA, OPENAI
 from tests.language_models.scripts import failure
 from tests.language_models.server import ModelServer, Reply, Say
+from tests.language_models.streams import CUT, MIXED, WORDS, streamed
 
 pytestmark = pytest.mark.process
 
@@ -47,6 +52,26 @@ def test_each_fault_has_a_typed_end(serving, model, stream, fault):
     assert len(server.questions) <= (1 if fault in NOT_REPEATED else 2)
 
 
+def test_an_answer_in_pieces_is_whole(serving, model):
+    serving(lambda question: streamed(_spoken(model), lambda whole: whole))
+    assert ask(model, True) == ["".join(WORDS)]
+
+
+@pytest.mark.parametrize("how", [{}, {"cut": True}, {"reset": True}], ids=["closed", "announced", "reset"])
+@pytest.mark.parametrize("change", CUT)
+def test_half_an_answer_is_none(serving, model, change, how):
+    Path("asap.toml").write_text(PATIENT)
+    serving(lambda question: streamed(_spoken(model), CUT[change], **how))
+    fails(model, True)
+
+
+@pytest.mark.parametrize("change", MIXED)
+def test_pieces_that_are_mixed_up_have_a_typed_end(serving, model, change):
+    serving(lambda question: streamed(_spoken(model), MIXED[change]))
+    (outcome,) = ask(model, True)
+    assert isinstance(outcome, ServiceError) or (outcome and "\ud800" not in outcome), outcome
+
+
 @pytest.mark.parametrize("asked", ["0.1", "seconds", "date"])
 def test_a_delay_that_the_service_asks_for_is_kept(serving, model, asked):
     Path("asap.toml").write_text(PATIENT)
@@ -76,13 +101,10 @@ def test_a_certificate_that_nobody_vouches_for_ends_it(serving, model, stream, s
 
 
 def test_a_stream_of_small_pieces_has_an_end(serving, model):
-    protocol = protocol_of({"gemini-2.5-flash": "/models/", "anthropic/local": "/messages"}.get(model, "/api/chat"))
+    protocol = _spoken(model)
     pieces = b"".join(protocol.pieces(Say("and so on ")))
-    if model == "openai/local":
-        chunk = {"index": 0, "delta": {"role": "assistant", "content": "and so on "}}
-        pieces = b"data: " + json.dumps(
-            {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "x", "choices": [chunk]}
-        ).encode() + b"\n\n"  # fmt: skip
+    if protocol is OPENAI:
+        pieces = streamed(protocol, lambda whole: whole[:1]).body
     serving(lambda question: Reply(body=pieces, drip_s=0.0005, kind=protocol.kind))
     ask(model, True)
 
@@ -102,3 +124,7 @@ def test_refusals_cost_calls_and_no_tokens(serving, model):
     (outcome,) = ask(model, False, meter)
     assert isinstance(outcome, LimitError)
     assert (meter.usage.calls, meter.usage.tokens, len(server.questions)) == (3, 0, 3)
+
+
+def _spoken(model):
+    return {GEMINI_MODEL: GEMINI, OPENAI_MODEL: OPENAI, ANTHROPIC_MODEL: ANTHROPIC, OLLAMA_MODEL: OLLAMA}[model]

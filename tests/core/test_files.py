@@ -1,10 +1,12 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from asap.core.errors import AsapError
-from asap.core.files import data_folder, home, write_atomically, write_output
+from asap.core.files import data_folder, home, scratch_folder, write_atomically, write_output
 
 
 def test_home_follows_the_environment(monkeypatch, tmp_path):
@@ -48,3 +50,22 @@ def test_an_unwritable_folder_is_one_clear_line(tmp_path):
 
 def test_the_package_finds_its_data():
     assert data_folder("knowledge").is_dir()
+
+
+def test_a_scratch_folder_of_a_killed_process_is_removed_later_and_one_in_use_is_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    script = (
+        "from asap.core.files import scratch_folder\nimport os\nwith scratch_folder('t') as f: "
+    )
+    subprocess.run([sys.executable, "-c", script + "os.kill(os.getpid(), 9)"], check=False)
+    (left,) = tmp_path.iterdir()
+    for old in (left, tmp_path / "asap-scratch-file"):
+        old.touch()
+        os.utime(old, (0, 0))
+    with scratch_folder("used") as used:
+        assert not left.exists()
+        os.utime(used, (0, 0))
+        with scratch_folder("more"):
+            assert used.exists()
+    assert [one.name for one in tmp_path.iterdir()] == ["asap-scratch-file"]

@@ -4,6 +4,7 @@ A redirect would carry the key and the figures of a run to a host that the user 
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -19,26 +20,40 @@ LARGEST_COMPRESSED_ANSWER = 2**20
 """A megabyte of compressed zeros is a gigabyte."""
 
 PLAIN = {"Accept-Encoding": "identity"}
+ENDS = {
+    rb'"candidates"': rb'"finishReason"',
+    rb'"chat\.completion\.chunk"': rb'\[DONE\]|"finish_reason": ?"',
+    rb'"message_start"': rb'"message_stop"|"stop_reason": ?"',
+    rb'"done": ?false': rb'"done": ?true',
+}
+"""What pieces of a streamed answer have in each protocol (Gemini, OpenAI, Anthropic, Ollama), and its last pieces."""
+LONGEST_END = 16_384
+STREAMS = ("text/event-stream", "application/x-ndjson")
 
 
 class UnacceptableAnswerError(ServiceError):
-    """A server redirects, or sends more than a language model says."""
+    """A server redirects, or sends more than a language model says, or half of it."""
 
 
 class _BoundedStream(httpx.AsyncByteStream):
-    """The bytes of an answer, up to a limit."""
+    """The bytes of an answer, up to a limit; if it comes in pieces, with the last one."""
 
-    def __init__(self, inner: httpx.AsyncByteStream, host: str, limit: int):
-        self._inner, self._host, self._limit = inner, host, limit
+    def __init__(self, inner: httpx.AsyncByteStream, host: str, limit: int, in_pieces: bool):
+        self._inner, self._host, self._limit, self._in_pieces = inner, host, limit, in_pieces
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size, begin, end = 0, b"", b""
         async for chunk in self._inner:
             await asyncio.sleep(0)  # a client that parses without end gives the timeout no other chance
             size += len(chunk)
             if size > self._limit:
                 raise UnacceptableAnswerError(f"its answer is larger than {self._limit >> 20} MiB", where=self._host)
+            begin, end = begin or chunk, (end + chunk)[-LONGEST_END:]
             yield chunk
+        if self._in_pieces and any(
+            re.search(piece, begin) and not re.search(last, end) for piece, last in ENDS.items()
+        ):
+            raise UnacceptableAnswerError("its answer stops in the middle", where=self._host)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -90,4 +105,5 @@ async def _require_acceptable(response: httpx.Response) -> None:
     compressed = response.headers.get("content-encoding", "identity") != "identity"
     limit = LARGEST_COMPRESSED_ANSWER if compressed else LARGEST_ANSWER
     assert isinstance(response.stream, httpx.AsyncByteStream)
-    response.stream = _BoundedStream(response.stream, host, limit)
+    in_pieces = response.headers.get("content-type", "").startswith(STREAMS)
+    response.stream = _BoundedStream(response.stream, host, limit, in_pieces)

@@ -88,7 +88,6 @@ def calibrate(
 def _own_program(name: str, command: str | None, logs: list[Path], steps: int, yes: bool) -> "Reading":
     """The experiment's program with few layers: run here, or read from logs; without either, how to run it."""
     import sys
-    from tempfile import mkdtemp
 
     from asap.calibration.own_program import OwnProgram, depths_of_logs, run_depths
     from asap.core.errors import UsageError
@@ -96,6 +95,7 @@ def _own_program(name: str, command: str | None, logs: list[Path], steps: int, y
     from asap.experiments import ExperimentStore
     from asap.optimize.evaluators.run.evaluator import RunLimits
     from asap.sharding_memory import new_session_name
+    from asap.sharding_memory.worklog import session_path
     from asap.study.open_study import open_study
 
     study = open_study(name, ExperimentStore())
@@ -117,5 +117,6 @@ def _own_program(name: str, command: str | None, logs: list[Path], steps: int, y
     if not yes and not typer.confirm("Run it?", err=True):
         raise typer.Exit(1)
     with progress() as show:
-        place, session = Path(mkdtemp(prefix="asap-own-")), new_session_name()
+        session = new_session_name()
+        place = session_path(session).with_suffix(".tries")
         return program.reading(run_depths(program, command, place, session, RunLimits(steps), show))

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import prod
@@ -17,6 +16,7 @@ from asap.compiler.mapped.difference import Difference, difference
 from asap.compiler.toolchain.versions import compiler_versions
 from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import AsapError
+from asap.core.files import scratch_folder
 from asap.core.text import plain
 
 _LIMIT_S = 600.0
@@ -34,11 +34,10 @@ def differences(programs: Sequence[str], topology: tuple[int, ...]) -> list[Diff
         ConfigError: jax is not installed.
     """
     compiler_versions(tpu=False)
-    with tempfile.TemporaryDirectory(prefix="asap-virtual-") as name:
-        folder = Path(name)
+    with scratch_folder("virtual") as folder:
         (folder / "request.json").write_text(json.dumps({"programs": list(programs), "topology": topology}))
         environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": virtual_devices(prod(topology))}
-        command = [sys.executable, "-m", "asap.compiler.mapped.virtual_run", name]
+        command = [sys.executable, "-m", "asap.compiler.mapped.virtual_run", str(folder)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_LIMIT_S)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["no message"])[-1]

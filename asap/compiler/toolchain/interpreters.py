@@ -7,14 +7,13 @@ another environment, which sees this package alone on its import path.
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain import versions
 from asap.compiler.toolchain.package_path import package_path
 from asap.core.errors import ConfigError
+from asap.core.files import scratch_folder
 from asap.core.text import plain
 
 _TIMEOUT_S = 120.0
@@ -36,9 +35,9 @@ def _versions_in(python: str, maxtext: bool, tpu: bool) -> dict[str, str]:
         return versions.installed_versions(maxtext, tpu)
     where = f"--python {plain(python)}"
     options = [*([versions.MAXTEXT_OPTION] if maxtext else []), *([versions.TPU_OPTION] if tpu else [])]
-    with tempfile.TemporaryDirectory(prefix="asap-python-") as folder:
+    with scratch_folder("python") as folder:
         command = [python, "-m", versions.__name__, *options]
-        environment = {**os.environ, "PYTHONPATH": package_path(Path(folder))}
+        environment = {**os.environ, "PYTHONPATH": package_path(folder)}
         try:
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
         except (OSError, subprocess.TimeoutExpired) as error:

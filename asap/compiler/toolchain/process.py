@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain.child import ENVIRONMENT
 from asap.compiler.toolchain.package_path import package_path
 from asap.compiler.toolchain.virtual_devices import virtual_devices
+from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.core.units import format_bytes
 
@@ -38,12 +38,17 @@ class ChildProcess:
         self._begin = time.monotonic()
         self._cleanup = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
-            name = stack.enter_context(tempfile.TemporaryDirectory(prefix="asap-compile-"))
-            self._folder = Path(name)
+            self._folder = stack.enter_context(scratch_folder("compile"))
             (self._folder / "request.json").write_text(request.model_dump_json(), encoding="utf-8")
             stderr = stack.enter_context((self._folder / "stderr").open("wb"))
             self._process = subprocess.Popen(
-                [request.python or sys.executable, "-m", "asap.compiler.toolchain.child", name, str(os.getpid())],
+                [
+                    request.python or sys.executable,
+                    "-m",
+                    "asap.compiler.toolchain.child",
+                    str(self._folder),
+                    str(os.getpid()),
+                ],
                 env=_environment(request, self._folder),
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,

@@ -1,6 +1,5 @@
 """What a tracker knows of a run, and that as an experiment."""
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from asap.core.errors import ConfigError
+from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment
@@ -71,8 +71,8 @@ def _configured(experiment: Experiment, run: TrackedRun) -> Experiment:
     if not run.parameters:
         return experiment
     values = {key: _value(text) for key, text in run.parameters.items()}
-    with tempfile.TemporaryDirectory(prefix="asap-run-") as folder:
-        path = Path(folder) / "params.yml"
+    with scratch_folder("run") as folder:
+        path = folder / "params.yml"
         path.write_text(yaml.safe_dump(values), encoding="utf-8")
         try:
             found = read_untrusted(path, (), experiment)

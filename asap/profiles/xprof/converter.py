@@ -6,7 +6,6 @@ been replaced since. So every conversion works on links in a fresh folder, which
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ProfileError, UsageError
+from asap.core.files import scratch_folder
 from asap.core.text import plain
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
@@ -49,8 +49,8 @@ def convert_bare(files: Sequence[Path]) -> dict[str, bytes]:
 @contextmanager
 def linked(files: Sequence[Path]) -> Iterator[list[Path]]:
     """Links to the files in a fresh folder; copies where links cannot be made."""
-    with tempfile.TemporaryDirectory(prefix="asap-") as folder:
-        links = [Path(folder) / f"{number}.xplane.pb" for number in range(len(files))]
+    with scratch_folder("profile") as folder:
+        links = [folder / f"{number}.xplane.pb" for number in range(len(files))]
         for link, file in zip(links, files, strict=True):
             try:
                 link.symlink_to(file.absolute())
