@@ -109,9 +109,6 @@ def test_what_can_be_repaired_is_repaired(asap, serving, model, first):
 
 
 KEY_TOLD = {"error": {"message": f"Incorrect API key provided: {' '.join(PLANTED.values())}", "code": 401}}
-TOLD = {
-    "400 with the key": Reply(400, KEY_TOLD),
-}
 MET = (
     "429", "429, again in an hour", "503", "an array", "a page to log in", "a reset in the middle",
     "an endless answer", "a redirect",
@@ -120,9 +117,8 @@ MET = (
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("case", TOLD)
-def test_what_a_service_tells_of_keys_is_not_repeated(asap, serving, model, case):
-    serving(but("proposal", TOLD[case]))
+def test_what_a_service_tells_of_keys_is_not_repeated(asap, serving, model):
+    serving(but("proposal", Reply(400, KEY_TOLD)))
     ends_with_the_engine(asap(model))
 
 

@@ -55,9 +55,7 @@ def test_the_package_finds_its_data():
 def test_a_scratch_folder_of_a_killed_process_is_removed_later_and_one_in_use_is_not(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    script = (
-        "from asap.core.files import scratch_folder\nimport os\nwith scratch_folder('t') as f: "
-    )
+    script = "from asap.core.files import scratch_folder\nimport os\nwith scratch_folder('t') as f: "
     subprocess.run([sys.executable, "-c", script + "os.kill(os.getpid(), 9)"], check=False)
     (left,) = tmp_path.iterdir()
     for old in (left, tmp_path / "asap-scratch-file"):

@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from asap.core.secrets import redacted
 from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.sharding_memory.payload import plain_payload
-
-KEY = "AIza" + "x" * 35
 
 
 class Colour(Enum):
@@ -89,22 +86,6 @@ def test_values_under_secret_names_are_redacted(name):
 )
 def test_counts_of_tokens_are_kept(name):
     assert plain_payload({name: 17}) == {name: 17}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"called with {KEY}",
-        f'{{"api_key": "{KEY[4:]}"}}',
-        f"password: {KEY[4:]}",
-        f"Authorization: Bearer {KEY[4:]}",
-        f"https://me:{KEY[4:]}@host/path",
-        f"HF_TOKEN={KEY[4:]}",
-    ],
-)
-def test_secrets_inside_text_are_redacted(text):
-    assert "xxxxxxxx" not in redacted(text)
-    assert "[redacted]" in redacted(text)
 
 
 def test_secret_values_of_the_environment_are_redacted_anywhere(monkeypatch):
