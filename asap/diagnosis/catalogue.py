@@ -75,7 +75,8 @@ def _cause(facts: Facts, entry: Entry, found: Seen) -> Cause:
     family = "pytorch" if facts.is_pytorch else "xla"
     gain, advice = entry.gain_of(found), entry.advice.get(facts.stack or "", entry.advice[family])
     guessed = "" if found.stated else ", by the names of kernels"
-    shares = f"{share_of_time(facts, found.share)}{guessed}; without it at most {format_percent(gain)} less"
+    detail = f"; {found.detail}" if found.detail else ""
+    shares = f"{share_of_time(facts, found.share)}{guessed}{detail}; without it at most {format_percent(gain)} less"
     return Cause(
         name=entry.name,
         kind=entry.kind,

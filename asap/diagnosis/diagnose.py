@@ -7,8 +7,8 @@ from asap.diagnosis.captures import no_profile
 from asap.diagnosis.catalogue import causes_of
 from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Finding
 from asap.diagnosis.facts import STREAMING, Facts, mean_efficiency
-from asap.diagnosis.replayed import believed, path_sentences, with_path
-from asap.diagnosis.rules import RULES
+from asap.diagnosis.findings import RULES
+from asap.diagnosis.replayed import path_sentences, with_path
 from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
@@ -41,7 +41,7 @@ def diagnose(
     """
     if profile is None:
         return _insufficient("there is no profile of this run", (no_profile(stack, settings),), ())
-    facts = Facts(profile, shares_of(profile, chip), plan, chip, stack, believed(replay))
+    facts = Facts(profile, shares_of(profile, chip), plan, chip, stack, replay)
     findings = sorted(
         (finding for rule in RULES if (finding := rule(facts))),
         key=lambda finding: -(finding.share or 0.0),

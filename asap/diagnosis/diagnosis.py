@@ -39,7 +39,7 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    rule: str = Field(description="name of the rule in asap/diagnosis/rules")
+    rule: str = Field(description="name of the rule in asap/diagnosis/findings.py")
     kind: Bottleneck
     statement: str
     share: float | None = Field(default=None, description="of the time that is accounted for, 0 to 1")

@@ -15,6 +15,7 @@ from asap.hardware import Chip
 from asap.plans import Plan
 from asap.profiles import Operation, Profile
 from asap.stacks.launchers import Stack
+from asap.traces.analysis.quality import QualityVerdict
 from asap.traces.analysis.report import ReplayReport
 
 STEP_TIME_VARIATION = 0.03
@@ -29,14 +30,19 @@ LEADING = 3
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules look at."""
+    """What the rules look at; ``measured`` reports on what was recorded, whose waiting no replay has to explain."""
 
     profile: Profile
     shares: Shares
     plan: Plan | None
     chip: Chip | None = None
     stack: Stack | None = None
-    replay: ReplayReport | None = None
+    measured: ReplayReport | None = None
+
+    @property
+    def replay(self) -> ReplayReport | None:
+        """The replay of what was measured, where it explains it."""
+        return believed(self.measured)
 
     @property
     def is_pytorch(self) -> bool:
@@ -63,6 +69,11 @@ class Facts:
     def amount(self, value: float, unit: str) -> Quantity:
         """A figure in another unit, summed over operations."""
         return Quantity(value=value, unit=unit, provenance=self.provenance, source="operations of the profile")
+
+
+def believed(replay: ReplayReport | None) -> ReplayReport | None:
+    """A replay that explains what was measured."""
+    return replay if replay is not None and replay.quality.verdict is QualityVerdict.GOOD else None
 
 
 def share_of_time(facts: Facts, share: float) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.diagnosis import Bottleneck, Evidence, Finding
 from asap.diagnosis.facts import STEP_TIME_VARIATION, Facts
-from asap.traces.analysis.quality import QualityVerdict
 from asap.traces.analysis.report import ReplayReport
 
 _CATEGORIES: Mapping[Bottleneck, tuple[str, ...]] = {
@@ -24,11 +23,6 @@ _WITHOUT: Mapping[Bottleneck, tuple[str, str]] = {
     Bottleneck.HOST: ("remove:host", "host time"),
 }
 """The change that takes away what holds a run back, and its name."""
-
-
-def believed(replay: ReplayReport | None) -> ReplayReport | None:
-    """A replay that explains what was measured."""
-    return replay if replay is not None and replay.quality.verdict is QualityVerdict.GOOD else None
 
 
 def with_path(finding: Finding, facts: Facts) -> Finding:

@@ -23,11 +23,13 @@ SLOW_LINK = 1 / 3
 
 
 class Seen(NamedTuple):
-    """Share of the step or window, what of it could be won by the roofline, and whether the recording states it."""
+    """Share of the step or window, what of it could be won by the roofline, whether the recording states it, and what
+    is seen in this run alone."""
 
     share: float = 0.0
     excess: float = 0.0
     stated: bool = False
+    detail: str = ""
 
 
 class Sign(BaseModel):
@@ -72,7 +74,7 @@ class Sign(BaseModel):
         if sum(op.occurrences or 0 for op in found) < self.least_calls or not self._has_needed(found):
             found = []
         on_host = sum(facts.profile.host.get(kind, 0.0) for kind in self.host)
-        share = sum(op.fraction for op in found) * _transferring(facts.replay, self.collective)
+        share = sum(op.fraction for op in found) * _transferring(facts.measured, self.collective)
         excess = sum(op.fraction * max(1 - (op.roofline_efficiency or 1), 0) for op in found)
         stated = bool(on_host) or any(self._is_stated(op) for op in found)
         return Seen(share + on_host, excess, stated)
@@ -140,7 +142,7 @@ def _transferring(replay: ReplayReport | None, kind: str | None) -> float:
 
 def _replayed(sign: Sign, facts: Facts) -> Seen:
     """What takes the traces of several ranks to see."""
-    replay = facts.replay
+    replay = facts.measured
     if replay is None or not replay.ranks:
         return Seen()
     windows = [rank.measured_breakdown for rank in replay.ranks]
@@ -152,7 +154,14 @@ def _replayed(sign: Sign, facts: Facts) -> Seen:
     share = bubble if sign.replay == "bubble" else min(exchange, waiting) if sign.collective else waiting - bubble
     if sign.replay == "waiting" and sign.collective is None:
         share -= min(exchange, max(share, 0.0))
-    return Seen(max(share, 0.0), 0.0, True)
+    return Seen(max(share, 0.0), 0.0, True, _latest(replay) if sign.replay == "waiting" else "")
+
+
+def _latest(replay: ReplayReport) -> str:
+    if not replay.stragglers:
+        return ""
+    late = replay.stragglers[0]
+    return f"rank {late.rank} comes last to {late.last} of {replay.matched_collectives}"
 
 
 def _slow_links(facts: Facts, replay: ReplayReport) -> Seen:

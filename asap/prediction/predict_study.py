@@ -31,7 +31,8 @@ REPLICATED = ("megatron", "nemo", "bridge")
 def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Plan]:
     """Every plan that is valid as far as is known, with the settings of the incumbent.
 
-    Where the batch or the sequence is unknown, only degrees that the incumbent has shown to divide it are used.
+    Where the batch or the sequence is unknown, only degrees that the incumbent has shown to divide it are used; where
+    only ratios of a profile can predict, only plans of which all that they communicate was measured.
 
     Args:
         study: the run.
@@ -39,7 +40,8 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
             where the model or the incumbent has them.
 
     Raises:
-        InsufficientEvidenceError: neither a plan nor the hardware says how many devices there are.
+        InsufficientEvidenceError: neither a plan nor the hardware says how many devices there are, or nothing says what
+            other plans communicate.
     """
     constraints, incumbent = study.constraints, study.plan
     if constraints.devices_per_slice is None and study.profile is not None:
@@ -52,24 +54,36 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
         constraints = constraints.proven_by(incumbent)
     batch = study.experiment.workload.global_batch
     if not study.keeps_micro_batch or incumbent is None or batch is None:
-        return enumerate_plans(constraints, axes or usual_axes(study), like=incumbent)
+        return _that_can_be_predicted(study, enumerate_plans(constraints, axes or usual_axes(study), like=incumbent))
     single = incumbent.model_copy(update={"microbatches": 1})
     plans = enumerate_plans(constraints, axes or usual_axes(study), like=single)
     return list(with_micro_batch_of(incumbent, plans, batch))
+
+
+def _that_can_be_predicted(study: Study, plans: list[Plan]) -> list[Plan]:
+    """Without a model, those of which the profile holds all that they communicate."""
+    if study.profile is None or study.shares is None or study.plan is None or _is_modelled(study):
+        return plans
+    from asap.prediction.profile_scaling.ratios import MeasuredSplit
+    from asap.prediction.profile_scaling.traffic import unmeasured_axes
+
+    measured = MeasuredSplit.of(study.profile, study.shares).collectives
+    kept = [plan for plan in plans if not unmeasured_axes(plan, study.plan, measured)]
+    if len(plans) > len(kept) and all(plan == study.plan for plan in kept):
+        raise _unmeasured(study, "another plan")
+    return kept
 
 
 def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
     """Predict plans for a run.
 
     Raises:
-        InsufficientEvidenceError: neither the architecture nor a profile with its plan is known.
+        InsufficientEvidenceError: neither the architecture nor a profile with its plan is known, or a plan uses an axis
+            that was not measured and cannot be modelled.
         PlanError: a plan is for another number of devices.
     """
-    experiment, hardware = study.experiment, study.slice
-    architecture, workload = experiment.model, experiment.workload
-    known = architecture is not None and not architecture.missing() and not _micro_batch_is_open(study)
-    if hardware is not None and known and workload.tokens:
-        predictions = _from_architecture(study, hardware, plans)
+    if study.slice is not None and _is_modelled(study):
+        predictions = _from_architecture(study, study.slice, plans)
         if study.recording is None:
             return predictions
         from asap.prediction.from_trace.plans import with_replay
@@ -77,8 +91,12 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
         return with_replay(study, predictions)
     if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
         from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile
+        from asap.prediction.profile_scaling.traffic import unmeasured_axes
 
         split = MeasuredSplit.of(study.profile, study.shares)
+        for plan in plans:
+            if unmeasured := unmeasured_axes(plan, study.plan, split.collectives):
+                raise _unmeasured(study, f"an axis {' or '.join(unmeasured)}")
         return [predict_from_profile(plan, study.plan, study.profile, split) for plan in plans]
     raise _insufficient(study)
 
@@ -156,6 +174,22 @@ def usual_axes(study: Study) -> tuple[str, ...]:
     added = {"expert": model is not None and model.is_moe, "stage": staged}
     known = [axis for axis in KNOWN_AXES if axis != "data" or not replicated]
     return tuple(a for a in AXES if a in known or added.get(a) or incumbent.degree(a) > 1)
+
+
+def _is_modelled(study: Study) -> bool:
+    """Whether the step model can predict the run."""
+    architecture = study.experiment.model
+    known = architecture is not None and not architecture.missing() and not _micro_batch_is_open(study)
+    return study.slice is not None and known and bool(study.experiment.workload.tokens)
+
+
+def _unmeasured(study: Study, what: str) -> InsufficientEvidenceError:
+    needed = ", ".join(_missing(study))
+    return InsufficientEvidenceError(
+        f"what {what} would communicate was not measured, and modelling it needs {needed}",
+        where=study.experiment.id,
+        hint="asap experiments add ID --profile PATH --config FILE --hardware NAME",
+    )
 
 
 def _insufficient(study: Study) -> InsufficientEvidenceError:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,16 +28,29 @@ Spans = tuple[Integers, Integers]
 """Starts and ends, in nanoseconds."""
 
 
+class _Activity(NamedTuple):
+    kind: str
+    pattern: re.Pattern[str]
+    least_ns: int
+
+
 @cache
-def _activities() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _activities() -> tuple[_Activity, ...]:
     text = files("asap.profiles").joinpath("host_activities.toml").read_text(encoding="utf-8")
-    return tuple((entry["kind"], re.compile(entry["pattern"])) for entry in tomllib.loads(text)["activity"])
+    return tuple(
+        _Activity(entry["kind"], re.compile(entry["pattern"]), 1000 * entry.get("least_us", 0))
+        for entry in tomllib.loads(text)["activity"]
+    )
+
+
+def activity_of(name: str, length: int = 0) -> str | None:
+    """What a call or span of the host does that lasts ``length`` nanoseconds; ``None`` where its name does not say."""
+    return next((activity.kind for activity in _named(name) if length >= activity.least_ns), None)
 
 
 @lru_cache(maxsize=1 << 16)
-def activity_of(name: str) -> str | None:
-    """What a call or span of the host does; ``None`` where its name does not say."""
-    return next((kind for kind, pattern in _activities() if pattern.search(name)), None)
+def _named(name: str) -> tuple[_Activity, ...]:
+    return tuple(activity for activity in _activities() if activity.pattern.search(name))
 
 
 @dataclass(frozen=True)
@@ -66,7 +80,7 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
     length = np.diff(moments)
     open_ = _covers(moments, begin, end)
     shares = {}
-    for kind, _ in _activities():
+    for kind in (activity.kind for activity in _activities()):
         spans = activities.spans.get(kind)
         if spans is None or kind in (LAUNCH, SYNCHRONISATION):
             continue

@@ -115,8 +115,8 @@ _START = "Nothing runs yet: the start is assumed."
 _NOTHING: dict[str, str] = {
     "no_plan": "The plan that runs is not known, so plans are compared with each other only.",
     "unknown": "Too little is known of the run to predict any plan.",
-    "no_architecture": "The architecture is not known: gains are ratios of what the profile shows, and HBM is not"
-    " predicted.",
+    "no_architecture": "The architecture is not known: gains are ratios of what the profile shows, HBM is not"
+    " predicted, and plans that communicate what was not measured are left out.",
 }
 
 

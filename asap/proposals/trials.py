@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import format_bytes, format_percent
-from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.diagnosis.replayed import believed
+from asap.diagnosis.facts import STEP_TIME_VARIATION, believed
 from asap.levers.lever import Run, Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload

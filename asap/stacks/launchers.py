@@ -79,6 +79,7 @@ _STACKS: dict[str, Stack] = {
     "deepspeed": "deepspeed",
     "accelerate fsdp": "accelerate",
     "accelerate ddp": "accelerate",
+    "pytorch": "settings",
 }
 
 

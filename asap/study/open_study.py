@@ -14,6 +14,7 @@ from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.trackers.source import is_tracked, read_tracked
+from asap.hardware import find_chip
 from asap.profiles import Profile
 from asap.study.study import Study, study_of
 
@@ -117,7 +118,7 @@ def _look_up(
         experiment = store.get(target)
         paths = store.resolve(experiment)
         if paths.profile is not None:
-            return _recorded(experiment, paths.profile, progress)
+            return _recorded(experiment, paths.profile, amend, progress)
         return _Found(experiment, _stated(paths.facts) if paths.facts else None)
     if is_tracked(target):
         stated = amend(Experiment(id=experiment_id(target, store)))
@@ -125,24 +126,28 @@ def _look_up(
             progress(f"reading {target}")
         experiment = read_tracked(target, stated)
         path = experiment.profile_path
-        return _recorded(experiment, Path(path), progress) if path else _Found(experiment)
+        return _recorded(experiment, Path(path), amend, progress) if path else _Found(experiment)
     if is_remote(target):
         experiment = Experiment(id=experiment_id(target, store), profile_path=target)
-        return _recorded(experiment, local_copy(target, ".xplane.pb"), progress)
+        return _recorded(experiment, local_copy(target, ".xplane.pb"), amend, progress)
     path = user_path(target)
     if exists(path):
         experiment = Experiment(id=experiment_id(target, store), profile_path=str(path))
-        return _recorded(experiment, path, progress)
+        return _recorded(experiment, path, amend, progress)
     try:
         return _Found(store.get(target))
     except NotFoundError as error:
         raise NotFoundError("no such experiment, and no such path", where=plain(target, 200), hint=error.hint) from None
 
 
-def _recorded(experiment: Experiment, path: Path, progress: Progress | None) -> _Found:
+def _recorded(
+    experiment: Experiment, path: Path, amend: Callable[[Experiment], Experiment], progress: Progress | None
+) -> _Found:
     from asap.traces.recording import read_recording
 
-    return _Found(experiment, read_recording(path, progress), path)
+    chip = amend(experiment).hardware.chip
+    named = find_chip(chip) if chip else None
+    return _Found(experiment, read_recording(path, progress, named.chip if named else None), path)
 
 
 def _stated(path: Path) -> Profile:

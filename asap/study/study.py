@@ -110,6 +110,9 @@ def study_of(experiment: Experiment, profile: Profile | None = None, recording: 
         ConfigError: the hardware contradicts itself, or the measurement cannot be of this run.
         PlanError: the plan does not fit the number of devices.
     """
+    if profile is not None and profile.framework == "pytorch" and experiment.workload.framework is None:
+        workload = experiment.workload.model_copy(update={"framework": "PyTorch"})
+        experiment = experiment.model_copy(update={"workload": workload})
     hardware, notes = _hardware(experiment.hardware)
     constraints = _constraints(experiment, hardware)
     if profile is None:

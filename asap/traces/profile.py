@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import fmean, median, pstdev
 
 from asap.core.text import plain
-from asap.hardware import find_chip
+from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
 from asap.profiles.host_time import split
 from asap.profiles.kpis import Busy, kpis_from
@@ -35,13 +35,16 @@ START_UP = 2.0
 _Timed = tuple[RankTrace, RankTimes]
 
 
-def profile_of(graph: Graph, source: str, hosts: Mapping[int, HostWork] | None = None) -> Profile:
+def profile_of(
+    graph: Graph, source: str, hosts: Mapping[int, HostWork] | None = None, chip: Chip | None = None
+) -> Profile:
     """The profile of a traced run.
 
     Args:
         graph: of all ranks that are at hand.
         source: where it was read from.
         hosts: what the host did, by rank, where it was read.
+        chip: that ran it, where the trace does not name it.
     """
     settled, hosts = _settled(graph), hosts or {}
     ranks = [rank for rank, _ in settled]
@@ -49,7 +52,8 @@ def profile_of(graph: Graph, source: str, hosts: Mapping[int, HostWork] | None =
     steps = _steps(graph) if marked else None
     device = next((rank.device for rank in ranks if rank.device), None)
     named = find_chip(device) if device else None
-    kernels = kernel_operations(settled, hosts, named.chip if named else None, steps.mean if steps else None)
+    chip = named.chip if named else chip
+    kernels = kernel_operations(settled, hosts, chip, steps.mean if steps else None)
     operations = kernels.operations
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
@@ -62,7 +66,7 @@ def profile_of(graph: Graph, source: str, hosts: Mapping[int, HostWork] | None =
         operations=operations,
         modules=kernels.modules,
         host=_host(settled, hosts),
-        roofline=program_roofline(operations, named.chip if named else None),
+        roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (KERNELS,),
         warnings=(EXPOSED, *doubts(graph), *graph.trace.notes),
     )

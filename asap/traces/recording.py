@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
@@ -18,12 +19,13 @@ Progress = Callable[[str], None]
 _latest: dict[tuple[tuple[str, int, int], ...], Graph] = {}
 
 
-def read_recording(path: str | Path, progress: Progress | None = None) -> Profile:
+def read_recording(path: str | Path, progress: Progress | None = None, chip: Chip | None = None) -> Profile:
     """The profile of a run: from an XPlane file, or from the replay of a trace in another format.
 
     Args:
         path: what :func:`asap.profiles.read_profile` takes, Kineto files, or thunk tables of nsys-jax.
         progress: called with each stage as it begins.
+        chip: that ran it, where a trace does not name it.
 
     Raises:
         NotFoundError: the path does not exist, or holds nothing that was recorded.
@@ -31,7 +33,7 @@ def read_recording(path: str | Path, progress: Progress | None = None) -> Profil
         InsufficientEvidenceError: no device did anything in it.
     """
     if is_kernel_trace(path):
-        return profile_of(read_graph(path, progress), str(path), _hosts(path, progress))
+        return profile_of(read_graph(path, progress), str(path), _hosts(path, progress), chip)
     return read_profile(path, progress=progress)
 
 

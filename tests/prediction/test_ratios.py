@@ -1,5 +1,3 @@
-import math
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -16,6 +14,7 @@ from asap.prediction.profile_scaling.traffic import (
     activations,
     axes_behind,
     exposed_under,
+    unmeasured_axes,
     urgent_share,
     weights,
 )
@@ -119,7 +118,20 @@ def test_collectives_without_operations_come_from_the_kpi():
     assert split.unchanged == pytest.approx(0.75)
 
 
-def test_an_axis_that_was_not_measured_is_said_to_be_so():
-    notes = predict(Plan.parse("data=16 model=4"), Plan.parse("data=64")).notes
-    assert any("no model axis" in note for note in notes)
-    assert math.isclose(predict(Plan.parse("data=16 model=4"), Plan.parse("data=64")).doublings, 2)
+@given(plans, plans)
+def test_what_an_added_axis_moves_was_measured_on_another_axis(plan, incumbent):
+    measured = MeasuredSplit.of(RUN, shares_of(RUN)).collectives
+    activations_ran = incumbent.degree("model") > 1 or incumbent.degree("seq") > 1
+    weights_ran = incumbent.degree("data") > 1 or incumbent.degree("replica") > 1
+    for axis in unmeasured_axes(plan, incumbent, measured):
+        assert plan.degree(axis) > incumbent.degree(axis) == 1
+        assert not (activations_ran if axis in ("model", "seq") else weights_ran)
+
+
+def test_traffic_that_was_not_measured_is_named():
+    for plan, incumbent, unmeasured in (
+        ("data=16 expert=4", "data=64", ("expert",)),
+        ("data=4 model=4", "data=4 seq=4", ()),
+    ):
+        measured = MeasuredSplit.of(RUN, shares_of(RUN)).collectives
+        assert unmeasured_axes(Plan.parse(plan), Plan.parse(incumbent), measured) == unmeasured

@@ -25,8 +25,8 @@ def study(tmp_path):
     return opened
 
 
-def findings(diagnosis):
-    return {finding.rule: finding for finding in diagnosis.findings}
+def causes(diagnosis):
+    return {cause.name: cause for cause in diagnosis.causes}
 
 
 def test_times_and_shares_are_those_of_the_trace(study):
@@ -67,16 +67,16 @@ def test_what_holds_back_leads_the_critical_path(study, run, bottleneck):
     assert any("critical path" in sentence for sentence in diagnosis.correlation)
 
 
-def test_waiting_for_a_late_rank_is_a_finding_of_its_own(study):
-    late = findings(study(Run(layers=6, loading=0, slow=(1.0, 3.0), overlaps=False)).diagnosis)["waits_for_ranks"]
+def test_waiting_for_a_late_rank_is_a_cause_of_its_own(study):
+    late = causes(study(Run(layers=6, loading=0, slow=(1.0, 3.0), overlaps=False)).diagnosis)["late_ranks"]
     assert "rank 1 comes last" in late.statement
     assert late.share == pytest.approx(2 / (3 + 2 / 3) / 2, abs=0.05)
-    assert "waits_for_ranks" not in findings(study(Run(layers=6, loading=0, overlaps=False)).diagnosis)
+    assert "late_ranks" not in causes(study(Run(layers=6, loading=0, overlaps=False)).diagnosis)
 
 
 def test_the_bubble_of_a_pipeline_is_named(tmp_path):
     folder = write(tmp_path / "run", pipeline(Job(tp=1, dp=1, pp=4, microbatches=4))[0])
-    bubble = findings(open_study(str(folder), ExperimentStore(tmp_path)).diagnosis)["pipeline_bubble"]
+    bubble = causes(open_study(str(folder), ExperimentStore(tmp_path)).diagnosis)["pipeline_bubble"]
     assert bubble.share == pytest.approx(3 / 7, abs=0.1)
     assert "bubble" in bubble.statement
 

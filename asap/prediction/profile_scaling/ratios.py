@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from asap.core.provenance import Provenance, Quantity
 from asap.diagnosis.shares import Shares
-from asap.plans import AXES, Plan
+from asap.plans import Plan
 from asap.prediction.prediction import Prediction, TimePart
 from asap.prediction.profile_scaling.plan_distance import doublings, spread
 from asap.prediction.profile_scaling.traffic import Exposed, exposed_under
@@ -70,7 +70,7 @@ def predict_from_profile(plan: Plan, incumbent: Plan, profile: Profile, split: M
         parts=_parts(step, split.unchanged, hbm, exposed) if step else (),
         communication=_quantity(exposed.total / relative, "fraction"),
         doublings=doublings(plan, incumbent),
-        notes=_notes(plan, incumbent),
+        notes=("The architecture is unknown: matrix shapes and HBM use cannot be predicted.",),
     )
 
 
@@ -106,11 +106,3 @@ def _parts(step: float, unchanged: float, hbm: float, exposed: Exposed) -> tuple
         "collectives of weights and gradients": exposed.weights,
     }
     return tuple(TimePart(name=name, busy_s=step * share, exposed_s=step * share) for name, share in shares.items())
-
-
-def _notes(plan: Plan, incumbent: Plan) -> tuple[str, ...]:
-    notes = ["The architecture is unknown: matrix shapes and HBM use cannot be predicted."]
-    added = [axis for axis in AXES if plan.degree(axis) > incumbent.degree(axis) == 1]
-    if added:
-        notes.append(f"The incumbent has no {' or '.join(added)} axis, so its traffic was not measured.")
-    return tuple(notes)

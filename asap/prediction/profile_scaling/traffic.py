@@ -34,6 +34,9 @@ WEIGHT_AXES: Table = {
 }
 """Axes whose collectives of a kind carry weights or gradients; sharded ones are gathered and scattered."""
 
+_OF_ACTIVATIONS: tuple[Axis, ...] = ("model", "seq", "expert", "stage")
+_OF_WEIGHTS: tuple[Axis, ...] = ("data", "replica")
+
 
 @dataclass(frozen=True)
 class Exposed:
@@ -67,17 +70,35 @@ def exposed_under(plan: Plan, incumbent: Plan, measured: Mapping[str | None, flo
 
     Axes that the incumbent does not use take the time that axes with the same kind of content took, by their bytes.
     """
+    before, carried = _before(measured, incumbent)
+    return Exposed(
+        sum(part.activations * _change(ACTIVATION_AXES, kind, plan, incumbent) for kind, part in before.items())
+        + carried.activations * _added(_OF_ACTIVATIONS, activations, plan, incumbent),
+        sum(part.weights * _change(WEIGHT_AXES, kind, plan, incumbent) for kind, part in before.items())
+        + carried.weights * _added(_OF_WEIGHTS, weights, plan, incumbent),
+    )
+
+
+def unmeasured_axes(plan: Plan, incumbent: Plan, measured: Mapping[str | None, float]) -> tuple[Axis, ...]:
+    """Axes that a plan adds, and of whose traffic nothing alike was measured under the incumbent.
+
+    A tensor axis moves activations, as a sequence axis does, and replicas weights, as sharded data parallelism does.
+    What experts exchange and how long stages wait hangs on the model.
+    """
+    _, carried = _before(measured, incumbent)
+    alike = (("model", "seq"), carried.activations), (_OF_WEIGHTS, carried.weights)
+    known = {axis for axes, time in alike if time > 0 for axis in axes}
+    return tuple(axis for axis in AXES if plan.degree(axis) > incumbent.degree(axis) == 1 and axis not in known)
+
+
+def _before(measured: Mapping[str | None, float], incumbent: Plan) -> tuple[dict[str | None, Exposed], Exposed]:
+    """What each kind carried under the incumbent, and all together."""
     before: dict[str | None, Exposed] = {}
     for kind, time in measured.items():
         placed = kind if _is_possible(kind, incumbent) else None
         before[placed] = _split(placed, time + before.get(placed, Exposed(0, 0)).total, incumbent)
-    carried = Exposed(sum(part.activations for part in before.values()), sum(part.weights for part in before.values()))
-    return Exposed(
-        sum(part.activations * _change(ACTIVATION_AXES, kind, plan, incumbent) for kind, part in before.items())
-        + carried.activations * _added(("model", "seq", "expert", "stage"), activations, plan, incumbent),
-        sum(part.weights * _change(WEIGHT_AXES, kind, plan, incumbent) for kind, part in before.items())
-        + carried.weights * _added(("data", "replica"), weights, plan, incumbent),
-    )
+    parts = before.values()
+    return before, Exposed(sum(part.activations for part in parts), sum(part.weights for part in parts))
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.core.errors import PlanError
+from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.evidence.effect import revise
 from asap.evidence.fact import StatedFact
 from asap.plans import Plan
@@ -91,6 +91,9 @@ def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
 def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCandidates:
     """Every valid mesh with the settings of the incumbent, where these or the architecture are not known."""
     reasons_against = {plan: why_not_launched(study, plan) for plan in candidate_plans(study)}
+    if reasons_against and (reason := next(iter(reasons_against.values()))) and all(reasons_against.values()):
+        hint = "asap experiments add ID --profile PATH --config FILE"
+        raise InsufficientEvidenceError(reason, where=study.experiment.id, hint=hint)
     plans = [_said_in_full(study, plan) for plan, reason in reasons_against.items() if reason is None]
     left_out = tuple(reason for reason in reasons_against.values() if reason)
     if study.plan is not None and study.plan not in plans:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -70,10 +70,23 @@ _Lane = tuple[str, int | str | None, int | str | None]
 
 class _Arguments(CollectiveArguments, gc=False):
     correlation: int = NO_CORRELATION
+    external: Any = msgspec.field(default=None, name="External id")
     stream: int | str | None = None
     device: int | str | None = None
     wait_on_stream: int | None = None
     wait_on_cuda_event_record_corr_id: int | None = None
+
+
+class _Links(Protocol):
+    correlation: int
+    external: Any
+
+
+def linked(arguments: _Links | None) -> int:
+    """What a launch shares with what it launched: older recordings of ROCm have an external ID alone."""
+    if arguments is None or arguments.correlation != NO_CORRELATION:
+        return arguments.correlation if arguments else NO_CORRELATION
+    return arguments.external if isinstance(arguments.external, int) else NO_CORRELATION
 
 
 class KinetoEvent(msgspec.Struct, gc=False):
@@ -208,6 +221,8 @@ def _rows(events: Sequence[_Event]) -> Integers:
     rows[:, 2] = start
     rows[:, 3] = start + np.maximum(_nanoseconds([event.dur for event in events]), 0)
     rows[:, 4] = [event.args.correlation if event.args else NO_CORRELATION for event in events]
+    for row in np.flatnonzero(rows[:, 4] == NO_CORRELATION).tolist():
+        rows[row, 4] = linked(events[row].args)
     return rows
 
 

@@ -21,7 +21,7 @@ from asap.profiles.operators.cost import cost_of
 from asap.profiles.operators.operator_call import OperatorCall
 from asap.profiles.profile import CollectiveKind
 from asap.traces.readers.json_stream import EventStream
-from asap.traces.readers.kineto import KinetoEvent, rank_of
+from asap.traces.readers.kineto import KinetoEvent, linked, rank_of
 from asap.traces.trace import Integers
 
 US = 1000
@@ -35,6 +35,7 @@ _BACKWARD = "autograd::engine::evaluate_function"
 
 class _Arguments(msgspec.Struct, gc=False):
     correlation: int = -1
+    external: Any = msgspec.field(default=None, name="External id")
     sequence: Any = msgspec.field(default=-1, name="Sequence number")
     shapes: Any = msgspec.field(default=(), name="Input Dims")
     types: Any = msgspec.field(default=(), name="Input type")
@@ -101,7 +102,7 @@ def read_operators(path: Path) -> HostWork:
         rank_of(path, stream.fields)[0],
         dict(_launched(frames, launches)),
         _activities(frames, launches),
-        {each.event.args.correlation: each.start for thread in launches.values() for each in thread if each.event.args},
+        {linked(each.event.args): each.start for thread in launches.values() for each in thread if each.event.args},
     )
 
 
@@ -133,8 +134,8 @@ def _launched(
                 number = -1 if frame.event.name.startswith(_BACKWARD) else _sequence(frame)
                 if number >= 0 and (module := _module(stack, {})):
                     modules.setdefault(number, module)
-            elif frame.event.args and frame.event.args.correlation >= 0:
-                yield frame.event.args.correlation, _owner(stack, modules)
+            elif (link := linked(frame.event.args)) >= 0:
+                yield link, _owner(stack, modules)
 
 
 def _owner(stack: Sequence[_Frame], modules: Mapping[int, str]) -> Launched:
@@ -190,7 +191,7 @@ def _activities(frames: Mapping[object, list[_Frame]], launches: Mapping[object,
     blocking: list[tuple[int, int]] = []
     for thread in launches:
         for frame in (*launches[thread], *frames.get(thread, ())):
-            if kind := activity_of(frame.event.name):
+            if kind := activity_of(frame.event.name, frame.end - frame.start):
                 spans[kind].append((frame.start, frame.end))
                 if kind == SYNCHRONISATION:
                     blocking.append((frame.start, frame.end))
