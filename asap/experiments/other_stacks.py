@@ -20,7 +20,6 @@ from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.hydra_defaults import with_defaults
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.sweeps import one_value_needed
-from asap.experiments.fsdp import programs as fsdp
 from asap.experiments.launch.refusal import check_evaluated
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
@@ -68,7 +67,6 @@ class _ReadScript(Protocol):
 
 _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
     (swift.is_swift_script, swift.read_swift_script, swift.is_setting),
-    *fsdp.SCRIPTS,
     (table_script.is_table_script, table_script.read_table_script, table_script.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
@@ -204,9 +202,6 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return read, swift_arguments.is_setting_of(values)
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
-    for is_file, read_file, is_setting in fsdp.FILES:
-        if is_file(values):
-            return partial(read_file, values, path), is_setting
     if (table := tables.stack_of_file(values, path, overrides)) is not None:
         return partial(tables.read_table, table, values, path), partial(tables.is_setting, table, values)
     refuse_mapping(values, path)

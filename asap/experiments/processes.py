@@ -21,7 +21,7 @@ _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
 def processes_of(command: Command) -> int | None:
     """Processes that a command starts on all nodes; ``None`` where it does not say them."""
     said = {option.name: option.words[0] for option in options(command.text) if option.words}
-    whole = digits(said.get("num_processes", ""))
+    whole = digits(said.get("num_processes", said.get("world_size", "")))
     each, nodes = digits(said.get("nproc_per_node", "")), digits(said.get("nnodes", "1"))
     if each is not None:
         whole = each * nodes if nodes is not None else None

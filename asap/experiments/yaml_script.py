@@ -12,8 +12,8 @@ from asap.experiments.deepspeed.llama_factory import is_training_file
 from asap.experiments.files.documents import Document
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.fsdp.composer import has_olmo_options, is_olmo_file
 from asap.experiments.processes import environment_of, processes_of
+from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.shell import (
     Command,
     check_made,
@@ -27,6 +27,7 @@ from asap.experiments.shell import (
     words,
 )
 from asap.experiments.training_program import check_program
+from asap.stacks.detection import is_claimed
 
 _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
 _AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)
@@ -134,9 +135,7 @@ def _of_command(command: Command, path: Path, before: list[Command], brought: Br
 def _of_program(program: re.Match[str], path: Path, brought: Brought) -> tuple[Document, bool] | None:
     """The YAML with all arguments of a program under torchrun or DeepSpeed."""
     found = _with_yaml(program["said"], path, brought)
-    if found is None and has_olmo_options(option.name for option in options(program["said"])):
-        raise missing("starts OLMo with", words(program["said"])[0], path, "lay it beside the script")
-    if found is None or not (is_training_file(found.values) or is_olmo_file(found.values)):
+    if found is None or not (is_training_file(found.values) or is_claimed(dotted(found.values))):
         return None
     check_program(program["file"] or program["module"], path)
     return found, True

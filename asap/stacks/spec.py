@@ -127,6 +127,7 @@ class Model(_Part):
     section: str | None = Field(default=None, description="with the names of a Hugging Face config.json")
     flags: dict[str, str] = Field(default_factory=dict, description="switch of the section → model_type")
     renamed: dict[str, str] = Field(default_factory=dict, description="own name in the section → Hugging Face's")
+    over: dict[str, Word] = Field(default_factory=dict, description="field that settings decide of any model")
 
 
 class Refusal(_Part):
@@ -134,6 +135,7 @@ class Refusal(_Part):
 
     keys: tuple[str, ...] = Field(description="names, or beginnings that end in a dot")
     reason: str
+    only: str = Field(default="", description="pattern of the values that do; none: any that is on")
     unless: tuple[str, ...] = ("false", "none", "null", "0", "")
 
 
@@ -160,6 +162,14 @@ class Command(_Part):
     program: str = Field(description="pattern of the text up to the settings")
     config: tuple[str, ...] = Field(default=(), description="options that name files of settings, and key=value after")
     positional: bool = Field(default=False, description="whether files are named without an option")
+    places: tuple[str, ...] = Field(default=(), description="where a file lies that is named without an ending")
+    by_default: str | None = Field(default=None, description="file of the repository that counts where none is named")
+    signs: tuple[str, ...] = Field(default=(), description="options some of which make a command one of these")
+    least: int = Field(default=2, description="how many of them")
+    named: str | None = Field(default=None, description="key of what the first word without a dash names")
+    prefixes: tuple[str, ...] = Field(default=(), description="beginnings of names that count for nothing")
+    wrong: dict[str, str] = Field(default_factory=dict, description="pattern of a command → why it is not read")
+    alone: str | None = Field(default=None, description="pattern of a command that starts one process")
 
 
 class Spec(_Part):
@@ -186,6 +196,14 @@ class Spec(_Part):
         default=(), description="each makes layers compute again what they did not keep"
     )
     offload: tuple[Offload, ...] = ()
+    devices: tuple[Word, ...] = Field(default=(), description="numbers whose product is that of all devices")
+    machine: Word | None = Field(default=None, description="names the cloud's kind of a node")
+    cut: Word | None = Field(default=None, description="length at which sequences are cut that may be shorter")
+    packed: tuple[str, ...] = Field(default=(), description="switches that fill sequences up to it")
+    doubtful: dict[str, str] = Field(
+        default_factory=dict, description="setting whose meaning hangs on the release → what it leaves open"
+    )
+    unused: tuple[str, ...] = Field(default=(), description="settings of time or memory that no prediction uses")
     workload: dict[str, Word | tuple[Word, ...]] = Field(
         default_factory=dict, description="field of the workload → setting"
     )
@@ -212,7 +230,8 @@ class Spec(_Part):
 
     def words(self) -> frozenset[str]:
         """Every setting that the table reads."""
-        return frozenset(_keys(self.model_dump(exclude={"files", "command"}))) | self.defaults.keys() | {*self.by_code}
+        named = {*self.by_code, *self.unused, *self.packed, *self.defaults, *self.doubtful}
+        return frozenset(_keys(self.model_dump(exclude={"files", "command"}))) | named
 
 
 def _keys(part: Any) -> list[str]:

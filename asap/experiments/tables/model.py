@@ -28,6 +28,10 @@ def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Expe
     """
     if spec.model.section is not None:
         return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
+    return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
+
+
+def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     if experiment.model is not None and not experiment.model.missing():
         return experiment
     fields = _shapes(spec, settings)
@@ -40,6 +44,8 @@ def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Expe
         return whole.model_copy(update={"notes": (*whole.notes, _VOCABULARY)}) if unknown else whole
     named = spec.model.name.said(settings) if spec.model.name else None
     said = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
+    own = code(folder_of(spec))
+    said = own.model_name(said) if said and own is not None and hasattr(own, "model_name") else said
     if not said or (name := name_at_end(said)) is None:
         return experiment.model_copy(update={"notes": (*experiment.notes, NO_MODEL)})
     found, notes = read_named_model(name)
@@ -47,6 +53,14 @@ def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Expe
         "model": settings.source(spec.model.name.key(settings)) if spec.model.name else ""
     }
     return experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes), "provenance": sources})
+
+
+def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> Experiment:
+    """The model with fields that settings decide whatever it is."""
+    found = {field: said for field, word in spec.model.over.items() if (said := _said(word, settings)) is not None}
+    if experiment.model is None or not found:
+        return experiment
+    return experiment.model_copy(update={"model": experiment.model.model_copy(update=found)})
 
 
 def _of_section(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:

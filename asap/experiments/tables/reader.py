@@ -1,5 +1,7 @@
 """An experiment from the settings of a stack that has a table."""
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,17 +12,22 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import validation_reason
+from asap.experiments.launch.job import with_devices as with_machine
+from asap.experiments.processes import with_devices
 from asap.experiments.settings.near_misses import near_misses
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.settings.unsaid import no_batch
+from asap.experiments.settings.unused_settings import note_on_unused
+from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import read_with_deepspeed
 from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned
+from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.stacks.detection import claimant
-from asap.stacks.reading import axis_degree, global_batch_of, layout_of, meaning
+from asap.stacks.reading import axis_degree, global_batch_of, is_on, layout_of, meaning
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, Word
 
@@ -28,6 +35,10 @@ _SAID = "stack"
 """The override by which a user says whose settings a file has."""
 _UNREAD = "not read, as no {} has it, so that what it changes is not known: {}"
 _MOST = 8
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
+_DEEPEST = 4
+_GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
+_KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
 
 def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str] = ()) -> Spec | None:
@@ -79,11 +90,15 @@ def read_table(
     said = {plain_name(spec, key): value for key, value in dotted(values).items()}
     given = overriding(overrides, lambda key: plain_name(spec, key))
     given.pop(_SAID, None)
-    settings = StackSettings(said | given, str(path))
+    settings = StackSettings(resolved(said | given), str(path))
+    unsettled -= given.keys()
+    unsettled |= _open(spec, settings, given)
+    settings = settings.overridden(dict.fromkeys(unsettled))
+    experiment = _with_said_devices(spec, settings, unsettled, experiment)
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "prepared"):
         try:
-            settings = StackSettings(own.prepared(dict(settings)), str(path))
+            settings = StackSettings(own.prepared(dict(settings), experiment.hardware.devices), str(path))
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     _check(spec, settings)
@@ -94,7 +109,7 @@ def read_table(
     full = spec.with_defaults(settings)
     try:
         sequence = _whole(field_of(spec, "sequence_length", full))
-        hardware, unsettled = experiment.hardware, unsettled - given.keys()
+        hardware = experiment.hardware
         plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
         batch = None if whole & unsettled else global_batch_of(spec, settings, plan, sequence)
@@ -105,6 +120,8 @@ def read_table(
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     if batch is None and (whole & unsettled or all(word.said(full) is None for word in sizes)):
         notes += (no_batch([sizes[0].keys[0]]),)
+    doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
+    notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
     return experiment.model_copy(
@@ -113,7 +130,7 @@ def read_table(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless() | {STACK: spec.name},
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *_notes(spec, full), *_misread(spec, settings)),
+            "notes": (*experiment.notes, *notes, *_notes(spec, full, sequence), *_misread(spec, settings)),
         }
     )
 
@@ -129,7 +146,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     known = read.workload.model_dump(exclude_none=True)
     kept = ("weight_precision", "sync_each_batch")
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
-    notes = (*read.notes, *_notes(spec, full), *_misread(spec, settings))
+    notes = (*read.notes, *_notes(spec, full, None), *_misread(spec, settings))
     return read.model_copy(update={"workload": workload, "notes": notes})
 
 
@@ -137,7 +154,8 @@ def _check(spec: Spec, settings: StackSettings) -> None:
     for refusal in spec.refused:
         for key in settings:
             named = any(key == name or (name.endswith(".") and key.startswith(name)) for name in refusal.keys)
-            if named and str(settings[key]).casefold() not in refusal.unless:
+            said = str(settings[key]).casefold()
+            if named and said not in refusal.unless and re.search(refusal.only, said):
                 shown = plain(str(settings[key]), 40)
                 raise ConfigError(
                     f"{plain(key, 60)}: {shown}: {refusal.reason}, which is not modelled",
@@ -195,9 +213,54 @@ def _whole(value: Any) -> int | None:
     return int(str(value)) if str(value).isdecimal() and int(str(value)) else None
 
 
-def _notes(spec: Spec, settings: Mapping[str, object]) -> tuple[str, ...]:
+def resolved(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with what they refer to, as OmegaConf has it: ``${variables.max_seq_len}``, ``${.max_context_width}``;
+    as they are where that is not said."""
+    whole = {key: _absolute(key, value) for key, value in said.items()}
+
+    def value_of(value: Any, deeper: int) -> Any:
+        found = _REFERENCE.fullmatch(value) if isinstance(value, str) and deeper else None
+        return value_of(whole[found[1]], deeper - 1) if found and found[1] in whole else value
+
+    found = {key: value_of(value, _DEEPEST) for key, value in whole.items()}
+    return {key: value for key, value in found.items() if str(value) not in ("null", "~")}
+
+
+def _absolute(key: str, value: Any) -> Any:
+    section = key.rpartition(".")[0]
+    return value.replace("${.", f"${{{section}." if section else "${") if isinstance(value, str) else value
+
+
+def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> frozenset[str]:
+    """Settings that the table reads and that only a run can tell; a model is known by the end of its path."""
+    named = {*spec.model.name.keys} if spec.model.name else set[str]()
+    open_ = {key for key in spec.words() - named if has_substitution(str(settings.get(key, "")))}
+    doubtful = {left for said, left in spec.doubtful.items() if settings.get(said) not in (None, settings.get(left))}
+    return frozenset(open_ | (doubtful - given.keys()))
+
+
+def _with_said_devices(
+    spec: Spec, settings: StackSettings, unsettled: frozenset[str], experiment: Experiment
+) -> Experiment:
+    """The hardware of a table that says devices, and the machine of its cloud where that is known."""
+    keys = [word.key(settings) for word in spec.devices]
+    counts = [settings.get(key) for key in keys if key in settings]
+    open_ = unsettled & {*keys} or not counts or any(_whole(count) is None for count in counts)
+    devices = None if open_ else math.prod(_whole(count) or 1 for count in counts)
+    machine = str((spec.machine.said(settings) if spec.machine else None) or "").removeprefix("ml.")
+    chip = machine if machine and find_instance(machine) else None
+    if chip is None:
+        return with_devices(devices, experiment)
+    return with_machine(devices or 0, chip, experiment, settings.where())
+
+
+def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
     off = ("false", "none", "null", "0", "")
-    found = []
+    found = list(note_on_unused(settings, dict.fromkeys(spec.unused, False)))
+    if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPS_GATHERED:
+        found.append(_GATHERED)
+    if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
+        found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
     for note in spec.notes:
         said = [str(value).casefold() for key, value in settings.items() if _names(note.keys, key)]
         if any(value in note.only if note.only else value not in off for value in said):
@@ -215,11 +278,12 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     known = spec.words()
     without_effect = irrelevant(folder_of(spec))
     sections = {word.partition(".")[0] for word in (*known, *without_effect)}
-    own = sorted({key.partition(".")[0] for key in settings} - sections)
+    beginnings = tuple(name for name in known if name.endswith("."))
+    whole = tuple(f"{name}." for name in (*without_effect, *known))
+    asked = {key for key in settings if key not in known | without_effect and not key.startswith((*beginnings, *whole))}
+    own = sorted({key if (section := key.partition(".")[0]) in sections else section for key in asked})
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
-    beginnings = tuple(name for name in known if name.endswith("."))
-    asked = {key for key in settings if key not in known | without_effect and not key.startswith(beginnings)}
     return (*unread, *near_misses(asked, known - {*settings, *beginnings}))
 
 

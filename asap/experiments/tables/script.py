@@ -9,15 +9,21 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
-from asap.experiments.processes import with_processes
+from asap.experiments.processes import with_devices, with_processes
 from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
 from asap.experiments.tables.reader import plain_name, read_table
-from asap.stacks.registry import specs
+from asap.stacks.detection import score
+from asap.stacks.registry import folder_of, irrelevant, specs
+from asap.stacks.spec import Command as CommandWords
 from asap.stacks.spec import Spec
 
 _FILES = (".yml", ".yaml", ".json")
+_BESIDE = "lay it beside the script, or give it as --config"
+_OF_NODE = ("nproc_per_node", "nproc", "npernode")
+"""Options of launchers that say devices of a node."""
+_ASSIGNED = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.ASCII | re.DOTALL)
 _FOLDERS = ("d", "conf_dir")
 """Options that say where files lie whose names follow."""
 
@@ -45,28 +51,80 @@ def read_table_script(
     commands = read_commands(with_sources(text, path.parent, brought))
     starts = [(spec, command) for command in commands if (spec := _stack_of(command)) is not None]
     spec, start = starts[0]
+    _check(spec, start, path)
     said: dict[str, Any] = {}
     for named in _files(spec, start):
         said |= dotted(_document(spec, named, start, path, brought))
-    given = {option.name: " ".join(option.words) or "true" for option in options(_rest(spec, start))}
-    given = {plain_name(spec, key): value for key, value in given.items() if "." in key}
+    given = _settings(spec, start)
     if not said and not given:
         reason = f"starts {spec.name} with settings that its program has, which is not read"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
-    undecided = frozenset(key for key, value in given.items() if has_substitution(value))
+    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in _models(spec))
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
-    read = read_table(spec, said, path, overrides, with_processes(start, experiment), undecided)
+    alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
+    known = with_devices(1, experiment) if alone else with_processes(start, experiment)
+    read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
     if others := sorted(undecided - spec.words()):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.model_copy(update={"notes": (*read.notes, note)})
     return with_note_on_others(read, path, len(starts), start.line)
 
 
+def _check(spec: Spec, start: Command, path: Path) -> None:
+    """Raise ConfigError where the program does something else than train all parameters of a decoder on tokens."""
+    wrong = spec.command.wrong if spec.command else {}
+    for pattern, reason in wrong.items():
+        if (found := re.search(pattern, start.text)) is not None:
+            shown = plain(found[1] if found.re.groups else found[0], 60).strip()
+            hint = "give a run that trains all parameters of a decoder on tokens"
+            raise ConfigError(f"starts {shown}: {reason}", where=f"{path}:{start.line}", hint=hint)
+
+
+def _models(spec: Spec) -> tuple[str, ...]:
+    return spec.model.name.keys if spec.model.name else ()
+
+
+def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str, Any]:
+    """The settings with the devices of a node, which the launcher is told."""
+    key = spec.axes.node.key(said) if spec.axes.node else None
+    each = next((one.words[0] for one in options(start.text) if one.name in _OF_NODE and one.words), None)
+    return dict(said) if key is None or each is None or said.get(key) is not None else {**said, key: each}
+
+
 def _stack_of(command: Command) -> Spec | None:
     if command.assigns or not command.certain:
         return None
-    return next((one for one in specs().values() if one.command and re.search(one.command.program, command.text)), None)
+    return next((one for one in specs().values() if one.command and _starts(one.command, command)), None)
+
+
+def _starts(known: CommandWords, command: Command) -> bool:
+    if known.signs and not any(sign.replace("_", "-") in command.text or sign in command.text for sign in known.signs):
+        return False
+    if re.search(known.program, command.text) is None:
+        return False
+    said = {_without_prefix(known, option.name) for option in options(command.text)} if known.signs else set[str]()
+    return not known.signs or len(said & {*known.signs}) >= known.least
+
+
+def _without_prefix(known: CommandWords, name: str) -> str:
+    return next((name.removeprefix(each) for each in known.prefixes if name.startswith(each)), name)
+
+
+def _settings(spec: Spec, start: Command) -> dict[str, str]:
+    """What the command says of settings: options, ``key=value``, and what its first word names."""
+    known, rest = spec.command, _rest(spec, start)
+    if known is None:
+        return {}
+    given = {option.name: " ".join(option.words) or "true" for option in options(rest)}
+    given |= {found[1]: found[2].strip("\"'") for word in words(rest) if (found := _ASSIGNED.fullmatch(word))}
+    first = next(iter(words(rest)), "-")
+    if known.named and not first.startswith("-") and "=" not in first:
+        given.setdefault(known.named, first)
+    read = spec.words() | irrelevant(folder_of(spec))
+    given = {plain_name(spec, _without_prefix(known, key)): value for key, value in given.items()}
+    every = bool(irrelevant(folder_of(spec))) and not known.positional
+    return {k: v for k, v in given.items() if (every and k not in known.config) or "." in k or k in read}
 
 
 def _rest(spec: Spec, start: Command) -> str:
@@ -78,19 +136,33 @@ def _rest(spec: Spec, start: Command) -> str:
 def _files(spec: Spec, start: Command) -> list[str]:
     """Files of settings, in the order in which later ones win."""
     rest, command = _rest(spec, start), spec.command
-    named = [one.words[0] for one in options(rest) if command and one.name in command.config and one.words]
-    if command and command.positional:
-        named += [
-            word for word in words(rest) if word.endswith(_FILES) and not word.startswith("-") and "=" not in word
-        ]
-    return list(dict.fromkeys(named))
+    if command is None:
+        return []
+    named = [one.words[0] for one in options(rest) if one.name in command.config and one.words]
+    named += [found[2] for word in words(rest) if (found := _ASSIGNED.fullmatch(word)) and found[1] in command.config]
+    if command.positional:
+        found = [word for word in words(rest) if word.endswith(_FILES) and not word.startswith("-") and "=" not in word]
+        named += found[:1] if spec.axes.node else found
+    return list(dict.fromkeys(named)) or ([command.by_default] if command.by_default else [])
 
 
 def _document(spec: Spec, named: str, start: Command, path: Path, brought: Brought | None) -> Mapping[str, Any]:
     folder = next((one.words[0] for one in options(_rest(spec, start)) if one.name in _FOLDERS and one.words), None)
-    below = below_variable(named)
-    places = [below, *([f"{below_variable(folder)}/{below}"] if folder else [])]
-    found = next((one for place in places if (one := find_named(place, path, brought)) is not None), None)
+    below, command = below_variable(named), spec.command
+    forms = command.places if command and not below.endswith(_FILES) else ()
+    places = [
+        below,
+        *([f"{below_variable(folder)}/{below}"] if folder else []),
+        *(form.format(below) for form in forms),
+    ]
+    readable = [] if has_substitution(below) else places
+    found = next((one for place in readable if (one := find_named(place, path, brought)) is not None), None)
+    if found is None and command and named == command.by_default:
+        return {}
     if found is None:
-        raise missing(f"starts {spec.name} with", named, path, "lay it beside the script, or give it as --config")
-    return found.document().values
+        raise missing(f"starts {spec.name} with", named, path, spec.prints or _BESIDE)
+    values = found.document().values
+    if spec.files.needs and not score(spec.files, dotted(values)):
+        reason = f"starts {plain(named, 80)}, settings of {spec.name} of a kind that is not read"
+        raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
+    return values

@@ -23,7 +23,7 @@ _IN_8_BITS = ("paged_adamw_8bit", "adamw_8bit", "adamw_bnb_8bit")
 _FEW_BITS, _COUNTED_BITS = re.compile(r"(?<!\d)[48]-?bit$"), re.compile(r"adam\w*?_?(32|8|4)bit$")
 
 
-def prepared(settings: Settings) -> dict[str, object]:
+def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     """The settings with offloading as a switch of its own, which goes with recomputation alone; raises ValueError where
     a plugin trains otherwise than on tokens."""
     said = settings.get("plugins") or ()

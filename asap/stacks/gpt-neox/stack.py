@@ -10,7 +10,7 @@ _OWN, _WORDS_OF_OWN = "20B_tokenizer.json", 50_277
 _WORDS = {"GPT2BPETokenizer": 50_257, "HFGPT2Tokenizer": 50_257, "CharLevelTokenizer": 512}
 
 
-def prepared(settings: Mapping[str, object]) -> dict[str, object]:
+def prepared(settings: Mapping[str, object], _: int | None = None) -> dict[str, object]:
     """The settings with the kind of attention as a word; raises ValueError where it is none."""
     kinds = {kind for kind in _words(settings.get("attention_config")) if not kind.isdecimal()}
     if other := kinds - {"global", "flash"}:

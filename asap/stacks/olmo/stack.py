@@ -1,0 +1,49 @@
+"""What of OLMo no table says: replicas without FSDP, and the width of its MLP (``olmo/config.py``)."""
+
+from collections.abc import Iterator, Mapping
+
+Settings = Mapping[str, object]
+_NONE = ("null", "none", "None")
+
+
+def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
+    """The settings with the group of devices that a number of replicas leaves; ``ddp`` copies parameters."""
+    replicas = int(str(settings.get("fsdp.hybrid_sharding_num_model_replicas", 0)))
+    found = dict(settings)
+    if replicas and devices and not devices % replicas:
+        found["nproc_per_node"] = devices // replicas
+    return found | ({"fsdp.sharding_strategy": "NO_SHARD"} if found.get("distributed_strategy") == "ddp" else {})
+
+
+def workload(settings: Settings) -> dict[str, object]:
+    """Whether it compiles."""
+    return {"compiled": any(key.startswith("compile.") for key in settings)}
+
+
+def notes(settings: Settings) -> Iterator[str]:
+    """What a reader should know beside the table's notes."""
+    said = str(settings.get("activation_checkpointing"))
+    if said not in ("whole_layer", *_NONE):
+        yield f"activation_checkpointing={said[:40]} is not modelled: what is recomputed stays unknown"
+
+
+def model_fields(settings: Settings) -> dict[str, object]:
+    """The MLP, whose width counts both of its inner matrices where it is gated; keys, positions, experts."""
+
+    def said(name: str, default: object) -> str:
+        return str(settings.get(f"model.{name}", default)).casefold()
+
+    gated, experts = said("activation_type", "swiglu") == "swiglu", said("block_type", "sequential") == "moe"
+    whole = int(said("mlp_hidden_size", int(said("mlp_ratio", 4)) * int(said("d_model", 0))))
+    inner = whole // 2 if gated else whole
+    placed = "true" in (said("rope", False), said("alibi", False))
+    return {
+        "kv_heads": settings.get("model.n_kv_heads", 1 if said("multi_query_attention", False) == "true" else None),
+        "d_ff": inner,
+        "gated_mlp": gated,
+        "learned_positions": 0 if placed else int(said("max_sequence_length", 0)),
+        "parallel_block": said("block_type", "sequential") == "parallel",
+        "experts": int(said("moe_num_experts", 8)) if experts else 0,
+        "experts_per_token": int(said("moe_top_k", 2)) if experts else 0,
+        "expert_d_ff": inner if experts else None,
+    }
