@@ -281,7 +281,15 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     beginnings = tuple(name for name in known if name.endswith("."))
     whole = tuple(f"{name}." for name in (*without_effect, *known))
     asked = {key for key in settings if key not in known | without_effect and not key.startswith((*beginnings, *whole))}
-    own = sorted({key if (section := key.partition(".")[0]) in sections else section for key in asked})
+    listed = {name.partition(".")[0] for name in without_effect if "." in name}
+    parts = {key: key.partition(".")[0] for key in asked}
+    own = sorted(
+        {
+            key if part in listed else part
+            for key, part in parts.items()
+            if part in listed - known or part not in sections
+        }
+    )
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
     return (*unread, *near_misses(asked, known - {*settings, *beginnings}))
