@@ -68,6 +68,7 @@ def _work(number: int, until: float) -> bool:
             break
         try:
             run(*command, stdin=SAID if command[0] == "chat" else "")
+            gc.collect()  # as the MCP server does after an analysis
         except Exception as error:
             wrong += 1
             print(f"process {number}: {' '.join(command)}: {type(error).__name__}: {str(error)[-300:]}", flush=True)
@@ -85,8 +86,7 @@ def _work(number: int, until: float) -> bool:
 
 
 def _used() -> tuple[float, int, int]:
-    """Resident memory in MiB after a collection, open files, threads."""
-    gc.collect()
+    """Resident memory in MiB, open files, threads."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
     files = len(os.listdir("/proc/self/fd"))
     return int(status["VmRSS"].split()[0]) / 1024, files, int(status["Threads"])

@@ -1,5 +1,7 @@
 """``asap mcp``: the engine's queries for other agents."""
 
+import gc
+
 
 def mcp() -> None:
     """Offer the same queries to other agents, over MCP."""
@@ -16,4 +18,7 @@ def _analyze(experiment: str) -> str:
 
     store = ExperimentStore()
     store.get(experiment)
-    return to_markdown(analyze(experiment, store=store).analysis)
+    try:
+        return to_markdown(analyze(experiment, store=store).analysis)
+    finally:
+        gc.collect()  # the agents of a run refer to each other: 3 MiB
