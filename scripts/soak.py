@@ -40,7 +40,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8)
     options = parser.parse_args()
     with scratch_folder("soak") as folder:
-        os.environ["ASAP_HOME"] = str(folder)
+        os.environ["ASAP_HOME"] = str(folder / "home")
+        os.chdir(folder)
         until = time.monotonic() + 60 * options.minutes
         children = [_forked(lambda number=number: _work(number, until)) for number in range(options.processes)]
         failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
