@@ -4,7 +4,7 @@ With ``--in_memory`` and ``--no_use_local_storage`` google-adk writes nothing in
 """
 
 from asap.adk.discussion import Discussion
-from asap.agents.settings_sources import read_settings
+from asap.agents.settings import read_settings
 from asap.agents.workflow.app import build_app
 from asap.answers.inquiries import Inquiries
 from asap.experiments import ExperimentStore

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from asap.agents.settings import Settings
-from asap.agents.tools.results import Answer, answering
+from asap.agents.tools.toolbox import Answer, answering
 from asap.agents.workflow.analyze import analyze
 from asap.agents.workflow.sessions import AdkContext, session_of
 from asap.chat.chat import Chat

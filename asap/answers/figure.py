@@ -1,10 +1,16 @@
-"""Quantities of an answer, each with an ID that stays the same as long as what it is of."""
+"""What a query, an answer and its quantities are; each quantity has an ID."""
 
-from pydantic import Field
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.provenance import CHANGE as CHANGE
 from asap.core.provenance import Provenance, Quantity
 from asap.plans import Plan
+
+if TYPE_CHECKING:
+    from asap.answers.inquiry import Inquiry
 
 
 class Figure(Quantity):
@@ -41,3 +47,46 @@ def change(subject: str, ratio: Quantity | None, name: str = "vs_now") -> Figure
 def subject_of(plan: Plan, now: Plan | None) -> str:
     """The subject of a plan's figures: ``now`` for what runs."""
     return "now" if plan == now else str(plan).replace(" ", ",")
+
+
+LINE = "line"
+"""Role of a field that holds lines to paste, which no report breaks or rounds."""
+DETAIL = "detail"
+"""Role of a field that is left out where several rows stand in one table."""
+Lines = Annotated[tuple[str, ...], Field(default=(), json_schema_extra={"role": LINE})]
+PlanName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=400,
+        description="a proposal's rank (1), now, or axes and settings such as data=32 model=4 remat=full; "
+        "what it leaves out stays as it is now",
+    ),
+]
+
+
+class Part(BaseModel):
+    """A row or a section of an answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Answer(Part):
+    """What a query found. A field that is unknown is ``None`` or empty."""
+
+
+class Query(BaseModel, ABC):
+    """One question about a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    records: ClassVar[bool] = False
+    """Whether it changes what is known of the run."""
+
+    @abstractmethod
+    def answer(self, inquiry: "Inquiry") -> Answer:
+        """The answer.
+
+        Raises:
+            AsapError: what is asked for is not known, cannot be read, or cannot run.
+        """

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from asap.answers.plan_names import in_full
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
-from asap.evidence.claims import RUN_CLAIMS
 from asap.evidence.effect import with_run_claims
-from asap.evidence.fact import Origin, StatedFact
+from asap.evidence.fact import RUN_CLAIMS, Origin, StatedFact
 from asap.evidence.judgement import Judgement, judge
 from asap.experiments import ExperimentStore
 from asap.plans import Plan

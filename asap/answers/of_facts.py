@@ -4,15 +4,13 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare, figure, subject_of
+from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, bare, figure, subject_of
 from asap.answers.inquiry import Inquiry
-from asap.answers.query import Answer, Part, PlanName, Query
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.provenance import Provenance
 from asap.core.units import GIB
-from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
-from asap.evidence.fact import StatedFact
+from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS
 

@@ -8,9 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare
+from asap.answers.figure import CHANGE, Answer, Figure, Part, Query, bare
 from asap.answers.inquiry import Inquiry
-from asap.answers.query import Answer, Part, Query
 from asap.core.errors import NotFoundError
 from asap.core.provenance import Provenance
 from asap.history import HistoryHit

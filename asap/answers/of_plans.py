@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare, subject_of
+from asap.answers.figure import CHANGE, Answer, Figure, Lines, PlanName, Query, bare, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import (
     PlanPart,
@@ -15,7 +15,6 @@ from asap.answers.plan_row import (
     plan_row,
     time_parts,
 )
-from asap.answers.query import Answer, Lines, PlanName, Query
 from asap.core.errors import PlanError
 from asap.core.provenance import Provenance
 from asap.hardware.nodes import chips_per_node

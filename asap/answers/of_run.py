@@ -4,12 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare, figure
+from asap.answers.figure import CHANGE, Answer, Figure, Lines, Part, Query, bare, figure
 from asap.answers.inquiry import Inquiry
-from asap.answers.query import Answer, Lines, Part, Query
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.provenance import Provenance
-from asap.evidence.step_time import current_step_time
+from asap.evidence.anchor import current_step_time
 from asap.flags.document import FlagAdvice
 from asap.profiles import Profile
 from asap.proposals.reasons.modelled_step import modelled_step

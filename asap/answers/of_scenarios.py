@@ -5,10 +5,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare
+from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, bare
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, notes_of, plan_row
-from asap.answers.query import Answer, Part, PlanName, Query
 from asap.answers.scenario import Change, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
 from asap.core.numbers import digits

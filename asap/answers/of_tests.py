@@ -5,18 +5,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Figure, bare, figure, subject_of
+from asap.answers.figure import CHANGE, Answer, Figure, Lines, Part, PlanName, Query, bare, figure, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, plan_row
-from asap.answers.query import Answer, Lines, Part, PlanName, Query
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.core.provenance import Provenance
 from asap.core.units import GIB
 from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.evidence.claims import EXCLUDING_CLAIMS, Claim
-from asap.evidence.fact import StatedFact
-from asap.evidence.judgement import run_of
-from asap.evidence.plausibility import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step
+from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
+from asap.evidence.judgement import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step, run_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.test_worth import worth_of_test

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from pydantic import Field, JsonValue
 
-from asap.answers.figure import Figure, bare, change, figure, subject_of
+from asap.answers.figure import DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
-from asap.answers.query import DETAIL, Part
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from asap.answers.figure import Answer, Query
 from asap.answers.inquiry import Inquiry
 from asap.answers.of_facts import Facts, Record, Retract
 from asap.answers.of_library import Define, Notes, Precedents
@@ -12,7 +13,6 @@ from asap.answers.of_profile import OperationQuery, Operations, RooflineQuery, T
 from asap.answers.of_run import Bottleneck, Capture, Flags, Health, Run
 from asap.answers.of_scenarios import Solve, Sweep, WhatIf
 from asap.answers.of_tests import NextTest, Plausible, Settings, Verify, Worth
-from asap.answers.query import Answer, Query
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.text import plain
 
@@ -66,7 +66,7 @@ def query(name: str, arguments: Mapping[str, object]) -> Query:
 
 
 def ask(inquiry: Inquiry, name: str, /, **arguments: object) -> Answer:
-    """The answer to a query; raises like :func:`query` and :meth:`asap.answers.query.Query.answer`."""
+    """The answer to a query; raises like :func:`query` and :meth:`asap.answers.figure.Query.answer`."""
     return query(name, arguments).answer(inquiry)
 
 

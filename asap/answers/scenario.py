@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.answers.figure import PlanName
 from asap.answers.inquiry import Inquiry
-from asap.answers.query import PlanName
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.experiments.create import Statement
 from asap.experiments.hardware import refer_to_hardware

@@ -1,17 +1,56 @@
-"""A command answered: the query is asked of the run, and its answer is put into words."""
+"""A command answered: what was understood, the answer in words, and what was put on record."""
 
-from asap.answers.query import Answer
+from collections.abc import Iterator
+from io import BufferedReader
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from asap.answers.figure import Answer
 from asap.answers.registry import query
 from asap.chat.conversation import Conversation
 from asap.chat.language import Command
-from asap.chat.reply import Figure, Reply
 from asap.chat.sweeps import default_values
 from asap.chat.written import written
 from asap.core.errors import AsapError, UsageError
+from asap.core.provenance import Quantity
 from asap.core.text import plain
 from asap.evidence.fact import StatedFact
 from asap.reports.answers.blocks import figures_of
-from asap.reports.answers.text import to_text
+from asap.reports.answers.forms import to_text
+
+
+def piped_turns(stream: BufferedReader) -> Iterator[str]:
+    """The lines of a pipe as they come."""
+    for line in stream:
+        text = line.decode("utf-8", "replace").strip()
+        if text:
+            yield text
+
+
+class Figure(BaseModel):
+    """A figure that a reply shows."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    quantity: Quantity
+
+
+class Reply(BaseModel):
+    """One answer, as the worklog keeps it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    topic: str = Field(description="the query that was asked, or what else the line was")
+    text: str
+    understood: str | None = Field(default=None, description="free words as the command that was answered")
+    offered: tuple[str, ...] = Field(default=(), description="commands to choose from by number")
+    facts: tuple[Figure, ...] = ()
+    evidence: tuple[StatedFact, ...] = Field(default=(), description="what this message put on record")
+    retracted: tuple[StatedFact, ...] = Field(default=(), description="what this message took off the record")
+    changed: bool = Field(default=False, description="whether the order of the proposals is another one now")
+    ranking: tuple[str, ...] = Field(default=(), description="the proposals after this message, best first")
+    on_record: bool = Field(default=False, exclude=True, description="whether the session holds the text already")
 
 
 def answer(conversation: Conversation, command: Command) -> Reply:

@@ -1,9 +1,9 @@
 """A chat: takes a line, logs every turn, and can be interrupted anywhere."""
 
 from asap.agents.settings import BUILTIN
+from asap.chat.answering import Reply
 from asap.chat.facts import FactTools
 from asap.chat.language import SESSION, Command, nearest, parse
-from asap.chat.reply import Reply
 from asap.chat.restore import REPLY, restore
 from asap.chat.router import USUAL, route
 from asap.chat.session import ChatSession, Show
@@ -12,7 +12,7 @@ from asap.chat.verbs import USAGE
 from asap.chat.written import written
 from asap.core.errors import AsapError, PlanError, ServiceError, UsageError
 from asap.core.text import plain
-from asap.evidence.record import EVIDENCE, RETRACTION
+from asap.evidence.fact import EVIDENCE, RETRACTION
 from asap.sharding_memory import INTERRUPTED, Kind
 
 ENGINE = "engine"

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asap.chat.figures import number, seconds
+from asap.chat.slots import number, seconds
 from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.plans.axes import axis_of

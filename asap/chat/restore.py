@@ -5,14 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from asap.agents.settings import Settings
-from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.agents.workflow.memory_plugin import recorded_compile_options
 from asap.answers.inquiry import Inquiry
 from asap.chat.conversation import Conversation
 from asap.chat.language import parse
 from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
-from asap.evidence.fact import StatedFact
-from asap.evidence.record import EVIDENCE, RETRACTION
+from asap.evidence.fact import EVIDENCE, RETRACTION, StatedFact
 from asap.experiments import Experiment, ExperimentStore
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate

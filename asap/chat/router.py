@@ -7,9 +7,8 @@ from typing import Any
 from asap.answers.inquiry import Inquiry
 from asap.answers.of_library import terms
 from asap.chat.classifier import classifier
-from asap.chat.figures import seconds
 from asap.chat.language import Command
-from asap.chat.slots import UNITS, Slots, read_slots
+from asap.chat.slots import UNITS, Slots, read_slots, seconds
 from asap.chat.sweeps import default_values
 
 SURE = 0.35

@@ -1,17 +1,15 @@
-"""One run of a configuration with the user's command, in a session of ``asap optimize``; its outcome is evidence."""
+"""A plan tried: one run with the user's command, or one compilation; the outcome is evidence."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from asap.chat.answering import Figure, Reply
 from asap.chat.conversation import Conversation
-from asap.chat.reply import Reply
 from asap.chat.session import RunCommand
 from asap.core.text import plain
-from asap.evidence.claims import Claim
-from asap.evidence.fact import StatedFact
-from asap.optimize.codes import Code
+from asap.evidence.fact import Claim, StatedFact
 from asap.optimize.loop import optimize
-from asap.optimize.outcome import Expectation, Outcome, Suggestion, Try
+from asap.optimize.outcome import Code, Expectation, Outcome, Suggestion, Try
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session, only_session
 from asap.optimize.stopping import StoppingRule
@@ -95,3 +93,26 @@ class _Once:
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
         del tries
         return Suggestion(configuration=self.configuration, why="asked for in the chat", predicted=self.expected)
+
+
+def verified(conversation: Conversation, named: str, report: Callable[[str], None]) -> Reply:
+    """Compile a plan.
+
+    Raises:
+        AsapError: the plan cannot be read, or nothing can be compiled here.
+    """
+    from asap.compiler.verdict import compiled_evidence
+    from asap.compiler.verify import verify
+
+    inquiry, before = conversation.inquiry, conversation.order
+    plan = inquiry.plan(named)
+    (found,) = verify(conversation.study.experiment, [plan], conversation.compile_options, report)
+    new = inquiry.record(compiled_evidence(found))
+    lines = [f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes))]
+    lines += [f"On record: {fact} ({fact.said_by}). /forget {inquiry.number(fact)} takes it back." for fact in new]
+    figures = (Figure(what=f"{found.plan}: step time", quantity=found.step_time),) if found.step_time else ()
+    after = conversation.order
+    return Reply(
+        topic="verify", text="\n".join(lines), facts=figures, evidence=new,
+        changed=before != after, ranking=tuple(map(str, after)),
+    )  # fmt: skip

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from asap.agents.llm.preflight import check_model
 from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
-from asap.chat.answering import answer
+from asap.chat.answering import Reply, answer
 from asap.chat.language import Command, nearest
-from asap.chat.reply import Reply
 from asap.chat.session import ChatSession
 from asap.chat.verbs import USAGE, about, verbs
 from asap.core.errors import UsageError
 from asap.core.text import plain
-from asap.evidence.record import EVIDENCE
+from asap.evidence.fact import EVIDENCE
 from asap.sharding_memory import Kind, export_session, read_session, readable
 
 
@@ -88,7 +87,7 @@ def _try(chat: ChatSession, command: Command) -> Reply:
 
 def _verify(chat: ChatSession, named: str) -> Reply:
     """Compiled as the analysis compiles; what the compiler rules out is put on record."""
-    from asap.chat.compiled import verified
+    from asap.chat.run_plan import verified
 
     return verified(chat.conversation, named, chat.progress)
 

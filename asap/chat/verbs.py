@@ -1,6 +1,14 @@
 """The verbs of the language: how each is typed, and an example that runs. Help, completion and the documents use it."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from asap.answers.registry import QUERIES
+from asap.chat.conversation import Conversation
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+
 
 USAGE: dict[str, tuple[str, str]] = {
     "why": ("why [not] PLAN", "explain"),
@@ -81,3 +89,18 @@ def about(verb: str) -> str:
 def verbs() -> str:
     """All verbs with their forms, one a line."""
     return "\n".join([*(f"  {form}" for form, _ in USAGE.values()), PLANS, "? VERB says what it does."])
+
+
+def completer(conversation: Conversation) -> "Completer":
+    """Completes verbs at the beginning of a line, and ranks and plans behind them."""
+    from prompt_toolkit.completion import Completer, Completion
+    from prompt_toolkit.document import Document
+
+    class Verbs(Completer):
+        def get_completions(self, document: Document, complete_event: object) -> Iterable[Completion]:
+            typed = document.text_before_cursor.lstrip().removeprefix("/").removeprefix("? ")
+            word = document.get_word_before_cursor(WORD=True).removeprefix("/")
+            choices = USAGE if " " not in typed else ("now", *map(str, conversation.order))
+            yield from (Completion(one, -len(word)) for one in choices if one.startswith(word))
+
+    return Verbs()

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from asap import __version__
 from asap.ci.checks.comparison import Comparison
-from asap.ci.checks.policy_findings import policy_findings
 from asap.ci.report import MOST_CONFIGURATIONS, CiReport
 from asap.ci.source.git import Repository
-from asap.ci.source.linked_experiments import LinkedExperiments
-from asap.ci.source.policy import Policy, Prices, policy_at
+from asap.ci.source.policy import Policy, Prices, policy_at, policy_findings
+from asap.ci.source.resolve import LinkedExperiments
 from asap.ci.source.revision import Revision
 from asap.ci.source.selection import changed_configurations
 from asap.core.files import scratch_folder

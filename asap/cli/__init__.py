@@ -74,7 +74,7 @@ def _everywhere(arguments: list[str]) -> list[str]:
 
 def _todays(arguments: list[str]) -> list[str]:
     """The arguments without names of earlier releases; each such name gets a line."""
-    from asap.cli.renamed import renamed
+    from asap.cli.app import renamed
 
     at = next((i for i, word in enumerate(arguments) if word not in GLOBAL_OPTIONS), len(arguments))
     words, said = renamed(arguments[at:])

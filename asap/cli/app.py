@@ -1,18 +1,19 @@
 """The commands and their groups."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from asap.cli.analysis import analyze, chat, compare, report
+from asap.cli.analysis import analyze, chat, report
 from asap.cli.examples import examples
 from asap.cli.plans import map as mapping
 from asap.cli.plans import optimize, predict, verify
-from asap.cli.scores import backtest, calibrate, ledger, llm
+from asap.cli.scores import accuracy, llm
 from asap.cli.services import ci, mcp
 from asap.cli.sessions import sessions
-from asap.cli.setup import config, doctor
+from asap.cli.setup import setup
 from asap.cli.shared import output
 from asap.cli.sources import experiments, history, knowledge, profile, resolve, trace
 
@@ -71,10 +72,10 @@ app = typer.Typer(
     add_completion=True,
     rich_markup_mode=None,
 )
-accuracy = typer.Typer(no_args_is_help=True, help="Score predictions, and narrow them by your own runs.")
-accuracy.command("ledger")(ledger.ledger)
-accuracy.command("backtest")(backtest.backtest)
-accuracy.command("calibrate")(calibrate.calibrate)
+scores = typer.Typer(no_args_is_help=True, help="Score predictions, and narrow them by your own runs.")
+scores.command("ledger")(accuracy.ledger)
+scores.command("backtest")(accuracy.backtest)
+scores.command("calibrate")(accuracy.calibrate)
 
 app.command("analyze", epilog=epilog("analyze"), rich_help_panel=UNDERSTAND)(analyze.analyze)
 app.command("resolve", epilog=epilog("resolve"), rich_help_panel=UNDERSTAND)(resolve.resolve)
@@ -82,19 +83,19 @@ app.add_typer(profile.app, name="profile", epilog=epilog("profile"), rich_help_p
 app.add_typer(trace.app, name="trace", epilog=epilog("trace"), rich_help_panel=UNDERSTAND)
 app.command("chat", epilog=epilog("chat"), rich_help_panel=DECIDE)(chat.chat)
 app.command("predict", epilog=epilog("predict"), rich_help_panel=DECIDE)(predict.predict)
-app.command("compare", epilog=epilog("compare"), rich_help_panel=DECIDE)(compare.compare)
+app.command("compare", epilog=epilog("compare"), rich_help_panel=DECIDE)(report.compare)
 app.command("verify", epilog=epilog("verify"), rich_help_panel=TRY)(verify.verify)
 app.add_typer(optimize.app, name="optimize", epilog=epilog("optimize"), rich_help_panel=TRY)
 app.command("report", epilog=epilog("report"), rich_help_panel=SHARE)(report.report)
 app.add_typer(ci.app, name="ci", epilog=epilog("ci"), rich_help_panel=SHARE)
 app.command("mcp", epilog=epilog("mcp"), rich_help_panel=SHARE)(mcp.mcp)
 app.add_typer(experiments.app, name="experiments", epilog=epilog("experiments"), rich_help_panel=SET_UP)
-app.command("doctor", epilog=epilog("doctor"), rich_help_panel=SET_UP)(doctor.doctor)
-app.add_typer(config.app, name="config", epilog=epilog("config"), rich_help_panel=SET_UP)
+app.command("doctor", epilog=epilog("doctor"), rich_help_panel=SET_UP)(setup.doctor)
+app.add_typer(setup.app, name="config", epilog=epilog("config"), rich_help_panel=SET_UP)
 app.add_typer(mapping.app, name="map", epilog=epilog("map"), rich_help_panel=MORE)
 app.add_typer(history.app, name="history", epilog=epilog("history"), rich_help_panel=MORE)
 app.add_typer(knowledge.app, name="knowledge", epilog=epilog("knowledge"), rich_help_panel=MORE)
-app.add_typer(accuracy, name="accuracy", epilog=epilog("accuracy"), rich_help_panel=MORE)
+app.add_typer(scores, name="accuracy", epilog=epilog("accuracy"), rich_help_panel=MORE)
 app.add_typer(llm.app, name="llm", epilog=epilog("llm"), rich_help_panel=MORE)
 app.add_typer(sessions.app, name="sessions", epilog=epilog("sessions"), rich_help_panel=MORE)
 
@@ -119,3 +120,48 @@ def asap(
         print(f"asap {__version__}")
     elif context.invoked_subcommand is None:
         print(START, end="")
+
+
+COMMANDS = {
+    "memory": "sessions",
+    "cost": "llm cost",
+    "evaluate chat": "llm evaluate",
+    "ledger": "accuracy ledger",
+    "backtest": "accuracy backtest",
+    "calibrate": "accuracy calibrate",
+    "serve mcp": "mcp",
+}
+"""What began a command → what does now."""
+
+OPTIONS = {
+    "analyze": {"--model": "--llm"},
+    "chat": {"--model": "--llm", "--config": "--template"},
+    "optimize": {"--model": "--llm", "--config": "--template"},
+    "ci": {"--config": "--files"},
+    "ci comment": {"--model": "--llm"},
+    "llm evaluate": {"--model": "--llm"},
+    "map": {"--on": "--hardware"},
+    "history search": {"--limit": "--top"},
+    "knowledge search": {"--limit": "--top"},
+    "resolve": {"--timeout": "--time-limit"},
+}
+"""Command → option that it had → option that it has."""
+
+
+def renamed(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments with today's names, and what to say of each old one; nothing behind ``--`` is touched."""
+    words, said = list(arguments), []
+    for old, new in COMMANDS.items():
+        size = len(old.split())
+        if words[:size] == old.split():
+            words[:size] = new.split()
+            said.append(f"`asap {old}` is now `asap {new}`; the old name goes with the next release")
+            break
+    known = max((c for c in OPTIONS if words[: len(c.split())] == c.split()), key=len, default="")
+    end = words.index("--") if "--" in words else len(words)
+    for at, word in enumerate(words[:end]):
+        name, equals, value = word.partition("=")
+        if new := OPTIONS.get(known, {}).get(name):
+            words[at] = new + equals + value
+            said.append(f"{name} of `asap {known}` is now {new}; the old name goes with the next release")
+    return words, said

@@ -3,17 +3,21 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asap.compiler.reference.target import mapping_target
+from asap.compiler.reference.expressible import mapping_target
 from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
 from asap.mapping.explain import Explanation, explain
+from asap.mapping.language.format import format_program
 from asap.mapping.language.nearest import nearest
 from asap.mapping.language.program import Program
+from asap.mapping.maxtext import read_rules
+from asap.mapping.plan_program import plan_text
 from asap.mapping.target import Target
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.catalogue import known_architectures
+from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.stacks.constraints import constraints_of
 
@@ -104,3 +108,24 @@ def _machine(experiment: Experiment | None) -> Slice | None:
         return resolve_hardware(name, said.topology, said.slices, said.devices).slice if name else None
     except NotFoundError:
         return None  # a record of something else than a known chip, such as a CPU
+
+
+def experiment_program(record: Experiment, plan: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """The program, and the names of MaxText's rules that the language has no words for.
+
+    Args:
+        record: the experiment.
+        plan: another plan than the one on record; what it leaves out is as on record.
+
+    Raises:
+        InsufficientEvidenceError: no plan is known.
+        PlanError: the plan is wrong, or two axes of MaxText that are both above 1 are one axis of a plan.
+    """
+    chosen = Plan.parse(plan).completed_by(record.plan) if plan else record.plan
+    if chosen is None:
+        raise InsufficientEvidenceError("no plan is on record", where=record.id, hint='give one: --plan "data=16"')
+    target = program_facts(record).target
+    if target is None:
+        return plan_text(chosen), ()
+    program, left_out = read_rules(record.hyperparameters, chosen, target)
+    return format_program(program), left_out

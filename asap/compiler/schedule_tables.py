@@ -7,8 +7,7 @@ from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import read_module
 from asap.compiler.schedule.interconnect import Interconnect
 from asap.compiler.schedule.replica_groups import NamedMesh
-from asap.compiler.schedule.simulator import ScheduleSimulator
-from asap.compiler.schedule.timeline import Timeline
+from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.compiler.verification import CollectiveRow, ComputeRow
 from asap.core.errors import BadInputError
 from asap.core.units import format_rate

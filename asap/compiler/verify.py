@@ -4,15 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asap.compiler.assess import assess
-from asap.compiler.programs.flags import compiler_flags
-from asap.compiler.programs.maxtext_settings import maxtext_settings
-from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
+from asap.compiler.programs.flags import compiler_flags, maxtext_settings
+from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions, find_source
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest, make_request
-from asap.compiler.programs.step_source import find_source
-from asap.compiler.reference.expressible import check_expressible
+from asap.compiler.reference.expressible import check_expressible, mapping_target
 from asap.compiler.reference.program_lines import check_mesh_only, check_program_expressible, lines_text
-from asap.compiler.reference.target import mapping_target
 from asap.compiler.toolchain.compile import compile_all
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError

@@ -21,7 +21,7 @@ class Feedback(BaseModel, frozen=True):
 
     ``code`` is one of a closed list that each giver of feedback has: for mapping programs
     :class:`asap.mapping.language.feedback.Code`, for what came of an evaluation
-    :class:`asap.optimize.codes.Code`.
+    :class:`asap.optimize.outcome.Code`.
     """
 
     code: str

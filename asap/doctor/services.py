@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from asap.agents.llm.preflight import check_model
-from asap.agents.settings_sources import read_settings
+from asap.agents.settings import read_settings
 from asap.core.errors import AsapError
 from asap.doctor.check import Check, ok, problem
 from asap.knowledge import search_knowledge

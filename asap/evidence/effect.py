@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from asap.core.provenance import Quantity
-from asap.evidence.claims import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim
-from asap.evidence.fact import StatedFact
+from asap.evidence.anchor import WORKED_OUT, current_step_time, stated
+from asap.evidence.fact import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim, StatedFact
 from asap.evidence.learning import learned
-from asap.evidence.step_time import WORKED_OUT, current_step_time, stated
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.plans import Plan

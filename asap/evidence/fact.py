@@ -1,15 +1,46 @@
-"""One fact about this run, stated by an engineer or found by the compiler. An opinion has no form here."""
+"""One fact about this run, stated by an engineer or found by the compiler, and its place in a worklog."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from asap.core.units import counted, format_bytes, format_percent
-from asap.evidence.claims import MEASURED_CLAIMS, RUN_CLAIMS, Claim
-from asap.evidence.node_span import leaves_node
+from asap.evidence.readings import leaves_node
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
+
+
+class Claim(StrEnum):
+    """What is stated."""
+
+    OUT_OF_MEMORY = "ran out of memory"
+    FITS = "fits into memory"
+    FAILED = "failed"
+    SLOWER = "was slower"
+    FASTER = "was faster"
+    STEP_TIME = "measured step time"
+    RELATIVE = "measured step time against what runs"
+    BATCH = "global batch"
+    SEQUENCE = "sequence length"
+    INCUMBENT = "plan that runs"
+    MFU = "measured MFU"
+    THROUGHPUT = "measured tokens per second"
+    HBM_SHARE = "HBM in use"
+    HBM_BYTES = "HBM in use, bytes"
+    CONSTRAINT = "constraint"
+
+
+EXCLUDING_CLAIMS = {Claim.OUT_OF_MEMORY, Claim.FAILED, Claim.SLOWER}
+"""A plan of which this is known is not proposed again."""
+
+RUN_CLAIMS = {Claim.BATCH, Claim.SEQUENCE, Claim.INCUMBENT}
+"""Facts of the run itself."""
+
+MEASURED_CLAIMS = {Claim.STEP_TIME, Claim.RELATIVE, Claim.MFU, Claim.THROUGHPUT, Claim.HBM_SHARE, Claim.HBM_BYTES}
+"""Measurements: a later one of the same plan takes the place of an earlier one."""
+
 
 Origin = Literal["typed", "piped", "tool", "compiler", "session"]
 """Where a fact comes from: a command that was typed or piped in, a tool, the compiler, ``asap optimize``."""
@@ -179,3 +210,34 @@ def _setting(plan: Plan, about: str | None) -> str:
     if axis is not None:
         return str(plan.degree(axis))
     return f"{plan.ici} {plan.dcn}" if about == MESH else str(getattr(plan, about or ""))
+
+
+EVIDENCE, RETRACTION = "evidence", "retraction"
+"""Events of notes: a fact is recorded, a fact is taken back."""
+
+
+def recorded_facts(notes: Iterable[Mapping[str, Any]]) -> list[StatedFact]:
+    """The facts that hold after all notes, the oldest first; a later measurement takes the place of an earlier one.
+
+    Args:
+        notes: payloads of notes, in their order.
+    """
+    found: list[StatedFact] = []
+    for note in notes:
+        event = note.get("event")
+        if event not in (EVIDENCE, RETRACTION):
+            continue
+        fact = _fact(note.get("evidence" if event == EVIDENCE else "fact"))
+        if fact is None:
+            continue
+        found = [one for one in found if one != fact and not (event == EVIDENCE and fact.supersedes(one))]
+        found += [fact] if event == EVIDENCE else []
+    return found
+
+
+def _fact(value: Any) -> StatedFact | None:
+    """A fact of the worklog; ``None`` where the record of it is damaged."""
+    try:
+        return StatedFact.model_validate(value)
+    except ValidationError:
+        return None

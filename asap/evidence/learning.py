@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from asap.core.provenance import Quantity
-from asap.evidence.prior import Prior, plans_apart
-from asap.evidence.step_belief import Result, believe
+from asap.evidence.step_belief import Prior, Result, believe, plans_apart
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import load_calibration

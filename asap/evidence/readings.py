@@ -4,6 +4,7 @@ A reading changes one input of the model: the rate of the network, the speed of 
 precision, a kernel, recomputation. Each has variants, from little to much; the model says what each would take.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
+from asap.plans.axes import Axis
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.physics import StepBounds, step_bounds
@@ -147,3 +149,24 @@ def _working(run: Run, **changes: Any) -> Run:
 
 def _on(hardware: Slice, chip: Chip) -> Slice:
     return Slice(chip, hardware.chips_per_slice, hardware.topology, hardware.slices)
+
+
+INNERMOST: tuple[Axis, ...] = ("model", "seq", "expert", "data", "replica", "stage")
+"""Axes from neighbouring devices outwards, as launchers number the ranks and as predictions take them."""
+Reach = Literal["inside a node", "between nodes", "inside nodes and between them"]
+
+
+def reach(plan: Plan, axis: Axis, domain: int) -> Reach:
+    """Where the devices of an axis lie, with so many devices in a node."""
+    inner = math.prod(plan.degree(one) for one in INNERMOST[: INNERMOST.index(axis)])
+    outer = inner * plan.degree(axis)
+    if outer <= domain and domain % outer == 0:
+        return "inside a node"
+    return "between nodes" if inner >= domain else "inside nodes and between them"
+
+
+def leaves_node(plan: Plan, axis: Axis, domain: int | None) -> bool:
+    """Whether an axis goes over the network between nodes; without nodes (``None``), between slices."""
+    if domain is None:
+        return getattr(plan.dcn, axis) > 1
+    return plan.degree(axis) > 1 and reach(plan, axis, domain) != "inside a node"

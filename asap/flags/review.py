@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from asap.core.text import plain
 from asap.flags.document import FlagAdvice, FlagReview, SetFlag, shown
-from asap.flags.environment import GivenFlag, flags_in, same_value
-from asap.flags.mistakes import contradictions, misplaced
+from asap.flags.environment import GivenFlag, contradictions, flags_in, misplaced, same_value
 from asap.flags.situation import Situation
 from asap.flags.table import FlagTable, Judgement, Missing, Unwise, flag_tables
 

@@ -6,9 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.evidence.claims import Claim
-from asap.evidence.fact import StatedFact
-from asap.evidence.record import recorded_facts
+from asap.evidence.fact import Claim, StatedFact, recorded_facts
 from asap.experiments import Experiment
 from asap.ledger.entry import Entry, Outcome
 from asap.plans import Plan

@@ -6,11 +6,10 @@ from contextlib import nullcontext
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.core.units import counted, format_percent
-from asap.optimize.loop import optimize
+from asap.optimize.loop import Proposer, optimize
 from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.study_prior import Searched
-from asap.optimize.protocols import Proposer
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request
 from asap.optimize.results import results

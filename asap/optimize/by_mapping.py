@@ -22,10 +22,9 @@ from asap.mapping.language.parse import parse
 from asap.optimize.evaluators.mapping import MappingEvaluator
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Configuration, Try
-from asap.optimize.proposers.mapping_prior import KERNEL, mapping_prior
+from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings, mapping_prior
 from asap.optimize.proposers.mapping_rules import MappingRules
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.predicted_mappings import PredictedMappings
 from asap.optimize.results import best_of
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
 from asap.core.units import format_bytes, format_percent
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
 from asap.optimize.first_three import first_three
-from asap.optimize.outcome import Cost, Expectation, Outcome, Try
+from asap.optimize.outcome import Code, Cost, Expectation, Outcome, Try, feedback
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
 from asap.prediction.prediction import MemoryPrediction, Prediction
@@ -17,9 +15,8 @@ from asap.proposals.launch import start_line
 from asap.proposals.proposal import Proposal
 from asap.proposals.propose import propose
 from asap.proposals.recommend import add_trial, recommend
-from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
+from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds, log_interval
 from asap.proposals.selection.choice import MEASURABLE
-from asap.proposals.selection.doubt import log_interval
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import most_promising
 from asap.study.start import ASSUMED

@@ -1,15 +1,67 @@
-"""The loop itself: propose, judge, write down, evaluate, write down."""
+"""The loop: propose, judge, write down, evaluate, write down; and the two sides of it."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from asap.core.provenance import Provenance
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Configuration, Outcome, Suggestion, Try
-from asap.optimize.protocols import Evaluator, Proposer, SeveralAtOnce
+from asap.optimize.outcome import Code, Configuration, Outcome, Suggestion, Try, feedback
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule, Worth
+
+
+class Evaluator(Protocol):
+    """Turns a configuration into an outcome: the model, the compiler, a run."""
+
+    @property
+    def name(self) -> str:
+        """``model``, ``compiler`` or ``run``."""
+        ...
+
+    def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
+        """What comes of a configuration.
+
+        Args:
+            configuration: its text.
+            place: a folder of this try alone. Called with it again, after a kill, an evaluator continues what it began
+                there: what was paid for is never paid for twice.
+            seconds: what is left of the budget; an evaluation that needs more is stopped, and is lost. Infinite: no
+                limit.
+        """
+        ...
+
+
+@runtime_checkable
+class SeveralAtOnce(Protocol):
+    """An evaluator that takes several configurations at once, and needs no folder to go on after a kill."""
+
+    @property
+    def name(self) -> str:
+        """As an :class:`Evaluator` has it."""
+        ...
+
+    @property
+    def at_once(self) -> int:
+        """How many."""
+        ...
+
+    def evaluate_all(self, configurations: Sequence[Configuration], seconds: float = math.inf) -> list[Outcome]:
+        """What comes of each, in their order, with so many seconds left for all of them."""
+        ...
+
+
+class Proposer(Protocol):
+    """Learns from tries and proposes the next."""
+
+    def propose(self, tries: Sequence[Try]) -> Suggestion | None:
+        """The next configuration, given all tries with their outcomes and feedback; ``None``: nothing is left to try.
+
+        Tries that are under way have no outcome. A configuration may be proposed again, to measure it better.
+        """
+        ...
+
 
 Watch = Callable[[Session, Suggestion | None, Worth | None], None]
 """Called after each change: the session, and what is evaluated next with what it is worth."""

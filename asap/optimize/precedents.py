@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.history import HistoryRecord, record_from_experiments
-from asap.optimize.codes import Code
-from asap.optimize.outcome import Configuration
+from asap.optimize.outcome import Code, Configuration
 from asap.optimize.programs import read
 from asap.optimize.request import Request
 from asap.optimize.results import best_of, ended, results

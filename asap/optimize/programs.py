@@ -1,6 +1,6 @@
 """Configurations that say more than a plan: programs of the mapping language for a training step."""
 
-from asap.compiler.reference.target import mapping_target
+from asap.compiler.reference.expressible import mapping_target
 from asap.core.errors import PlanError
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Program

@@ -10,7 +10,7 @@ from asap.core.provenance import Provenance
 from asap.core.units import counted
 from asap.evidence.step_belief import Result
 from asap.optimize.outcome import Configuration, Cost, Try
-from asap.optimize.run_noise import half_width
+from asap.optimize.results import half_width
 from asap.optimize.stopping import Stopped
 from asap.proposals.trials import OfferedTrial
 

@@ -17,10 +17,10 @@ from asap.evidence.judgement import run_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
-from asap.optimize.evaluators.run.on_record import decisive
+from asap.optimize.evaluators.run.settings import decisive
+from asap.optimize.loop import Evaluator, SeveralAtOnce
 from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
-from asap.optimize.protocols import Evaluator, SeveralAtOnce
 from asap.optimize.stopping import Machine, StoppingRule
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides

@@ -10,11 +10,9 @@ from asap.core.feedback import Feedback
 from asap.core.provenance import Provenance
 from asap.core.text import plain, plain_lines
 from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
-from asap.optimize.codes import Code
-from asap.optimize.outcome import Outcome, Try
+from asap.optimize.outcome import Code, Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
-from asap.optimize.results import noise_of
-from asap.optimize.run_noise import RunNoise, half_width
+from asap.optimize.results import RunNoise, half_width, noise_of
 from asap.optimize.stopping import Worth
 from asap.proposals.trials import OfferedTrial
 

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.agent_words import AgentWords
-from asap.proposals.idea import Idea
+from asap.proposals.ideas import Idea
 from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.reasons.modelled_step import ModelledStep

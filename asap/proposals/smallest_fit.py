@@ -21,8 +21,7 @@ from asap.prediction.prediction import FIT_CONFIDENCE, Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.reasons.changed_settings import changed_settings
 from asap.proposals.selection.candidate import LIKELY
-from asap.proposals.selection.search import run_of, search
-from asap.proposals.selection.search_result import CHANGE_COST, SearchResult
+from asap.proposals.selection.search import CHANGE_COST, SearchResult, run_of, search
 from asap.proposals.trials import written
 from asap.study.study import Study
 

@@ -69,7 +69,7 @@ def _run(
     turns: Sequence[RecordedTurn], session: str, again: str, store: ExperimentStore, progress: Callable[[str], None]
 ) -> None:
     from asap.agents.llm.recorded import recorded_model
-    from asap.agents.settings_sources import read_settings
+    from asap.agents.settings import read_settings
     from asap.agents.workflow.analyze import analyze
 
     log = Worklog(again)

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from asap.agents.llm.usage import EVENT as USAGE
-from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.agents.workflow.memory_plugin import recorded_compile_options
 from asap.chat.language import parse
 from asap.compiler.programs.options import CompileOptions
-from asap.evidence.fact import ORIGINS, Origin
-from asap.evidence.record import EVIDENCE, RETRACTION
+from asap.evidence.fact import EVIDENCE, ORIGINS, RETRACTION, Origin
 from asap.experiments import Experiment
 from asap.sharding_memory import INTERRUPTED, Kind, Record
 from asap.sharding_memory.analyses import opened_experiment, opened_preferences

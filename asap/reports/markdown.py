@@ -1,16 +1,35 @@
 """The same report as Markdown, for files and comments. Everything that came from files is escaped."""
 
 import re
+from collections.abc import Iterable
 
-from asap.core.text import markdown
+from asap.core.text import markdown, plain_lines
 from asap.proposals import Proposal
 from asap.proposals.trials import OfferedTrial
-from asap.reports import descriptions, phrases, profile_facts
+from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
-from asap.reports.flags import flag_sentences
-from asap.reports.markdown_text import fence, listing, table
+from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import changed, order_sentence
 from asap.reports.summary import summary_of
+
+
+def listing(lines: Iterable[str]) -> str:
+    """A list of sentences."""
+    return "\n".join(f"- {markdown(line)}" for line in lines)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of plain texts."""
+    columns = tuple(head)
+    lines = [tuple(map(markdown, columns)), tuple("---" for _ in columns), *(tuple(map(markdown, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def fence(lines: Iterable[str]) -> list[str]:
+    """A code block, if there is anything in it."""
+    text = "\n".join(plain_lines(line).replace("`", "") for line in lines)
+    return [f"```\n{text}\n```"] if text else []
+
 
 _PLAIN_URL = re.compile(r"https://[\w./-]+", re.ASCII)
 
@@ -28,10 +47,10 @@ def to_markdown(analysis: Analysis) -> str:
     sections += ["## Why", listing((*said.why, *([f"Missing: {said.missing}"] if said.missing else [])))]
     sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), _known(analysis))]
     if analysis.kpis is not None:
-        known = [pair for pair in profile_facts.kpi_facts(analysis.kpis) if pair[1] != phrases.UNKNOWN]
+        known = [pair for pair in labels.kpi_facts(analysis.kpis) if pair[1] != phrases.UNKNOWN]
         sections += ["## KPIs", table(("KPI", "value"), known)]
     if analysis.top_operations:
-        rows = [profile_facts.operation_cells(operation) for operation in analysis.top_operations]
+        rows = [labels.operation_cells(operation) for operation in analysis.top_operations]
         sections += ["## Top operations", table(("time", "bound", "of roofline", "operation"), rows)]
     sections += ["## Diagnosis", listing(_diagnosis(analysis))]
     if analysis.proposals:
@@ -57,7 +76,7 @@ def to_markdown(analysis: Analysis) -> str:
 
 def _known(analysis: Analysis) -> list[tuple[str, str]]:
     """What was analysed and what decides the advice, as far as it is known."""
-    found = descriptions.experiment_facts(analysis.experiment)
+    found = labels.experiment_facts(analysis.experiment)
     found += [("situation", analysis.situation_statement or ""), ("modelled", phrases.modelled_facts(analysis))]
     found.append(("", analysis.modelled.statement if analysis.modelled else ""))
     return [(label, value) for label, value in found if value and phrases.UNKNOWN not in value]

@@ -15,8 +15,7 @@ from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import AXES, Plan
-from asap.reports.descriptions import describe_hardware
-from asap.reports.flags import flag_sentences, flag_summary
+from asap.reports.labels import describe_hardware, flag_sentences, flag_summary
 from asap.stacks.launchers import TITLES, launch_lines, stack_of
 from asap.stacks.start_command import form_of
 from asap.study.flags import flags_of_record

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from asap.core.text import plain, plain_lines
 from asap.proposals import Proposal
-from asap.reports import descriptions, phrases, profile_facts
+from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
-from asap.reports.flags import flag_sentences
+from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import changed, order_sentence
 from asap.reports.summary import Summary, summary_of
 from asap.reports.terminal_bars import StepBars
@@ -118,8 +118,8 @@ def _rest(analysis: Analysis) -> Iterator[RenderableType]:
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     """What was analysed, as far as it is known, and the figures of what runs."""
-    found = descriptions.experiment_facts(analysis.experiment)
-    kpis = profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else []
+    found = labels.experiment_facts(analysis.experiment)
+    kpis = labels.kpi_facts(analysis.kpis) if analysis.kpis else []
     known = ", ".join(f"{label} {value}" for label, value in kpis if value != phrases.UNKNOWN)
     found += [("KPIs", known), ("modelled", phrases.modelled_facts(analysis))]
     found.append(("situation", analysis.situation_statement or ""))
@@ -140,7 +140,7 @@ def _operations(analysis: Analysis) -> RenderableType:
     for column in ("time", "bound", "of roofline", "operation"):
         table.add_column(column, overflow="fold")
     for operation in analysis.top_operations:
-        share, bound, efficiency, name = profile_facts.operation_cells(operation)
+        share, bound, efficiency, name = labels.operation_cells(operation)
         table.add_row(share, bound, efficiency, Text(plain(name, 72)))
     return Group(_heading("Top operations"), table)
 

@@ -20,7 +20,7 @@ _LEAST, _MOST = 0.5, 4.0
 """Counted over needed FLOPs: recomputation adds a third at most, and attention that does not skip the mask a half."""
 _HIDDEN = 0.2
 _POSSIBLE_MFU = 0.7
-"""About the most that was ever published (:data:`asap.evidence.plausibility.HIGHEST_PUBLISHED_MFU`)."""
+"""About the most that was ever published (:data:`asap.evidence.judgement.HIGHEST_PUBLISHED_MFU`)."""
 _FLOPS_OF_A_TOKEN = 6
 """Forward and backward pass, a parameter and token (How to Scale Your Model, "All the Transformer Math")."""
 

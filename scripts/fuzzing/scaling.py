@@ -15,7 +15,7 @@ from pathlib import Path
 
 from asap.chat.language import parse as read_line
 from asap.ci.github.event import read_event
-from asap.ci.render.artifact import read_artifact
+from asap.ci.render.workflow import read_artifact
 from asap.ci.source.policy import read_policy
 from asap.ci.source.selection import looks_like_configuration
 from asap.core.errors import AsapError

@@ -146,7 +146,7 @@ def _event(text: str) -> None:
 
 
 def _artifact(text: str) -> None:
-    from asap.ci.render.artifact import read_artifact, write_artifact
+    from asap.ci.render.workflow import read_artifact, write_artifact
     from asap.core.errors import AsapError
 
     folder = Path(os.environ["ASAP_HOME"])

@@ -5,7 +5,7 @@ import statistics
 import time
 from pathlib import Path
 
-from asap.compiler.reference.target import mapping_target
+from asap.compiler.reference.expressible import mapping_target
 from asap.hardware import resolve_hardware
 from asap.mapping.check import check
 from asap.mapping.language.feedback import Feedback

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
-from asap.evidence.prior import Array
+from asap.evidence.step_belief import Array
 from asap.mapping.algorithm import ALGORITHMS
 from asap.optimize.proposers.mapping_prior import programs_apart
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from asap.mapping.check import mended
+from asap.optimize.loop import Proposer
 from asap.optimize.outcome import Configuration, Try
-from asap.optimize.proposers.mapping_prior import KERNEL
+from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings
 from asap.optimize.proposers.mapping_rules import MappingRules, Use
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.predicted_mappings import PredictedMappings
-from asap.optimize.protocols import Proposer
 from mapping.table import Table, decisions
 
 Evaluate = Callable[[Configuration], float | None]

@@ -19,7 +19,7 @@ from asap.compiler.programs.options import CompileLimits, CompileOptions
 from asap.compiler.verify import verify
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, create_experiment
-from asap.optimize.evaluators.compiled import outcome_of
+from asap.optimize.evaluators.compiler import outcome_of
 from asap.optimize.outcome import Outcome
 from asap.plans import Plan, Remat
 from asap.plans.enumeration import enumerate_plans

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from asap.core.provenance import Provenance
-from asap.evidence.prior import Array, Prior, prior_of
+from asap.evidence.step_belief import Array, Prior, prior_of
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel
 from asap.optimize.proposers.study_prior import Searched, parts_under

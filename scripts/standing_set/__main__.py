@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from asap.agents.llm.preflight import check_model
 from asap.agents.llm.usage import usages
-from asap.agents.settings import BUILTIN, Settings
-from asap.agents.settings_sources import read_settings
+from asap.agents.settings import BUILTIN, Settings, read_settings
 from asap.agents.workflow.analyze import analyze
 from asap.chat.chat import Chat
 from asap.chat.conversation import Conversation

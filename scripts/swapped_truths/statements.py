@@ -15,7 +15,7 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.of_plans import CandidatesAnswer
 from asap.answers.plan_row import PlanRow
 from asap.answers.registry import ask
-from asap.reports.quantities import written
+from asap.reports.phrases import written
 
 
 @dataclass(frozen=True)

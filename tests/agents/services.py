@@ -9,7 +9,7 @@ from google.genai import types
 
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
-from asap.agents.settings_sources import read_settings
+from asap.agents.settings import read_settings
 from asap.core.errors import ServiceError
 
 GEMINI, OPENAI, ANTHROPIC, OLLAMA = "gemini-2.5-flash", "openai/local", "anthropic/local", "ollama_chat/local"

@@ -4,15 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from asap.agents.settings_sources import read_settings
+from asap.agents.settings import read_settings
 from asap.agents.workflow.evaluator import AgentProposer
 from asap.core.errors import ServiceError
 from asap.core.provenance import Provenance
 from asap.experiments import ExperimentStore
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
 from asap.optimize.loop import optimize
-from asap.optimize.outcome import Outcome
+from asap.optimize.outcome import Code, Outcome, feedback
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.session import Session
 from asap.optimize.stopping import StoppingRule

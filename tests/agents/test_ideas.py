@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from asap.agents.grounding.catalogue import Catalogue
 from asap.agents.workflow.ideas import ideas_of
-from asap.agents.workflow.schemas import UntestedIdea
+from asap.agents.workflow.protocol import UntestedIdea
 from asap.answers.inquiries import Inquiries
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, Part
-from asap.proposals.idea import Standing
-from asap.proposals.ideas import Situation, engine_ideas, family_of, is_moot, ranked
+from asap.proposals.ideas import Situation, Standing, engine_ideas, family_of, is_moot, ranked
 from asap.reports.phrases import idea_sentence
 
 EXPERIMENT = "llama-8b-tensor-16"

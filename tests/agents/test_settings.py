@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import asap
-from asap.agents.settings import Settings
-from asap.agents.settings_sources import read_settings
+from asap.agents.settings import Settings, read_settings
 from asap.core.environment import VARIABLES
 from asap.core.errors import ConfigError
 

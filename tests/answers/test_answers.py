@@ -14,10 +14,8 @@ from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.compact import to_compact
-from asap.reports.answers.html import answer_to_html
-from asap.reports.answers.markdown import answer_to_markdown
-from asap.reports.answers.text import to_text
-from asap.reports.quantities import is_written, written
+from asap.reports.answers.forms import answer_to_html, answer_to_markdown, to_text
+from asap.reports.phrases import is_written, written
 from asap.study.study import study_of
 
 ARGUMENTS = {

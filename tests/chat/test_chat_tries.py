@@ -7,7 +7,7 @@ import pytest
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
 from asap.chat.session import RunCommand
-from asap.evidence.record import EVIDENCE
+from asap.evidence.fact import EVIDENCE
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name, read_session
 

@@ -5,9 +5,8 @@ from functools import partial
 import pytest
 
 from asap.chat.chat import Chat
-from asap.chat.facts import FactTools
-from asap.chat.statements import is_statement
-from asap.evidence.claims import Claim
+from asap.chat.facts import FactTools, is_statement
+from asap.evidence.fact import Claim
 from asap.sharding_memory import new_session_name
 from tests.chat.rephrasings import REPHRASED, REPORTS
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from asap.chat.figures import number
-from asap.chat.slots import read_slots
+from asap.chat.slots import number, read_slots
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from ci_scratch import CONFIG, TENSOR
 
 from asap.ci.check import Options
-from asap.ci.source.linked_experiments import LinkedExperiments
 from asap.ci.source.policy import Prices
+from asap.ci.source.resolve import LinkedExperiments
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from asap.ci.render.comment import LONGEST, MARKER, to_comment
-from asap.ci.render.escape import fence, prose
+from asap.ci.render.section import fence, prose
 
 MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9]")
 REFERENCE_STEP = re.compile(r"#\d")

@@ -6,7 +6,7 @@ from ci_reports import HEAD, configuration, report
 
 from asap.ci.github.api import GitHub
 from asap.ci.github.event import pull_request, read_event
-from asap.ci.render.artifact import read_artifact
+from asap.ci.render.workflow import read_artifact
 from asap.core.errors import AsapError, BadInputError, ConfigError, NotFoundError
 
 FORK_RUN = {

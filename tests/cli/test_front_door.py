@@ -28,7 +28,7 @@ def test_a_shell_is_offered_commands_experiments_and_axes(complete):
 
 
 def test_a_plan_is_completed_behind_what_is_typed():
-    from asap.cli.shared.completion import plan_terms
+    from asap.cli.shared.options import plan_terms
 
     assert list(plan_terms("data=8 mo")) == ["data=8 model="]
     assert "data=8 data=" not in list(plan_terms("data=8 "))

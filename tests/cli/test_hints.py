@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from asap.cli.app import app
-from asap.cli.renamed import COMMANDS, OPTIONS, renamed
+from asap.cli.app import COMMANDS, OPTIONS, app, renamed
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_COMMAND: Any = typer.main.get_command(app)

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from asap.cli.shared.live import LiveTable
+from asap.cli.shared.progress import LiveTable
 from asap.core.provenance import Provenance
 from asap.optimize.outcome import Cost, Outcome, Try
 from asap.optimize.report import OptimizationReport

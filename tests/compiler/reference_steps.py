@@ -17,8 +17,8 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import install_import_hook
 
+from asap.compiler.reference.expressible import program_lines
 from asap.compiler.reference.program_lines import lines_text
-from asap.compiler.reference.target import program_lines
 from asap.mapping.language.parse import parse
 from asap.mapping.plan_program import plan_of
 from asap.models import Architecture, Workload

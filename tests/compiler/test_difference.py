@@ -1,6 +1,6 @@
 import numpy as np
 
-from asap.compiler.mapped.difference import difference
+from asap.compiler.mapped.failures import difference
 
 RIGHT = np.random.default_rng(0).standard_normal((32, 48))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asap.compiler.algorithms.build import BENCHMARKS
-from asap.compiler.mapped.codes import Code
+from asap.compiler.mapped.failures import Code
 from asap.compiler.mapped.judge import judge, judged, read_choices, request_of
 from asap.compiler.programs.options import CompileLimits
 from asap.compiler.toolchain.compile import compile_all
@@ -99,7 +99,7 @@ def test_a_compiler_that_dies_says_where():
 
 
 WITHOUT_COMMON_PARTS = """\
-import asap.compiler.algorithms.summa as summa
+import asap.compiler.algorithms.matmul_algorithms as summa
 
 panel = summa.panel
 summa.panel = lambda block, axis, index, panels, parts: panel(block, axis, index, panels, 1)

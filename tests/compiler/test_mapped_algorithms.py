@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from asap.compiler.mapped.difference import TOLERANCE
+from asap.compiler.mapped.failures import TOLERANCE
 from asap.compiler.mapped.virtual_run import differences
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS

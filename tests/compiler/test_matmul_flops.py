@@ -1,7 +1,7 @@
 import pytest
 
 from asap.compiler.schedule.hlo import Instruction, read_module
-from asap.compiler.schedule.matmul_flops import matmul_flops
+from asap.compiler.schedule.operation_cost import matmul_flops
 
 LAYOUT = "{1,0}"
 

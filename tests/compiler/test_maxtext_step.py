@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asap.compiler.programs.maxtext_settings import maxtext_settings
+from asap.compiler.programs.flags import maxtext_settings
 from asap.compiler.programs.options import CompileOptions
 from asap.compiler.verify import verify
 from asap.core.errors import BadInputError, ConfigError, InsufficientEvidenceError

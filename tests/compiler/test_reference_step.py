@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from asap.compiler.reference.expressible import mapping_target
 from asap.compiler.reference.segments import Layer, Segment, segments
-from asap.compiler.reference.target import mapping_target
 from asap.compiler.reference.train_step import reference_step
 from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import InsufficientEvidenceError, PlanError

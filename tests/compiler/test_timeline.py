@@ -1,9 +1,9 @@
 import pytest
 from simulate import simulate
 
-from asap.compiler.schedule.attention_kernels import attention_kernel_seconds
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import Instruction, read_module
+from asap.compiler.schedule.operation_cost import attention_kernel_seconds
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.hardware import load_chip
 

@@ -1,7 +1,6 @@
 import pytest
 
-from asap.compiler.schedule.hlo import read_module
-from asap.compiler.schedule.trip_count import trip_count
+from asap.compiler.schedule.hlo import read_module, trip_count
 
 LOOP = """HloModule m, is_scheduled=true
 

@@ -1,6 +1,6 @@
 import re
 
-from asap.compiler.mapped.codes import Code as CompilerCode
+from asap.compiler.mapped.failures import Code as CompilerCode
 from asap.mapping.language.feedback import Code
 from asap.mapping.language.parse import parse
 from documentation.grammar import PAGE, ebnf, published

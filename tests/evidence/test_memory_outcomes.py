@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from asap.evidence.claims import Claim
 from asap.evidence.effect import with_outcomes
-from asap.evidence.fact import StatedFact
+from asap.evidence.fact import Claim, StatedFact
 from asap.experiments import Experiment
 from asap.experiments.hardware import refer_to_hardware
 from asap.models import Workload, find_architecture

@@ -1,8 +1,6 @@
 """Facts that were taken back are gone from every reading of a session."""
 
-from asap.evidence.claims import Claim
-from asap.evidence.fact import StatedFact
-from asap.evidence.record import recorded_facts
+from asap.evidence.fact import Claim, StatedFact, recorded_facts
 from asap.plans import Plan
 
 DIED = StatedFact(claim=Claim.OUT_OF_MEMORY, plan=Plan.parse("data=8"), words="it died")

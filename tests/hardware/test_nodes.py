@@ -9,7 +9,7 @@ from asap.hardware import Slice, resolve_hardware, with_network, with_node
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.prediction import predict
-from asap.reports.descriptions import describe_hardware
+from asap.reports.labels import describe_hardware
 
 MODEL = find_architecture("tinyllama-1.1b")
 WORK = Workload(global_batch=32, sequence_length=4096, precision="bf16", framework="torchtitan", attention="flash")

@@ -8,8 +8,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from asap.agents.llm.planner import Planner
-from asap.agents.llm.turn import AgentTurn
+from asap.agents.llm.planner import AgentTurn, Planner
 
 
 def say(text: str) -> LlmResponse:

@@ -4,8 +4,7 @@ import json
 import re
 from typing import Any
 
-from asap.agents.llm.procedure import ROLES
-from asap.agents.llm.turn import AgentTurn
+from asap.agents.llm.planner import ROLES, AgentTurn
 from tests.language_models.server import Ask, Question, Reply, Say, Script
 
 

@@ -1,6 +1,6 @@
 """What the tests of the mapping language write programs for."""
 
-from asap.compiler.reference.target import mapping_target
+from asap.compiler.reference.expressible import mapping_target
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 

@@ -12,11 +12,8 @@ from asap.experiments import ExperimentStore
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.optimize.by_evaluation import open_session, report_of
-from asap.optimize.codes import Code
-from asap.optimize.evaluators.compiled import outcome_of
-from asap.optimize.evaluators.compiler import CompilerEvaluator
-from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Cost, Outcome, Suggestion
+from asap.optimize.evaluators.compiler import CompilerEvaluator, outcome_of
+from asap.optimize.outcome import Code, Cost, Outcome, Suggestion, feedback
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
 from asap.plans import Plan

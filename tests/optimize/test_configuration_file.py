@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from asap.core.errors import AsapError, ConfigError, UsageError
-from asap.optimize.evaluators.run.command import Command
-from asap.optimize.evaluators.run.configuration_file import write_changed
+from asap.optimize.evaluators.run.command import Command, write_changed
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.proposals.proposal import Overrides
 

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from asap.core.errors import BadInputError, UsageError
 from asap.core.feedback import Feedback, Repair, repaired
 from asap.core.provenance import Provenance
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
 from asap.optimize.loop import optimize
-from asap.optimize.outcome import Outcome, Suggestion
+from asap.optimize.outcome import Code, Outcome, Suggestion, feedback
 from asap.optimize.request import Budget
 from asap.optimize.session import Session
 from asap.optimize.stopping import Machine, StoppingRule

@@ -8,10 +8,9 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.mapping.algorithm import ALGORITHMS
 from asap.optimize.by_mapping import in_brief, line_of_program
 from asap.optimize.outcome import Try
-from asap.optimize.proposers.mapping_prior import KERNEL, mapping_prior, programs_apart
+from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings, mapping_prior, programs_apart
 from asap.optimize.proposers.mapping_rules import MappingRules
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.predicted_mappings import PredictedMappings
 from mapping.loop import SEARCHES, measure
 from mapping.table import Table
 

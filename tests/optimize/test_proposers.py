@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.provenance import Provenance
-from asap.evidence.prior import Prior, plans_apart
-from asap.evidence.step_belief import Result, StepBelief, believe
+from asap.evidence.step_belief import Prior, Result, StepBelief, believe, plans_apart
 from asap.experiments.create import Statement, create_experiment
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Outcome, Status, Try
+from asap.optimize.outcome import Code, Outcome, Status, Try, feedback
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
 from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
 from asap.optimize.proposers.study_prior import Searched

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from asap.core.provenance import Provenance
-from asap.evidence.prior import Prior
+from asap.evidence.step_belief import Prior
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.report import best_measured

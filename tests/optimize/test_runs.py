@@ -10,13 +10,12 @@ import pytest
 
 from asap.core.errors import PlanError, UsageError
 from asap.experiments.store import BUNDLED
-from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command, words
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.log import RunLog
-from asap.optimize.evaluators.run.on_record import decisive
 from asap.optimize.evaluators.run.process import Process
-from asap.optimize.evaluators.run.settings import asked_settings, settings_document
+from asap.optimize.evaluators.run.settings import asked_settings, decisive, settings_document
+from asap.optimize.outcome import Code
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.deepspeed.lines import OF_JSON

@@ -3,9 +3,7 @@ import io
 from rich.console import Console
 
 from asap.core.provenance import Provenance
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Cost, Outcome, Try
+from asap.optimize.outcome import Code, Cost, Outcome, Try, feedback
 from asap.optimize.report import OptimizationReport
 from asap.optimize.table import print_report
 

@@ -1,6 +1,6 @@
 import pytest
 
-from asap.compiler.reference.target import mapping_target
+from asap.compiler.reference.expressible import mapping_target
 from asap.hardware import resolve_hardware
 from asap.mapping.language.parse import parse
 from asap.mapping.policies import layers_by_policy

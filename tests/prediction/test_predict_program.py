@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from asap.compiler.reference.target import mapping_target
+from asap.compiler.reference.expressible import mapping_target
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import resolve_hardware
 from asap.mapping.kept_state import kept_in_all

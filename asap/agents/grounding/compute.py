@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from itertools import product
 
-from asap.agents.grounding.units import measure
+from asap.agents.grounding.prose import measure
 from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import UsageError
 from asap.core.provenance import Provenance

@@ -12,7 +12,7 @@ from asap.core.errors import NotFoundError, UsageError
 from asap.core.provenance import Provenance
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.reports.quantities import written
+from asap.reports.phrases import written
 
 OWN = "~"
 LEGEND = f"{OWN} the model's own words, not from the engine"

@@ -8,8 +8,7 @@ from pydantic import ValidationError, validate_call
 
 from asap import __version__
 from asap.agents.grounding.verdict import check, faults, rendered
-from asap.agents.tools.results import Answer, answering
-from asap.agents.tools.toolbox import FACTS, Tool, Toolbox
+from asap.agents.tools.toolbox import FACTS, Answer, Tool, Toolbox, answering
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import complaint
 from asap.core.errors import AsapError, NotFoundError, UsageError

@@ -1,20 +1,72 @@
 """The queries as tools of a language model: made of their one declaration, typed, read-only. It needs no google-adk."""
 
 import inspect
-from collections.abc import Callable
-from functools import partial
-from typing import Annotated, Any, get_args, get_origin
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Annotated, Any, ParamSpec, get_args, get_origin
 
+from pydantic import ValidationError, validate_call
 from pydantic.fields import FieldInfo
 
 from asap.agents.grounding.catalogue import Catalogue, Catalogues
-from asap.agents.tools.results import Answer, answering, answering_errors
 from asap.answers.inquiries import Inquiries
-from asap.answers.registry import QUERIES, query
-from asap.core.errors import UsageError
+from asap.answers.registry import QUERIES, complaint, query
+from asap.core.errors import AsapError, UsageError
+from asap.core.secrets import environment_secrets, without
+from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.reports.answers.compact import table, to_compact
-from asap.reports.quantities import written
+from asap.reports.phrases import written
+
+Parameters = ParamSpec("Parameters")
+Answer = dict[str, Any]
+
+LONGEST_NAME = 160
+
+
+def answering(tool: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+    """Check the arguments of a tool; an error of ASAP becomes an answer that says what to do."""
+    checked = validate_call(tool)
+
+    @wraps(tool)
+    def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        try:
+            return answering_errors(lambda: checked(*args, **kwargs))
+        except ValidationError as error:
+            return failure(UsageError(complaint(error), where=tool.__name__, hint="correct the arguments"))
+
+    return answer
+
+
+def answering_errors(find: Callable[[], Answer]) -> Answer:
+    """What is found, made harmless; an error of ASAP as an answer."""
+    try:
+        return harmless(find())
+    except AsapError as error:
+        return failure(error)
+
+
+def failure(error: AsapError) -> Answer:
+    """An error as a tool reports it."""
+    place = f"{error.where}: " if error.where else ""
+    answer = {"error": f"{place}{error.message}", "kind": type(error).__name__}
+    return harmless(answer | ({"hint": error.hint} if error.hint else {}))
+
+
+def harmless(value: Any) -> Any:
+    """Plain JSON with every string on one line, without control characters and secrets."""
+    return _harmless(value, environment_secrets())
+
+
+def _harmless(value: Any, secrets: tuple[str, ...]) -> Any:
+    if isinstance(value, str):
+        return plain(without(value, secrets))
+    if isinstance(value, Mapping):
+        return {plain(key, LONGEST_NAME): _harmless(item, secrets) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_harmless(item, secrets) for item in value]
+    return value
+
 
 Tool = Callable[..., Answer]
 

@@ -3,17 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from asap.agents.tools.results import LONGEST_NAME
-from asap.agents.workflow.schemas import Pick
-from asap.core.errors import PlanError
+from asap.agents.tools.toolbox import LONGEST_NAME
+from asap.agents.workflow.protocol import Pick
+from asap.core.errors import AsapError, PlanError
 from asap.core.text import plain
 from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.prediction.prediction import Prediction
+from asap.proposals import ProposalSet
 from asap.proposals.launch import why_not_launched
+from asap.proposals.options import options
+from asap.proposals.propose import propose
+from asap.proposals.reasons.cite import cite
+from asap.proposals.recommend import add_options
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.choice import COUNT, choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates, evaluate
+from asap.proposals.situation import TOO_TIGHT
 
 
 @dataclass
@@ -103,3 +109,24 @@ def advantages(mine: Prediction, other: Prediction) -> list[str]:
     if mine.memory and other.memory and mine.memory.total.value < other.memory.total.value:
         found.append("memory")
     return found
+
+
+def cited_proposals(ranked: RankedCandidates, picked: Sequence[Candidate] | None = None) -> ProposalSet:
+    """Proposals with their citations; without them, and saying so, if notes and history cannot be searched."""
+    try:
+        return _with_options(propose(ranked, cite, picked), ranked)
+    except AsapError as error:
+        bare = _with_options(propose(ranked, lambda study, plan: (), picked), ranked)
+        return bare.model_copy(
+            update={"warnings": (*bare.warnings, f"Precedents and principles are left out: {error}")}
+        )
+
+
+def _with_options(proposals: ProposalSet, ranked: RankedCandidates) -> ProposalSet:
+    """The proposals with what would take more, where they leave something to wish."""
+    if proposals.situation is None or proposals.situation.name not in (*TOO_TIGHT, "well_set", "near_limit"):
+        return proposals
+    found = options(ranked.study, ranked.incumbent)
+    settled = proposals.smallest_fit is not None
+    advice = proposals.recommendation if settled else add_options(proposals.recommendation, found)
+    return proposals.model_copy(update={"options": found, "recommendation": advice})

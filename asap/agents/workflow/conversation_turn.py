@@ -20,10 +20,9 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.results import Answer, answering_errors
-from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Tool, computed, tool_of
+from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Tool, answering_errors, computed, tool_of
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, running_adk
-from asap.agents.workflow.core import agent, app
+from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.facts import facts as facts_of
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER, open_sessions

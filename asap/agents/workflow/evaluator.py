@@ -22,9 +22,9 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.results import Answer, harmless
+from asap.agents.tools.toolbox import Answer, harmless
 from asap.agents.workflow.adk_run import as_service_error, ask, running_adk
-from asap.agents.workflow.core import agent, app
+from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
 from asap.answers.figure import bare

@@ -1,8 +1,7 @@
 """What the agents are told before they begin: the facts of a run, looked up by code."""
 
 from asap.agents.grounding.catalogue import Catalogues
-from asap.agents.tools.results import Answer
-from asap.agents.tools.toolbox import tool_of
+from asap.agents.tools.toolbox import Answer, tool_of
 from asap.answers.inquiries import Inquiries
 
 OF_RUN = ("run", "health", "bottleneck", "operations")

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 
 from asap.agents.grounding.catalogue import Catalogue
-from asap.agents.workflow.schemas import UntestedIdea
+from asap.agents.workflow.protocol import UntestedIdea
 from asap.answers.figure import change
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.history.record import ChangeKind
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.idea import Idea, Standing
-from asap.proposals.ideas import MOST, bounded, engine_ideas
+from asap.proposals.ideas import MOST, Idea, Standing, bounded, engine_ideas
 from asap.study.study import Study, read_plan
 
 LONGEST = 300

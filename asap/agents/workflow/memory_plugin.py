@@ -4,7 +4,8 @@ An exception inside a plugin would end the run, so nothing here raises: a step t
 an error, and a worklog that cannot be written reports that itself.
 """
 
-from collections.abc import Callable, Coroutine
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -18,8 +19,48 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import BaseTool, ToolContext
 from google.genai import types
 
-from asap.agents.workflow.log_entries import error_entry, fingerprint, request_entry, response_entry
-from asap.sharding_memory import Kind, Worklog
+from asap.compiler.programs.options import CompileOptions
+from asap.sharding_memory import Kind, Record, Worklog
+
+
+def request_entry(agent: str, request: LlmRequest, seen: int) -> dict[str, Any]:
+    """A request to a model: the first one of an agent whole, later ones without what the log holds already."""
+    entry: dict[str, Any] = {"agent": agent, "model": request.model}
+    if not 0 < seen < len(request.contents):
+        seen = 0
+        entry |= {"instruction": request.config.system_instruction, "tools": sorted(request.tools_dict)}
+    return entry | {"contents": [content_entry(content) for content in request.contents[seen:]]}
+
+
+def response_entry(agent: str, response: LlmResponse) -> dict[str, Any]:
+    """An answer of a model, with its usage and its finish reason where they are reported."""
+    entry = {
+        "agent": agent,
+        "content": content_entry(response.content),
+        "usage": response.usage_metadata and response.usage_metadata.model_dump(mode="json", exclude_none=True),
+        "finish_reason": response.finish_reason,
+        "error": response.error_code and f"{response.error_code}: {response.error_message}",
+    }
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def error_entry(where: str, error: Exception) -> dict[str, Any]:
+    """An error, and where it was seen."""
+    return {"where": where, "type": type(error).__name__, "message": str(error)}
+
+
+def content_entry(content: types.Content | None) -> Any:
+    """A message as JSON."""
+    return content and content.model_dump(mode="json", exclude_none=True)
+
+
+def fingerprint(content: types.Content | None) -> str:
+    """What a message says, without the IDs that google-adk gives to calls."""
+    parts = (content.parts if content else None) or ()
+    calls = ((part.function_call.name, part.function_call.args) if part.function_call else None for part in parts)
+    texts = (part.text for part in parts)
+    return json.dumps([*zip(texts, calls, strict=True)], sort_keys=True, default=str)
+
 
 Context = InvocationContext | ReadonlyContext
 Callback = TypeVar("Callback", bound=Callable[..., Coroutine[Any, Any, None]])
@@ -133,3 +174,18 @@ class MemoryPlugin(BasePlugin):
 
 def _tool(tool: BaseTool, context: ToolContext) -> dict[str, Any]:
     return {"agent": context.agent_name, "tool": tool.name, "call": context.function_call_id}
+
+
+_EVENT = "compiled"
+
+
+def compiled_note(options: CompileOptions, verdicts: Mapping[str, str]) -> dict[str, Any]:
+    """The payload; ``verdicts`` are by plan."""
+    return {"event": _EVENT, "choice": options.to_record(), "verdicts": dict(verdicts)}
+
+
+def recorded_compile_options(records: Sequence[Record]) -> CompileOptions | None:
+    """How plans were compiled last; ``None`` if none were."""
+    notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == _EVENT)
+    note = next(notes, None)
+    return None if note is None else CompileOptions.from_record(note.get("choice", {}))

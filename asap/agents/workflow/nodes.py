@@ -8,12 +8,11 @@ from google.adk.agents.context import Context
 
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.verdict import check, faults, rendered
-from asap.agents.tools.results import LONGEST_NAME, Answer
-from asap.agents.workflow.choice import Choice, chosen
-from asap.agents.workflow.engine_proposals import cited_proposals
+from asap.agents.tools.toolbox import LONGEST_NAME, Answer
+from asap.agents.workflow.choice import Choice, chosen, cited_proposals
 from asap.agents.workflow.facts import OF_PLANS, OF_RUN, facts
 from asap.agents.workflow.ideas import ideas_of
-from asap.agents.workflow.schemas import AnalysisRequest, Assessment, Critique, Judgement
+from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.provenance import Provenance, Quantity

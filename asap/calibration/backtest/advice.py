@@ -14,8 +14,8 @@ from asap.calibration.backtest.loop import TuningProblem
 from asap.plans import Plan
 from asap.plans.plan import SETTINGS
 from asap.prediction.step_model.step_parts import change_between
+from asap.proposals.selection.candidate import after_doubt_of_each
 from asap.proposals.selection.choice import MEASURABLE
-from asap.proposals.selection.doubt import after_doubt_of_each
 
 
 class Advice(BaseModel):

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 
-from asap.ci.render.escape import code
+from asap.ci.render.section import code
 from asap.ci.report import Suggestion, SuggestionCitation
 from asap.ci.source.resolve import ResolvedConfiguration
 from asap.ci.source.selection import MOST_LINES

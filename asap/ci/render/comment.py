@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from asap.ci.render.escape import prose, table
-from asap.ci.render.figures import hbm_use
-from asap.ci.render.section import SEVERITY, VERDICTS, findings_of, section
+from asap.ci.render.section import SEVERITY, VERDICTS, findings_of, hbm_use, prose, section, table
 from asap.ci.report import CiReport, ConfigurationReport
 from asap.reports.phrases import percent_change
 

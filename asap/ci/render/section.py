@@ -1,10 +1,109 @@
-"""One configuration in a comment."""
+"""One configuration in a comment: its figures before and after, and text that cannot mention or link."""
 
-from asap.ci.render.escape import fence, listing, prose, table
-from asap.ci.render.figures import facts_table, unchanged
-from asap.ci.report import CiReport, ConfigurationReport, Level, PolicyFinding, Suggestion
-from asap.core.units import format_bytes, format_percent
+import re
+from collections.abc import Callable, Iterable
+
+from asap.ci.report import CiReport, ConfigurationReport, Level, PolicyFinding, PredictionSummary, Side, Suggestion
+from asap.core.secrets import redacted
+from asap.core.text import markdown, plain
+from asap.core.units import format_bytes, format_percent, significant
 from asap.reports.phrases import UNKNOWN, interval, percent_change
+
+_ZERO_WIDTH_SPACE = "&#8203;"
+_SIGNS = re.compile(r"&#(?:64|35|58);")
+_BLANKS = re.compile(r"([ \t]+)")
+_WWW = re.compile(r"(?i)\bwww(?=\.)")
+
+
+def prose(text: object, limit: int | None = None) -> str:
+    """One line that GitHub shows as it is: no markup, no HTML, no link, no mention, no reference to an issue."""
+    escaped = _SIGNS.sub(lambda sign: sign.group() + _ZERO_WIDTH_SPACE, markdown(redacted(str(text)), limit))
+    return _WWW.sub(lambda word: word.group() + _ZERO_WIDTH_SPACE, escaped)
+
+
+def fence(text: str, language: str = "") -> str:
+    """A code block that its content cannot close."""
+    lines = [code(line) for line in redacted(text).splitlines()]
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return "\n".join([f"{ticks}{language}", *lines, ticks])
+
+
+def listing(lines: Iterable[str]) -> str:
+    """A list of lines that are Markdown already."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of plain texts."""
+    lines = [head, tuple("---" for _ in head), *(tuple(prose(cell) for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(line: str) -> str:
+    """A line with its blanks, without invisible characters."""
+    return "".join(part if part.isspace() else plain(part) for part in _BLANKS.split(line))
+
+
+_DESCRIPTIONS = ("plan", "batch", "model", "hardware")
+_DIGITS = 3
+Row = tuple[str, ...]
+
+
+def facts_table(report: ConfigurationReport, currency: str) -> tuple[Row, list[Row]]:
+    """Head and rows of what is known of each readable side, without what :func:`unchanged` lists."""
+    sides = _readable(report)
+    rows = [row for row in _descriptions(sides) if not _is_same(row)]
+    for label, phrase in _phrases(currency):
+        predictions = [side.prediction for side in sides.values()]
+        rows.append((label, *(phrase(prediction) if prediction else UNKNOWN for prediction in predictions)))
+    return ("", *sides), [row for row in rows if set(row[1:]) - {UNKNOWN}]
+
+
+def unchanged(report: ConfigurationReport) -> str:
+    """What both sides have in common: ``model llama3.1-70b, 80 layers; hardware v5p-512``."""
+    rows = _descriptions(_readable(report))
+    return "; ".join(f"{row[0]} {row[1]}" for row in rows if _is_same(row) and row[1] != UNKNOWN)
+
+
+def hbm_use(prediction: PredictionSummary | None) -> str:
+    """``30.2 GiB of 95 GiB``."""
+    if prediction is None or prediction.hbm is None:
+        return UNKNOWN
+    capacity = f" of {format_bytes(prediction.hbm_capacity)}" if prediction.hbm_capacity else ""
+    return format_bytes(prediction.hbm.value) + capacity
+
+
+def thousands(value: float) -> str:
+    """Three significant digits: ``138071`` → ``138,000``."""
+    rounded = float(f"{value:.{_DIGITS}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10**_DIGITS else significant(rounded, _DIGITS)
+
+
+def _readable(report: ConfigurationReport) -> dict[str, Side]:
+    sides = {"before": report.before, "after": report.after}
+    return {name: side for name, side in sides.items() if side is not None and side.problem is None}
+
+
+def _descriptions(sides: dict[str, Side]) -> list[Row]:
+    return [(name, *(getattr(side, name) or UNKNOWN for side in sides.values())) for name in _DESCRIPTIONS]
+
+
+def _is_same(row: Row) -> bool:
+    return len(row) > 2 and len(set(row[1:])) == 1
+
+
+def _phrases(currency: str) -> list[tuple[str, Callable[[PredictionSummary], str]]]:
+    return [
+        ("step time", lambda p: interval(p.step_time)),
+        ("tokens/s", lambda p: interval(p.tokens_per_second, thousands)),
+        ("MFU", lambda p: interval(p.mfu, format_percent)),
+        ("HBM per device", hbm_use),
+        ("chip-hours per 10⁹ tokens", lambda p: interval(p.chip_hours, thousands)),
+        (f"{currency} per day", lambda p: interval(p.money_per_day, thousands)),
+        (f"{currency} per 10⁹ tokens", lambda p: interval(p.money, thousands)),
+    ]
+
 
 VERDICTS: dict[Level, str] = {"error": "Fails", "warning": "Warning", "note": "Note"}
 SEVERITY: dict[Level, int] = {"error": 0, "warning": 1, "note": 2}

@@ -1,4 +1,4 @@
-"""What a GitHub workflow shows of a report: the step summary, and annotations of lines."""
+"""What a GitHub workflow shows and keeps of a report: step summary, annotations, artifact."""
 
 import json
 import os
@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from asap.ci.render.comment import MARKER, to_comment
-from asap.ci.report import RULES, CiReport, PolicyFinding
-from asap.core.files import unwritable
+from asap.ci.report import RULES, SCHEMA, CiReport, PolicyFinding
+from asap.core.errors import BadInputError
+from asap.core.files import exists, unwritable, write_atomically
 from asap.core.text import plain
+from asap.experiments.files.documents import read_text, validation_reason
 
 LARGEST_SUMMARY = 1_000_000
 """Bytes of a step summary; GitHub's limit is 1 MiB."""
@@ -84,3 +88,35 @@ def _result(finding: PolicyFinding) -> dict[str, object]:
 def _message(finding: PolicyFinding) -> str:
     """Brackets are escaped: SARIF reads them as a link."""
     return re.sub(r"([\[\]\\])", r"\\\1", plain(f"{finding.path} {finding.message}"))
+
+
+REPORT, COMMENT, SARIF = "asap-ci.json", "comment.md", "asap.sarif"
+LARGEST_BYTES = 10_000_000
+
+
+def write_artifact(report: CiReport, folder: Path) -> None:
+    """A report in all formats."""
+    write_atomically(folder / REPORT, report.to_json() + "\n")
+    write_atomically(folder / COMMENT, to_comment(report))
+    write_atomically(folder / SARIF, to_sarif(report) + "\n")
+
+
+def read_artifact(path: Path, commit: str | None = None) -> CiReport:
+    """A report from its file, or from the folder that holds it.
+
+    Raises:
+        NotFoundError: there is none.
+        BadInputError: it is too large, does not follow the schema, is a link, or reports on another commit.
+    """
+    file = path / REPORT if exists(path) and path.is_dir() else path
+    if file.is_symlink():
+        raise BadInputError("is a symbolic link, which is not followed", where=str(file))
+    text = read_text(file, LARGEST_BYTES)
+    try:
+        report = CiReport.model_validate_json(text)
+    except ValidationError as error:
+        raise BadInputError(f"does not follow {SCHEMA}: {validation_reason(error)}", where=str(file)) from error
+    if commit is not None and report.head != commit:
+        reason = f"reports on {report.head[:12]}, but the run was on {commit[:12]}"
+        raise BadInputError(reason, where=str(file), hint="check the head of the pull request, not the merge commit")
+    return report

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.analysis.report import write_report
-from asap.cli.shared.completion import experiments, plan_terms
+from asap.cli.shared.options import describes_run, experiments, plan_terms, say_usage
 from asap.cli.shared.output import ALLOW, Format, console, warn
 from asap.cli.shared.progress import progress
-from asap.cli.shared.run_options import describes_run
-from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
@@ -68,8 +66,8 @@ def analyze(
     full: Annotated[bool, typer.Option("--full", help="The whole report, not one screen of it.")] = False,
 ) -> None:
     """Name the bottleneck of a run, and propose three plans."""
-    from asap.agents.settings_sources import read_settings
-    from asap.cli.shared.preferences import read_preferences
+    from asap.agents.settings import read_settings
+    from asap.cli.shared.options import read_preferences
     from asap.compiler.programs.options import CompileOptions
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from asap.cli.shared.completion import experiments
+from asap.cli.shared.options import experiments, say_usage
 from asap.cli.shared.output import warn
 from asap.cli.shared.progress import progress
-from asap.cli.shared.usage import say_usage
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -47,7 +46,7 @@ def chat(
     not understood.
     """
     from asap.agents.llm.preflight import check_model
-    from asap.agents.settings_sources import read_settings
+    from asap.agents.settings import read_settings
     from asap.chat import open_conversation
     from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
@@ -78,7 +77,7 @@ def _run_command(command: str | None, template: Path | None, yes: bool) -> "RunC
 
 def run_chat(chat: "Chat") -> None:
     """Take lines until the input ends. Ctrl-C ends a turn; Ctrl-D or /quit ends the chat."""
-    from asap.chat.piped import piped_turns
+    from asap.chat.answering import piped_turns
 
     interactive = sys.stdin.isatty()
     if interactive:
@@ -108,7 +107,7 @@ def _typed(chat: "Chat") -> Iterator[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    from asap.chat.typing_aids import completer
+    from asap.chat.verbs import completer
     from asap.core.files import home, private_file
 
     path = home() / "chat-history"

@@ -1,11 +1,12 @@
-"""``asap report``: an analysis as a page with charts."""
+"""``asap report`` and ``asap compare``: an analysis as a page, and two runs side by side."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.completion import experiments
+from asap.cli.shared.options import experiments
+from asap.cli.shared.output import Plain, console, print_json
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def report(
     session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
 ) -> None:
     """Write the latest analysis as one HTML file with charts. Without one, analyze with the built-in model first."""
-    from asap.agents.settings_sources import read_settings
+    from asap.agents.settings import read_settings
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
     from asap.sharding_memory.analyses import latest_session, stored_analysis
@@ -73,3 +74,29 @@ def _log(analysis: "Analysis", path: Path, target: str) -> None:
     }
     publish(target, tags, {"asap/analysis.json": analysis.to_json(), "asap/report.html": path.read_text("utf-8")})
     print(f"logged to {target}: {len(tags)} tags, asap/analysis.json, asap/report.html")
+
+
+Run = Annotated[str, typer.Argument(help="An experiment ID or a profile.", autocompletion=experiments)]
+
+
+def compare(
+    before: Run,
+    after: Run,
+    top: Annotated[int, typer.Option(min=1, help="Maximum number of operations to print.")] = 20,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+) -> None:
+    """Compare two runs, and a prediction with what came of it. Shows plan, KPIs, and operations matched by name and
+    shape."""
+    from asap.experiments import ExperimentStore
+    from asap.reports.comparison import compare_studies
+    from asap.study.open_study import open_study
+
+    store = ExperimentStore()
+    with progress() as show:
+        found = compare_studies(open_study(before, store, progress=show), open_study(after, store, progress=show))
+    if format is Plain.JSON:
+        print_json(found)
+        return
+    from asap.reports.comparison.terminal import print_comparison
+
+    print_comparison(found, console(), top)

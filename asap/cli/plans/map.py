@@ -148,7 +148,7 @@ def write(
     plan: Annotated[str | None, typer.Option(help="Another plan than the one on record.")] = None,
 ) -> None:
     """Print the plan of an experiment as a program. Uses its own logical axis rules where it has them (MaxText)."""
-    from asap.compiler.experiment_program import experiment_program
+    from asap.compiler.program_facts import experiment_program
 
     text, left_out = experiment_program(_experiment(experiment), plan)
     print(text, end="")

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from asap.cli.shared.completion import experiments, session_names
+from asap.cli.shared.options import describes_run, duration_s, experiments, session_names
 from asap.cli.shared.output import ALLOW, Plain, print_json, warn
 from asap.cli.shared.progress import progress
-from asap.cli.shared.run_options import describes_run, duration_s
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
+    from asap.optimize.loop import Proposer
     from asap.optimize.proposers.model_guided import ModelGuided
-    from asap.optimize.protocols import Proposer
     from asap.optimize.report import OptimizationReport
     from asap.optimize.request import Request
     from asap.optimize.session import Session
@@ -100,7 +99,7 @@ def run(
     """Search all configurations, and evaluate the best. Ends when no further evaluation is worth its cost."""
     from dataclasses import replace
 
-    from asap.cli.shared.preferences import read_preferences
+    from asap.cli.shared.options import read_preferences
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend
@@ -188,7 +187,7 @@ def record(session: SessionName) -> None:
 def _go(request: "Request", session: "Session", form: Plain) -> None:
     import sys
 
-    from asap.cli.shared.live import LiveTable
+    from asap.cli.shared.progress import LiveTable
     from asap.optimize.by_evaluation import optimize_by_evaluation
 
     with LiveTable(sys.stderr, session.name) as live:
@@ -210,7 +209,7 @@ def _proposer(request: "Request", session: "Session", guided: "ModelGuided") -> 
     """A language model where one is asked for, else the built-in proposer."""
     if request.model is None:
         return guided
-    from asap.agents.settings_sources import read_settings
+    from asap.agents.settings import read_settings
     from asap.agents.workflow.evaluator import AgentProposer
 
     settings = read_settings(model=request.model)

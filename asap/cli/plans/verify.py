@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap.cli.shared.completion import experiments
+from asap.cli.shared.options import describes_run, duration_s, experiments
 from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
 from asap.cli.shared.progress import progress
-from asap.cli.shared.run_options import describes_run, duration_s
 
 if TYPE_CHECKING:
     from asap.compiler.verification import Verification

@@ -42,7 +42,7 @@ def evaluate(
 ) -> None:
     """Run dialogues that argue with and without evidence. Exit code 6 unless only evidence changes the order."""
     from asap.agents.llm.preflight import check_model
-    from asap.agents.settings_sources import read_settings
+    from asap.agents.settings import read_settings
     from asap.chat import evaluation
     from asap.core.errors import NotFoundError, ServiceError
     from asap.core.files import is_file

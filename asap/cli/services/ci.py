@@ -13,7 +13,7 @@ from asap.cli.shared.progress import progress
 if TYPE_CHECKING:
     from asap.ci.report import CiReport
     from asap.ci.source.git import Repository
-    from asap.ci.source.linked_experiments import LinkedExperiments
+    from asap.ci.source.resolve import LinkedExperiments
 
 app = typer.Typer(invoke_without_command=True, help="Check the configurations that a pull request changes.")
 
@@ -94,8 +94,8 @@ def comment(
     from asap.ci.github.api import GitHub
     from asap.ci.github.event import pull_request, read_event
     from asap.ci.github.sticky import upsert
-    from asap.ci.render.artifact import read_artifact
     from asap.ci.render.comment import to_comment
+    from asap.ci.render.workflow import read_artifact
 
     found = read_event(event)
     report = read_artifact(artifact, found.commit)
@@ -129,7 +129,7 @@ def init(
 
 
 def _linked_experiments(folder: Path | None, repository: "Repository") -> "LinkedExperiments":
-    from asap.ci.source.linked_experiments import LinkedExperiments
+    from asap.ci.source.resolve import LinkedExperiments
     from asap.core.errors import NotFoundError
     from asap.core.files import exists
     from asap.experiments import ExperimentStore
@@ -142,7 +142,7 @@ def _linked_experiments(folder: Path | None, repository: "Repository") -> "Linke
 def _remark(report: "CiReport", model: str) -> str | None:
     """A few sentences of a model; ``None`` if it fails, as the comment does not depend on it."""
     from asap.agents.llm.preflight import check_model
-    from asap.agents.settings_sources import read_settings
+    from asap.agents.settings import read_settings
     from asap.agents.workflow.ci_summary import summarize
     from asap.core.errors import ServiceError
     from asap.sharding_memory import Worklog, new_session_name
@@ -158,9 +158,8 @@ def _remark(report: "CiReport", model: str) -> str | None:
 def _print_report(report: "CiReport", format: CiFormat, output: Path | None) -> None:
     import sys
 
-    from asap.ci.render.artifact import write_artifact
     from asap.ci.render.comment import to_comment
-    from asap.ci.render.workflow import annotations, append_step_summary, to_sarif
+    from asap.ci.render.workflow import annotations, append_step_summary, to_sarif, write_artifact
 
     if output is not None:
         write_artifact(report, output)

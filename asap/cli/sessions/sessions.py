@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from asap.cli.shared.completion import session_names
+from asap.cli.shared.options import session_names
 from asap.cli.shared.output import Plain, print_json, print_table
 from asap.cli.shared.progress import progress
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.completion import experiments
+from asap.cli.shared.options import describes_run, experiments
 from asap.cli.shared.output import Plain, console, print_json, print_table, warn
-from asap.cli.shared.run_options import describes_run
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement

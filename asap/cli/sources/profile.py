@@ -21,7 +21,7 @@ Top = Annotated[int, typer.Option(min=1, help="Maximum number of operations to p
 def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
     """Step time, duty cycle, communication, idle and input."""
     from asap.core.units import format_percent, format_seconds
-    from asap.reports.profile_facts import kpi_facts
+    from asap.reports.labels import kpi_facts
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -42,7 +42,7 @@ def ops(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """HLO operations by self time. Shows occurrences, FLOP utilisation, memory bandwidth, shape, source."""
-    from asap.reports.profile_facts import operation_columns, operation_row
+    from asap.reports.labels import operation_columns, operation_row
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -59,7 +59,7 @@ def roofline(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Roofline of the program and of each operation. Shows FLOPs, bytes, time, bound, efficiency."""
-    from asap.reports.profile_facts import roofline_columns, roofline_facts, roofline_row
+    from asap.reports.labels import roofline_columns, roofline_facts, roofline_row
 
     profile = _read(path)
     if form is Plain.JSON:

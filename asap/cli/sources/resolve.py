@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asap.cli.shared.options import describes_run, duration_s
 from asap.cli.shared.output import Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
-from asap.cli.shared.run_options import describes_run, duration_s
 
 if TYPE_CHECKING:
     from asap.experiments import Experiment

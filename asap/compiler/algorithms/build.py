@@ -3,16 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asap.compiler.algorithms.cannon import cannon
 from asap.compiler.algorithms.choices import Choices
 from asap.compiler.algorithms.circuit import circuit
-from asap.compiler.algorithms.cosma import cosma
 from asap.compiler.algorithms.distributed import Distributed, Problem
+from asap.compiler.algorithms.matmul_algorithms import cannon, cosma, pumma, solomonik, summa
 from asap.compiler.algorithms.pennant import pennant
-from asap.compiler.algorithms.pumma import pumma
-from asap.compiler.algorithms.solomonik import solomonik
 from asap.compiler.algorithms.stencil import stencil
-from asap.compiler.algorithms.summa import summa
 
 
 @dataclass(frozen=True)

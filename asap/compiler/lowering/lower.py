@@ -54,7 +54,7 @@ def _step(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
     if request.problem is not None:
         return _algorithm(request, mesh)
     if request.train_step is None:
-        from asap.compiler.reference.target import program_lines
+        from asap.compiler.reference.expressible import program_lines
         from asap.compiler.reference.train_step import reference_step
         from asap.models import Architecture
 
@@ -73,7 +73,7 @@ def _step(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
 def _algorithm(request: CompileRequest, mesh: "Mesh") -> tuple[Any, tuple[Any, ...]]:
     from asap.compiler.algorithms.build import build
     from asap.compiler.algorithms.choices import choices_of
-    from asap.compiler.algorithms.on_grid import step_on
+    from asap.compiler.algorithms.distributed import step_on
     from asap.mapping.language.parse import parse
 
     choices = choices_of(parse(request.mapping)[0], mesh.size)

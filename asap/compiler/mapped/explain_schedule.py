@@ -6,12 +6,11 @@ The rules look at the schedule and at what the algorithm lets one decide; none k
 from collections.abc import Iterator, Sequence
 
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.mapped.codes import Code
-from asap.compiler.mapped.edits import write_line
-from asap.compiler.mapped.modelled import ModelledProgram
+from asap.compiler.mapped.failures import Code, write_line
+from asap.compiler.mapped.virtual_run import ModelledProgram
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.schedule.device_rates import device_rates
-from asap.compiler.schedule.timeline import Timeline
+from asap.compiler.schedule.simulator import Timeline
 from asap.core.feedback import Feedback, Repair, repaired
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.hardware import Slice

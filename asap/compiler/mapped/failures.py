@@ -1,16 +1,97 @@
-"""Feedback on a mapped program that gave no modelled time: what stopped it, and what to change."""
+"""Feedback on a mapped program without a modelled time: what stopped it, and what to change."""
 
+from dataclasses import dataclass
+from enum import StrEnum
 from math import prod
 
+import numpy as np
+
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.mapped.codes import Code
-from asap.compiler.mapped.difference import Difference
-from asap.compiler.mapped.edits import write_line
 from asap.compiler.programs.outcome import CompileOutcome
-from asap.core.feedback import Feedback, Repair
+from asap.core.feedback import END_OF_LINE, Feedback, Repair
 from asap.core.text import plain
-from asap.core.units import format_bytes
+from asap.core.units import format_bytes, format_percent
 from asap.mapping.algorithm import ALGORITHMS, most_even_grid
+
+
+class Code(StrEnum):
+    """Kinds of feedback on a mapped program. Those that other evaluations know as well are spelt alike."""
+
+    LOWERING_ERROR = "LOWERING_ERROR"
+    OUT_OF_MEMORY = "OUT_OF_MEMORY"
+    COMPILER_CRASH = "COMPILER_CRASH"
+    TIMEOUT = "TIMEOUT"
+    WRONG_RESULT = "WRONG_RESULT"
+    SYNCHRONOUS_COLLECTIVE = "SYNCHRONOUS_COLLECTIVE"
+    RING_LOST = "RING_LOST"
+    EXPOSED_COLLECTIVE = "EXPOSED_COLLECTIVE"
+    LAYOUT_COPY = "LAYOUT_COPY"
+    RESHARDING = "RESHARDING"
+    MEMORY_TO_SPARE = "MEMORY_TO_SPARE"
+    COMPUTE_BOUND = "COMPUTE_BOUND"
+
+
+def write_line(text: str, keyword: str, value: str) -> Repair:
+    """The edit after which the program says a decision; the line that says it now is replaced.
+
+    Args:
+        text: the program.
+        keyword: what the line begins with: ``grid``, ``layout segments``.
+        value: what follows it.
+    """
+    line = f"{keyword} {value}"
+    for number, source in enumerate(text.split("\n"), 1):
+        if source.split("#")[0].strip().startswith(f"{keyword} "):
+            return Repair(line=number, column=1, end_column=END_OF_LINE, text=line)
+    return Repair(line=1, column=1, end_column=1, text=f"{line}\n")
+
+
+TOLERANCE = 1e-4
+"""Of the largest element of the right result; the programs agree to 1e-6 in float32."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The largest error over the largest element, and its pattern; empty if the result is right."""
+
+    error: float
+    pattern: str
+
+
+def difference(found: np.ndarray, right: np.ndarray) -> Difference:
+    """Compare a result with that of the plain program."""
+    if found.shape != right.shape:
+        return Difference(float("inf"), f"the shape is {found.shape} instead of {right.shape}")
+    scale = float(np.abs(right).max()) or 1.0
+    wrong = ~(np.abs(found - right) <= TOLERANCE * scale)
+    if not wrong.any():
+        return Difference(float(np.abs(found - right).max()) / scale, "")
+    if not np.isfinite(found).all():
+        return Difference(float("inf"), f"{int((~np.isfinite(found)).sum()):,} elements are not finite")
+    return Difference(float(np.abs(found - right).max()) / scale, _pattern(found, right, wrong, TOLERANCE * scale))
+
+
+def _pattern(found: np.ndarray, right: np.ndarray, wrong: np.ndarray, near: float) -> str:
+    for axis, name in enumerate(("rows", "columns")[: found.ndim]):
+        one, other = np.moveaxis(found, axis, 0), np.moveaxis(right, axis, 0)
+        order = [np.flatnonzero(np.abs(other - line).reshape(len(other), -1).max(1) <= near) for line in one]
+        if all(len(places) for places in order):
+            moved = sum(index not in places for index, places in enumerate(order))
+            return f"{moved} of {len(one)} {name} are right and in the wrong place"
+    factor = float((found * right).sum() / (right * right).sum())
+    if np.abs(found - factor * right).max() <= 10 * near:
+        return f"every element is {factor:.3g} times too large"
+    if not _inside(wrong).any():
+        return "only the rim is wrong"
+    lines = [int(wrong.any(axis=tuple(a for a in range(wrong.ndim) if a != axis)).sum()) for axis in range(wrong.ndim)]
+    return f"{format_percent(wrong.mean(), 0)} of the elements are wrong, in {lines[0]} of {len(wrong)} rows"
+
+
+def _inside(wrong: np.ndarray) -> np.ndarray:
+    """Without an eighth at each end of the first two dimensions."""
+    cut = tuple(slice(length // 8, length - length // 8) for length in wrong.shape[:2])
+    return wrong[cut]
+
 
 _CODES = {
     "step_failed": Code.LOWERING_ERROR,

@@ -8,8 +8,7 @@ from asap.compiler.algorithms.choices import Choices, choices_of
 from asap.compiler.algorithms.distributed import Problem
 from asap.compiler.mapped.explain_schedule import explain_schedule
 from asap.compiler.mapped.failures import compile_failure, wrong_result
-from asap.compiler.mapped.modelled import modelled
-from asap.compiler.mapped.virtual_run import differences
+from asap.compiler.mapped.virtual_run import differences, modelled
 from asap.compiler.programs.options import DEFAULT_LIMITS, CompileLimits
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest

@@ -1,23 +1,32 @@
-"""Mapped programs run on virtual CPU devices, at small size, next to the plain program.
-
-Run as ``python -m asap.compiler.mapped.virtual_run FOLDER``: the number of devices is fixed when JAX starts.
-"""
+"""Mapped programs run on virtual CPU devices next to the plain program, and the modelled time of a schedule."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
 
-from asap.compiler.mapped.difference import Difference, difference
+import numpy as np
+
+from asap.compiler.mapped.failures import Difference, difference
+from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.schedule.collectives import CollectiveReader
+from asap.compiler.schedule.device_rates import device_rates
+from asap.compiler.schedule.hlo import Module, read_module
+from asap.compiler.schedule.interconnect import Interconnect
+from asap.compiler.schedule.replica_groups import NamedMesh
+from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.compiler.toolchain.versions import compiler_versions
 from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import AsapError
 from asap.core.files import scratch_folder
 from asap.core.text import plain
+from asap.hardware import Slice
+from asap.mapping.device_order import places
+from asap.mapping.language.parse import parse
 
 _LIMIT_S = 600.0
 
@@ -56,7 +65,7 @@ def _run(text: str, topology: tuple[int, ...]) -> Difference:
 
     from asap.compiler.algorithms.build import BENCHMARKS, build
     from asap.compiler.algorithms.choices import choices_of
-    from asap.compiler.algorithms.on_grid import grid_of, run_on
+    from asap.compiler.algorithms.distributed import grid_of, run_on
     from asap.mapping.language.parse import parse
 
     program, _ = parse(text)
@@ -71,3 +80,43 @@ def _run(text: str, topology: tuple[int, ...]) -> Difference:
 
 if __name__ == "__main__":
     _main(Path(sys.argv[1]))
+
+
+@dataclass(frozen=True)
+class ModelledProgram:
+    """A compiled algorithm whose schedule can be run under any order of devices."""
+
+    module: Module
+    axes: tuple[tuple[str, int], ...]
+    hardware: Slice
+
+    def timeline(self, order: str) -> Timeline:
+        """The schedule under an order, as a line of the language says it after ``order``.
+
+        On a torus of 4 by 4 the compiler writes the same schedule for all orders; on larger ones it may not.
+        """
+        names, lengths = zip(*self.axes, strict=True)
+        links = Interconnect(self.hardware, coordinates_of(order, self.hardware), (0,) * self.hardware.devices)
+        collectives = CollectiveReader(self.module, NamedMesh(names, lengths), links)
+        return ScheduleSimulator(self.module, collectives, device_rates(self.hardware.chip)).run()
+
+
+def modelled(outcome: CompileOutcome, hardware: Slice) -> ModelledProgram:
+    """The modelled program of a compilation that succeeded.
+
+    Raises:
+        BadInputError: the answer of the compiler is not scheduled HLO.
+    """
+    return ModelledProgram(read_module(outcome.program), outcome.axes, hardware)
+
+
+def coordinates_of(order: str, hardware: Slice) -> tuple[tuple[int, ...], ...]:
+    """Coordinates of the device at each place."""
+    said = parse(f"order {order}")[0].order
+    topology = hardware.topology or ()
+    assert said is not None
+    where = np.asarray(places(said.by, topology))
+    found: list[tuple[int, ...]] = [()] * where.size
+    for coordinates in np.ndindex(*topology):
+        found[int(where[coordinates])] = tuple(int(c) for c in coordinates)
+    return tuple(found)

@@ -1,15 +1,18 @@
-"""Compiler flags of a run: those on record, those of the environment, else the ones that MaxText sets for the chip.
-
-Without them the compiler splits matmuls into chains of small ones (windowed einsums) and keeps less in VMEM, so the
-program is not the one that people run.
-"""
+"""Compiler flags of a run, and MaxText's settings for it under a plan."""
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
+import yaml
+
+from asap.core.errors import InsufficientEvidenceError
+from asap.core.text import REDACTED
+from asap.experiments import Experiment
 from asap.flags.environment import FLAG_VARIABLES, MAXTEXT_KEY
 from asap.flags.table import flag_group
 from asap.plans import Plan
+from asap.stacks.maxtext.overrides import to_overrides
 
 FLAGS_VARIABLE = FLAG_VARIABLES[0]
 
@@ -56,3 +59,21 @@ def compiler_flags(chip: str, environment: Mapping[str, str], plan: Plan) -> tup
     recommended = RECOMMENDED.get(chip, ())
     offloads = plan.offload or plan.moves_activations
     return recommended + flag_group("host_offload") if recommended and offloads else recommended
+
+
+def maxtext_settings(experiment: Experiment, plan: Plan) -> dict[str, Any]:
+    """Settings with which MaxText runs an experiment under a plan: those on record, overridden by the plan.
+
+    Raises:
+        InsufficientEvidenceError: the experiment has no MaxText settings on record.
+        PlanError: MaxText cannot express the plan.
+    """
+    excluded = ("base_config",)
+    recorded = {key: v for key, v in experiment.hyperparameters.items() if v != REDACTED and key not in excluded}
+    if experiment.workload.framework != "MaxText" or not recorded:
+        hint = "asap experiments add ID --config run.yml"
+        raise InsufficientEvidenceError("no MaxText settings are on record", where=experiment.id, hint=hint)
+    batch, layers = experiment.workload.global_batch, experiment.model.layers if experiment.model else None
+    topology = experiment.hardware.topology
+    overrides = to_overrides(plan, recorded, global_batch=batch, layers=layers, topology=topology)
+    return {**recorded, **{key: yaml.safe_load(value) for key, value in overrides.items()}}

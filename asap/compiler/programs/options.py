@@ -1,9 +1,12 @@
 """What is compiled and where: by default the reference step, by this Python on this machine."""
 
+import hashlib
+import importlib.util
 import math
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asap.compiler.programs.request import Effort
@@ -12,6 +15,7 @@ from asap.core.text import plain
 
 if TYPE_CHECKING:
     from asap.mapping.language.program import Program
+
 
 LOCAL_ENGINE = "local"
 """Compiles on this machine."""
@@ -104,3 +108,28 @@ class CompileOptions:
 
 
 REFERENCE_STEP = CompileOptions()
+
+
+def find_source(train_step: str) -> tuple[tuple[str, ...], str]:
+    """Import path of a user's training step, and the SHA-256 of the sources of its package.
+
+    Raises:
+        UsageError: it is not ``package.module:function``, or there is no such module.
+    """
+    module, colon, name = train_step.partition(":")
+    if not (module and colon and name):
+        raise UsageError("must be package.module:function", where=f"--train-step {train_step}")
+    here = Path.cwd()
+    root = here / module.partition(".")[0]
+    files = sorted(root.rglob("*.py")) if root.is_dir() else [root.with_suffix(".py")]
+    known = [file for file in files if file.is_file()]
+    if not known:
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is None or spec.origin is None:
+            raise UsageError("there is no such module", where=f"--train-step {train_step}", hint=f"looked in {here}")
+        known = [Path(spec.origin)]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in known)).hexdigest()
+    return (str(here), *os.environ.get("PYTHONPATH", "").split(os.pathsep)), digest

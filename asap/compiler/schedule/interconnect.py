@@ -1,10 +1,4 @@
-"""Time of transfers on the torus: bytes over the bandwidth of the busiest link.
-
-The compiler gives collectives no time. A group that fills a box of the torus uses both directions of every axis of the
-box that wraps, and one direction where it does not ("How to Scale Your Model", chapter "Sharded Matrices"). Any other
-group forms a ring in the order of its members, and its busiest link decides; so it does for all-to-alls and permutes.
-These times are a model: the schedule does not confirm them.
-"""
+"""Time of transfers on the torus: routes, and bytes over the bandwidth of the busiest link."""
 
 import math
 from collections import Counter
@@ -12,8 +6,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from asap.compiler.schedule.replica_groups import Groups
-from asap.compiler.schedule.routing import NETWORK, Coordinates, Link, Pairs, TorusDirection, busiest_load, route
 from asap.hardware import Slice
+
+Coordinates = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
+Link = tuple[Coordinates, int, int]
+"""The chip that it leaves, the torus axis, and the direction: 1 or -1."""
+TorusDirection = tuple[int, int]
+"""A torus axis and the direction along it, 1 or -1; the network between slices is :data:`NETWORK`."""
+NETWORK: TorusDirection = (-1, 0)
+
+
+def route(hardware: Slice, source: Coordinates, target: Coordinates) -> Iterator[Link]:
+    """Links from one chip to another: one axis after the other, the shorter way around (dimension-order routing)."""
+    position = list(source)
+    for axis, length in enumerate(hardware.topology or ()):
+        distance = (target[axis] - position[axis]) % length
+        forward = distance <= length - distance if hardware.wraps[axis] else target[axis] > position[axis]
+        step = 1 if forward else -1
+        while position[axis] != target[axis]:
+            yield (tuple(position), axis, step)
+            position[axis] = (position[axis] + step) % length
+
+
+def busiest_load(links: Iterable[Link]) -> int:
+    """Messages over the busiest link."""
+    return max(Counter(links).values(), default=0)
 
 
 @dataclass(frozen=True)

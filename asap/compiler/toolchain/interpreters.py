@@ -1,20 +1,26 @@
-"""Versions that each program is compiled with, in this Python or in another one where the user's step is installed.
-
-MaxText cannot be installed beside google-adk (they require different releases of websockets), so it usually lives in
-another environment, which sees this package alone on its import path.
-"""
+"""The Python that compiles each program, its versions, and an import path with this package alone."""
 
 import json
 import os
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
+import asap
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain import versions
-from asap.compiler.toolchain.package_path import package_path
 from asap.core.errors import ConfigError
 from asap.core.files import scratch_folder
 from asap.core.text import plain
+
+
+def package_path(folder: Path) -> str:
+    """A ``PYTHONPATH`` that starts with a new folder holding only a link to this package."""
+    alone = folder / "path"
+    alone.mkdir()
+    (alone / "asap").symlink_to(Path(asap.__file__).resolve().parent, target_is_directory=True)
+    return os.pathsep.join(part for part in (str(alone), os.environ.get("PYTHONPATH", "")) if part)
+
 
 _TIMEOUT_S = 120.0
 

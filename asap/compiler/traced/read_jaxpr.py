@@ -10,9 +10,18 @@ from itertools import count
 from typing import Any
 
 from asap.compiler.schedule.replica_groups import NamedMesh
-from asap.compiler.traced.drafts import Buffer, Draft, Value
-from asap.compiler.traced.equations import bytes_of, is_view, product_flops, sent_by, written_in_place
-from asap.compiler.traced.operations import Operation, Send
+from asap.compiler.traced.operations import (
+    Buffer,
+    Draft,
+    Operation,
+    Send,
+    Value,
+    bytes_of,
+    is_view,
+    product_flops,
+    sent_by,
+    written_in_place,
+)
 from asap.core.errors import InsufficientEvidenceError
 
 _CALLS = ("jit", "closed_call", "remat2", "custom_jvp_call", "custom_vjp_call")

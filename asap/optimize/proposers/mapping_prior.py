@@ -1,14 +1,18 @@
-"""What traces predict of the mapping programs of an algorithm: the prior of the search among them."""
+"""Proposes mapping programs that traces predict to be fast; what was evaluated corrects the prediction."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.evidence.prior import Array, Prior, apart
+from asap.evidence.step_belief import Array, Prior, apart
 from asap.mapping.algorithm_space import AlgorithmSpace
-from asap.optimize.outcome import Configuration
+from asap.optimize.outcome import Configuration, Suggestion, Try
+from asap.optimize.proposers.mapping_rules import MappingRules, meaning
+from asap.optimize.proposers.model_guided import ModelGuided
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
 KERNEL = ResidualKernel(deviation=0.15, reach=0.5, limit=0.17)
@@ -77,3 +81,33 @@ def _options(chosen: Mapping[str, str]) -> tuple[str, ...]:
 
 def _sides(chosen: Mapping[str, str]) -> list[str]:
     return chosen["grid"].strip("()").split(", ")
+
+
+@dataclass(frozen=True)
+class PredictedMappings:
+    """Repairs what was wrong; else tries what is expected to save most.
+
+    Args:
+        rules: begin and repair; they propose alone once all that was predicted has been tried.
+        guided: knows what is predicted, of programs that pass the checks.
+    """
+
+    rules: MappingRules
+    guided: ModelGuided
+
+    def propose(self, tries: Sequence[Try]) -> Suggestion | None:
+        """The next program; ``None`` once nothing new is found."""
+        seen = [each.model_copy(update={"configuration": self._as_predicted(each.configuration)}) for each in tries]
+        needed = self.rules.needed(tries)
+        if needed is None:
+            return self.guided.propose(seen) or self.rules.propose(tries)
+        expected = self.guided.expected(self._as_predicted(needed.configuration), seen)
+        return needed.model_copy(update={"predicted": expected.predicted}) if expected else needed
+
+    def _as_predicted(self, text: Configuration) -> Configuration:
+        """The predicted program that decides the same; the text itself if there is none."""
+        return self._predicted.get(meaning(text), text)
+
+    @cached_property
+    def _predicted(self) -> dict[frozenset[str], Configuration]:
+        return {meaning(text): text for text in self.guided.prior.configurations}

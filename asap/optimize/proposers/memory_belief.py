@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asap.evidence.prior import Array, Prior
-from asap.evidence.step_belief import Z_90
-from asap.optimize.codes import Code
-from asap.optimize.outcome import Try
+from asap.evidence.step_belief import Z_90, Array, Prior
+from asap.optimize.outcome import Code, Try
 from asap.optimize.results import ended
 from asap.prediction.uncertainty.calibration import AllocatorOverhead
 

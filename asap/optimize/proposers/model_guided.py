@@ -6,13 +6,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from asap.core.units import format_percent
-from asap.evidence.prior import Array, Prior
-from asap.evidence.step_belief import Z_90, Result, StepBelief, believe
+from asap.evidence.step_belief import Z_90, Array, Prior, Result, StepBelief, believe
 from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
 from asap.optimize.proposers.repairs import LIKELY, with_repairs
-from asap.optimize.results import ended, noise_of, results
-from asap.optimize.run_noise import RunNoise
+from asap.optimize.results import RunNoise, ended, noise_of, results
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
 MOST_LOST = 2

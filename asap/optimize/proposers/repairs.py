@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from asap.core.feedback import Feedback, Repair
-from asap.evidence.prior import Array, Prior
-from asap.optimize.codes import Code
-from asap.optimize.outcome import Configuration, Outcome
+from asap.evidence.step_belief import Array, Prior
+from asap.optimize.outcome import Code, Configuration, Outcome
 from asap.plans import AXES, Plan
 
 LIKELY = 0.5

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.evidence.prior import Array, Prior, plans_apart
-from asap.evidence.step_belief import Result
+from asap.evidence.step_belief import Array, Prior, Result, plans_apart
 from asap.hardware import Slice
 from asap.optimize.proposers.memory_belief import MemoryKernel
 from asap.optimize.proposers.model_guided import ModelGuided
@@ -21,8 +20,7 @@ from asap.prediction.step_model.step_parts import parts_of_each
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.residual_kernel import COMPILED
 from asap.proposals.launch import why_not_launched
-from asap.proposals.selection.search import search
-from asap.proposals.selection.search_result import SearchResult
+from asap.proposals.selection.search import SearchResult, search
 from asap.proposals.selection.strategy import Places
 from asap.study.start import is_start
 from asap.study.study import Study

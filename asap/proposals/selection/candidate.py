@@ -1,18 +1,53 @@
-"""A plan with its prediction and its score.
-
-The score is the expected gain in ``ln(step time)`` with what precedents add, after doubt
-(:mod:`asap.proposals.selection.doubt`). Where the run does not fit into HBM, it is the upper end of the step time's
-interval over the probability that the plan fits: the more of the step changes, the less is known of it, so of two that
-are as fast the smaller change comes first. Where nothing runs, the plan that all are compared with is only assumed: how
-surely another one beats it counts nothing, and neither does how much of it changes.
-"""
+"""A plan with its prediction, its score, and what a predicted gain is worth after doubt; candidates in their order."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from asap.core.provenance import Quantity
+from asap.evidence.step_belief import Z_90
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.doubt import add_precedent, after_doubt, log_interval
+
+
+def probability_faster(gain: float, half_width: float) -> float:
+    """That ``ln(step time)`` falls, for a normal distribution with this 90 % interval."""
+    return NormalDist().cdf(gain / (half_width / Z_90)) if half_width > 0 else float(gain > 0) + 0.5 * (gain == 0)
+
+
+def add_precedent(gain: ArrayLike, added: ArrayLike) -> NDArray[np.float64]:
+    """Gain in ``ln(step time)`` with what precedents add to it: they decide between gains, and turn no predicted loss
+    into one."""
+    before = np.asarray(gain, dtype=float)
+    return before + np.where(before > 0, added, np.minimum(added, 0.0))
+
+
+def after_doubt(gain: float, half_width: float, fit_odds: float = 1.0) -> float:
+    """Gain in ``ln(step time)`` after doubt; a loss counts whole."""
+    return gain * (2 * probability_faster(gain, half_width) - 1) * fit_odds if gain > 0 else gain
+
+
+def after_doubt_of_each(
+    gain: NDArray[np.float64], half_width: NDArray[np.float64], fit_odds: NDArray[np.float64] | float = 1.0
+) -> NDArray[np.float64]:
+    """The same of many, to a few parts in ten thousand (Page, Applied Statistics 26, 1977, 75: a normal distribution
+    by a hyperbolic tangent)."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z = np.clip(np.where(half_width > 0, gain * Z_90 / half_width, np.sign(gain) * 9), -9, 9)
+    odds = np.tanh(z * math.sqrt(2 / math.pi) * (1 + 0.044715 * z * z))
+    return np.where(gain > 0, gain * odds * fit_odds, gain)
+
+
+def log_interval(relative: Quantity) -> tuple[float, float]:
+    """Gain in ``ln(step time)`` and half the width of its 90 % interval; 0 where it has none."""
+    if relative.low is None or relative.high is None or relative.low >= relative.high:
+        return -math.log(relative.value), 0.0
+    return -math.log(relative.value), math.log(relative.high / relative.low) / 2
+
 
 LIKELY = 0.95
 """Probability that a plan fits from which it needs no more room."""
@@ -87,3 +122,49 @@ def worth(prediction: Prediction, precedent: float, makes_fit: bool, nothing_run
     if makes_fit:
         return gain + precedent - half_width + math.log(odds)
     return after_doubt(float(add_precedent(gain, precedent)), half_width, odds)
+
+
+def rank(
+    predictions: Iterable[Prediction],
+    incumbent: Plan | None,
+    priors: Mapping[Plan, float] | None = None,
+    strategies: Mapping[Plan, str] | None = None,
+    fits_now: bool = True,
+    nothing_runs: bool = False,
+) -> list[Candidate]:
+    """Best first. The incumbent itself is left out, and plans that do not fit come after all that do. Of plans that
+    score the same, what needs less of the host comes first.
+
+    Args:
+        predictions: one per plan.
+        incumbent: what runs now; without it, plans are ranked by their step time over the odds that they fit.
+        priors: gain in ``ln(step time)`` that precedents add or take.
+        strategies: what most of a plan's gain comes from.
+        fits_now: whether the incumbent fits into HBM.
+        nothing_runs: whether the incumbent is a start that was assumed.
+    """
+    added, named = priors or {}, strategies or {}
+    candidates = [
+        Candidate(
+            prediction,
+            _score(prediction, incumbent, added.get(prediction.plan, 0.0), fits_now, nothing_runs),
+            named.get(prediction.plan, ""),
+            added.get(prediction.plan, 0.0),
+            not fits_now and fits(prediction),
+            nothing_runs,
+        )
+        for prediction in predictions
+        if prediction.plan != incumbent
+    ]
+    return sorted(
+        candidates, key=lambda c: (not fits(c.prediction), -round(c.score, 6), kept_on_host(c.plan), str(c.plan))
+    )
+
+
+def _score(
+    prediction: Prediction, incumbent: Plan | None, precedent: float, fits_now: bool, nothing_runs: bool
+) -> float:
+    step = prediction.step_time
+    if incumbent is None or prediction.relative_step_time is None:
+        return math.log(fit_odds(prediction) / step.value) if step else 0.0
+    return worth(prediction, precedent, not fits_now, nothing_runs)

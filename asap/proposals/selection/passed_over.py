@@ -3,10 +3,8 @@
 from asap.core.units import format_percent
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.candidate import expected_gain, fit_odds, fits
-from asap.proposals.selection.choice import MEASURABLE
-from asap.proposals.selection.doubt import log_interval, probability_faster
-from asap.proposals.selection.far_behind import SURER
+from asap.proposals.selection.candidate import expected_gain, fit_odds, fits, log_interval, probability_faster
+from asap.proposals.selection.choice import MEASURABLE, SURER
 from asap.proposals.selection.strategy import changes
 
 _LESS_SURE = 0.005

@@ -15,9 +15,8 @@ from asap.plans.enumeration import Table, mesh_of
 from asap.prediction.predict_study import candidate_plans, expect, with_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
-from asap.proposals.selection.candidate import Candidate, fits, set_prediction
+from asap.proposals.selection.candidate import Candidate, fits, rank, set_prediction
 from asap.proposals.selection.precedents import mesh_gains, precedent_gains
-from asap.proposals.selection.ranking import rank
 from asap.proposals.selection.search import search
 from asap.study.start import is_start
 from asap.study.study import Study

@@ -6,12 +6,11 @@ from enum import Enum
 
 from pydantic import BaseModel
 
-from asap.answers.figure import Figure
-from asap.answers.query import DETAIL, LINE
+from asap.answers.figure import DETAIL, LINE, Figure
 from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
 from asap.core.units import significant
-from asap.reports.quantities import written
+from asap.reports.phrases import written
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from asap.core.provenance import Quantity
 from asap.core.text import fenced, plain
 from asap.reports.answers.blocks import cell
-from asap.reports.quantities import written
+from asap.reports.phrases import written
 
 LONGEST_NAME = 160
 LONGEST_PASSAGE = 600

@@ -13,17 +13,17 @@ from markupsafe import Markup
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
-from asap.reports import descriptions, phrases, profile_facts
+from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
-from asap.reports.flags import flag_sentences
 from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
 from asap.reports.html.charts.plans import plans_chart
 from asap.reports.html.charts.roofline import roofline_chart
+from asap.reports.html.charts.time_bars import time_bars
 from asap.reports.html.drawn_plans import drawn_plans
 from asap.reports.html.mesh import CELL, mesh_panels
 from asap.reports.html.operations import FIRST_ROWS, operation_table
-from asap.reports.html.time_bars import time_bars
+from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import order_sentence
 from asap.reports.summary import summary_of
 from asap.study.study import Study
@@ -65,9 +65,7 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
             flag_sentences=flag_sentences(analysis.flags) if analysis.flags else [],
             study=study,
             log=log,
-            facts=[
-                pair for pair in descriptions.experiment_facts(analysis.experiment) if phrases.UNKNOWN not in pair[1]
-            ],
+            facts=[pair for pair in labels.experiment_facts(analysis.experiment) if phrases.UNKNOWN not in pair[1]],
             kpis=_kpis(analysis, study),
             composition=composition_chart(*time_bars(analysis, study)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
@@ -123,7 +121,7 @@ def _precedents(study: Study) -> Sequence[Any]:
 
 def _kpis(analysis: Analysis, study: Study) -> list[tuple[str, str]]:
     """The KPIs that are known, then what the model adds to them."""
-    found = profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else []
+    found = labels.kpi_facts(analysis.kpis) if analysis.kpis else []
     known = [(label, value) for label, value in found if value != phrases.UNKNOWN]
     if study.profile is not None and study.profile.peak_hbm_bytes:
         known.append(("HBM in use", format_bytes(study.profile.peak_hbm_bytes)))

@@ -16,16 +16,13 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.experiments.observed import MeasuredStep
 from asap.experiments.steady_steps import steady_step
-from asap.optimize.codes import Code
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.failures import why_it_died
 from asap.optimize.evaluators.run.log import RunLog
+from asap.optimize.evaluators.run.observed import profile_feedback, profile_in, profiled_step, tracked_step
 from asap.optimize.evaluators.run.process import Process
-from asap.optimize.evaluators.run.profiled import profile_feedback, profile_in, profiled_step
 from asap.optimize.evaluators.run.settings import asked_settings, left_out
-from asap.optimize.evaluators.run.tracked import tracked_step
-from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Configuration, Outcome, Status
+from asap.optimize.outcome import Code, Configuration, Outcome, Status, feedback
 from asap.proposals.proposal import Overrides
 
 _POLL_S = 0.05

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from asap.core.feedback import Feedback
 from asap.core.text import plain
 from asap.core.units import format_bytes
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
-from asap.optimize.outcome import Status
+from asap.optimize.outcome import Code, Status, feedback
 
 _UNITS = {"B": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _HBM = re.compile(r"Used ([\d.]+)([KMGT]) of ([\d.]+)([KMGT]) hbm")  # XLA:TPU, "Ran out of memory in memory space hbm"

@@ -7,8 +7,7 @@ from asap.core.units import GIB, format_bytes
 from asap.prediction.prediction import MemoryPrediction
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.html.charts.chart import INK, WIDTH, Chart, draw, palette, scale
-from asap.reports.html.colours import MEMORY_COLOURS
+from asap.reports.html.charts.chart import INK, MEMORY_COLOURS, WIDTH, Chart, draw, palette, scale
 from asap.study.study import Study
 
 _BAR, _GAP = 22, 18

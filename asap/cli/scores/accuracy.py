@@ -1,16 +1,64 @@
-"""``asap accuracy calibrate``: predictions narrowed by a team's own measured runs."""
+"""``asap accuracy``: predictions scored, narrowed by a team's own runs, and followed up."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.completion import experiments
+from asap.cli.shared.options import experiments
 from asap.cli.shared.output import Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.calibration.own_runs import Reading
+    from asap.ledger.entry import Entry
+
+
+def backtest(
+    runs: Annotated[list[Path], typer.Argument(help="Measured runs, one JSON object a line.")],
+    models: Annotated[Path, typer.Option(help="Architectures, one JSON object a line.")],
+    baseline: Annotated[bool, typer.Option("--baseline", help="Score constant MFU and roofline as well.")] = False,
+    loop: Annotated[
+        bool, typer.Option("--loop", help="Tune each group of four or more shardings, run by run.")
+    ] = False,
+    format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
+) -> None:
+    """Score predictions on published runs that no fit had seen."""
+    from asap.calibration.backtest.backtest import backtest as score
+    from asap.calibration.backtest.baselines import BASELINES
+    from asap.calibration.backtest.blocks import TITLES
+    from asap.calibration.backtest.tables import (
+        ADVICE_COLUMNS,
+        BLOCK_COLUMNS,
+        COLUMNS,
+        OWN_COLUMNS,
+        advice_rows,
+        baseline_rows,
+        block_rows,
+        loop_rows,
+        own_runs_rows,
+        ranking_and_memory_rows,
+        scorecard_rows,
+    )
+
+    with progress() as show:
+        show("predicting published runs")
+        report = score(runs, models, loop=loop)
+        baselines = {name: score(runs, models, baseline=name) for name in BASELINES} if baseline else {}
+    if format is Plain.JSON:
+        print_json(report.model_dump() | ({"baselines": baselines} if baselines else {}))
+        return
+    for name, block in report.blocks.items():
+        print_table((TITLES[name], *BLOCK_COLUMNS[1:]), block_rows(block))
+    print_table(COLUMNS, scorecard_rows(report))
+    print_table(ADVICE_COLUMNS, advice_rows(report.blocks))
+    print_table(OWN_COLUMNS, own_runs_rows(report.own_runs))
+    print_table(("", "value"), ranking_and_memory_rows(report))
+    if report.loop:
+        print_table(("tuning run by run", "value"), loop_rows(report.loop))
+    if baselines:
+        print_table(("median error", "ours", *baselines), baseline_rows(report, tuple(baselines.values())))
+    warn(report.method)
 
 
 def calibrate(
@@ -120,3 +168,70 @@ def _own_program(name: str, command: str | None, logs: list[Path], steps: int, y
         session = new_session_name()
         place = session_path(session).with_suffix(".tries")
         return program.reading(run_depths(program, command, place, session, RunLimits(steps), show))
+
+
+def ledger(
+    experiment: Annotated[
+        str | None, typer.Argument(help="Only of this experiment.", autocompletion=experiments)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also predictions without an outcome.")] = False,
+    format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
+) -> None:
+    """Score earlier predictions by what came of them. Shows prediction, interval, outcome, and the running share
+    inside the interval."""
+    from asap.experiments import ExperimentStore
+    from asap.ledger.ledger import build_ledger
+    from asap.sharding_memory.analyses import stored_analyses
+
+    with progress() as show:
+        show("reading the sessions")
+        analyses = [a for a in stored_analyses() if experiment in (None, a.experiment.id)]
+        found = build_ledger(analyses, ExperimentStore().list().experiments)
+    if format is Plain.JSON:
+        print_json(found)
+        return
+    waiting = sum(entry.outcome is None for entry in found.entries)
+    known = [entry for entry in found.entries if every or entry.outcome is not None]
+    if known:
+        columns = ("session", "experiment", "plan", "predicted (90 % interval)", "outcome", "inside", "so far")
+        print_table(columns, _rows(known))
+    print(_summary(found.score.model_dump(), waiting))
+
+
+def _rows(entries: "list[Entry]") -> "list[tuple[object, ...]]":
+    rows, measured, inside = [], 0, 0
+    for entry in entries:
+        measured += entry.inside is not None
+        inside += bool(entry.inside)
+        verdict = {True: "yes", False: "no", None: ""}[entry.inside]
+        running = f"{inside} of {measured}" if entry.inside is not None else ""
+        rows.append((entry.session, entry.experiment, entry.plan, _predicted(entry), _outcome(entry), verdict, running))
+    return rows
+
+
+def _predicted(entry: "Entry") -> str:
+    from asap.core.units import format_seconds
+
+    if entry.unit == "s":
+        return f"{format_seconds(entry.predicted)} ({format_seconds(entry.low)} to {format_seconds(entry.high)})"
+    return f"{entry.predicted:.2f} ({entry.low:.2f} to {entry.high:.2f}) of now"
+
+
+def _outcome(entry: "Entry") -> str:
+    memory = "; the verdict on memory was wrong" if entry.right_about_memory is False else ""
+    return (entry.outcome.words if entry.outcome else "") + memory
+
+
+def _summary(score: dict[str, float | None], waiting: int) -> str:
+    from asap.core.units import format_percent
+
+    said = []
+    if score["measured"]:
+        error = format_percent(score["median_error"] or 0.0)
+        said.append(
+            f"{score['inside']} of {score['measured']} measurements inside the 90 % interval, median error {error}"
+        )
+    if score["memory_verdicts"]:
+        said.append(f"{score['memory_right']} of {score['memory_verdicts']} verdicts on memory right")
+    said.append(f"{waiting} predictions without an outcome" + (": state it in asap chat" if waiting else ""))
+    return "; ".join(said) + "."

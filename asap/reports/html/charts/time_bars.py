@@ -7,25 +7,25 @@ from asap.prediction.prediction import Prediction, TimePart
 from asap.profiles import Profile
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.html import colours
+from asap.reports.html.charts import chart
 from asap.study.study import Study
 
 _RESOURCES = {
-    "compute": colours.COMPUTE,
-    "hbm": colours.HBM,
-    "host_transfer": colours.TRANSFER,
-    "host": colours.HOST,
-    "opaque": colours.OPAQUE,
-    "unknown": colours.OTHER,
+    "compute": chart.COMPUTE,
+    "hbm": chart.HBM,
+    "host_transfer": chart.TRANSFER,
+    "host": chart.HOST,
+    "opaque": chart.OPAQUE,
+    "unknown": chart.OTHER,
 }
 _PARTS = {
-    "compute": colours.COMPUTE,
-    "compute and other": colours.MIXED,
-    "hbm": colours.HBM,
-    "host": colours.HOST,
-    "pipeline bubble": colours.BUBBLE,
-    "optimizer": colours.OPTIMIZER,
-    "other": colours.OTHER,
+    "compute": chart.COMPUTE,
+    "compute and other": chart.MIXED,
+    "hbm": chart.HBM,
+    "host": chart.HOST,
+    "pipeline bubble": chart.BUBBLE,
+    "optimizer": chart.OPTIMIZER,
+    "other": chart.OTHER,
 }
 LEAST_SHARE = 0.0005
 """Of the step; what is shorter is not drawn."""
@@ -77,14 +77,14 @@ def _measured(study: Study, scale: float | None) -> Iterator[TimeBar]:
     plan = str(study.plan) if study.plan else ""
     provenance = "stated" if profile.stated else "measured"
     if not profile.operations:
-        yield TimeBar("now", plan, provenance, (Segment(colours.UNLISTED, "the whole step", scale),))
+        yield TimeBar("now", plan, provenance, (Segment(chart.UNLISTED, "the whole step", scale),))
         return
     segments = [Segment(_RESOURCES[name], _RESOURCES[name], shares.time[name]) for name in _RESOURCES]
     segments += _collectives(profile, shares.time["communication"])
-    segments += [Segment(colours.IDLE, colours.IDLE, shares.idle)] if shares.idle else []
+    segments += [Segment(chart.IDLE, chart.IDLE, shares.idle)] if shares.idle else []
     overlap = max(sum(segment.length for segment in segments), 1.0)
     if (rest := 1.0 - sum(segment.length for segment in segments)) > LEAST_SHARE:
-        segments.append(Segment(colours.UNLISTED, "operations that are not listed", rest))
+        segments.append(Segment(chart.UNLISTED, "operations that are not listed", rest))
     yield TimeBar("now", plan, provenance, _ordered(segments, scale / overlap), overlap=overlap)
 
 
@@ -97,7 +97,7 @@ def _collectives(profile: Profile, total: float) -> list[Segment]:
         found[kind] = found.get(kind, 0.0) + operation.fraction
     if sum(found.values()) > total + LEAST_SHARE:
         found = {"collectives": total}
-    return [Segment(colours.UNKNOWN_AXIS, kind, share) for kind, share in found.items()]
+    return [Segment(chart.UNKNOWN_AXIS, kind, share) for kind, share in found.items()]
 
 
 def _predicted(analysis: Analysis) -> Iterator[TimeBar]:
@@ -123,7 +123,7 @@ def _bar(label: str, prediction: Prediction) -> TimeBar:
 
 
 def _kind(part: TimePart) -> str:
-    return _PARTS.get(part.name) or colours.collectives_over(part.axis)
+    return _PARTS.get(part.name) or chart.collectives_over(part.axis)
 
 
 def _name(part: TimePart) -> str:
@@ -131,7 +131,7 @@ def _name(part: TimePart) -> str:
 
 
 def _ordered(segments: list[Segment], scale: float) -> tuple[Segment, ...]:
-    order = list(colours.TIME_COLOURS)
+    order = list(chart.TIME_COLOURS)
     total = sum(segment.length for segment in segments) or 1.0
     kept = [Segment(s.kind, s.name, s.length * scale) for s in segments if s.length / total > LEAST_SHARE]
     return tuple(sorted(kept, key=lambda segment: (order.index(segment.kind), -segment.length)))

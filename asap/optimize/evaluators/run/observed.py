@@ -1,15 +1,29 @@
-"""What the profile of a try shows, where its command wrote one into the folder of the try."""
+"""What a try left beside its log: step times of a tracker, and what its profile shows."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from asap.core.errors import AsapError
 from asap.core.feedback import Feedback
+from asap.core.text import plain
 from asap.diagnosis.diagnose import diagnose
+from asap.experiments import Experiment
 from asap.experiments.observed import MeasuredStep
-from asap.optimize.codes import Code
-from asap.optimize.feedback import feedback
+from asap.experiments.trackers.source import read_tracked
+from asap.optimize.outcome import Code, feedback
 from asap.profiles import Profile
+
+
+def tracked_step(target: str) -> MeasuredStep | Feedback:
+    """The steady steps of ``tensorboard:DIR`` or ``mlflow:RUN_ID``, or why there are none."""
+    try:
+        measured = read_tracked(target, Experiment(id="try")).measured
+    except AsapError as error:
+        return feedback(Code.NO_STEP_TIME, plain(f"{target}: {error.message}", 200), error.hint)
+    if measured is None or measured.steps is None:
+        return feedback(Code.NO_STEP_TIME, plain(f"{target} has too few step times", 200))
+    return measured
+
 
 _WORTH_TELLING = 0.1
 """Share of the time that one cause has to cost to be worth a word."""
