@@ -14,7 +14,6 @@ from asap.experiments.files.documents import Document, read_document, read_text
 from asap.experiments.files.saved_settings import without_wrapping
 from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.cloud_jobs import STARTS, cloud_job
 from asap.experiments.launch.job import manifests, read_job, refuse_job, with_devices
 from asap.experiments.launch.manifest import starts_maxtext
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
@@ -47,7 +46,6 @@ _SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overri
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
 _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
-_IMAGE = "give the script or the configuration that the image starts, with --hardware"
 _READ = (
     "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
     " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo, OLMo-core,"
@@ -167,11 +165,6 @@ def _read_one_run(document: Document, overrides: tuple[str, ...], experiment: Ex
 
 def _read_task(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment | None:
     """What the commands of a task start; ``None`` where it has none, or none that is read."""
-    if (job := cloud_job(document.values)) is not None:
-        if not STARTS.search(job.script):
-            raise ConfigError("is a job that leaves to its image what it trains", where=document.place(), hint=_IMAGE)
-        known = with_devices(job.devices or 0, job.machine, experiment, str(document.path))
-        return read_commands(job.script, document.path, overrides, known)
     script = task_script(document.values)
     if script is None:
         return None

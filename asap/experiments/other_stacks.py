@@ -23,14 +23,12 @@ from asap.experiments.files.sweeps import one_value_needed
 from asap.experiments.launch.refusal import check_evaluated
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
-from asap.experiments.megatron.bridge import recipe_file as bridge_recipe_file
 from asap.experiments.megatron.bridge import recipe_script as bridge_recipe_script
 from asap.experiments.megatron.bridge import script as bridge_script
 from asap.experiments.megatron.bridge.reader import read_bridge_script
 from asap.experiments.megatron.hydra import is_hydra_key
 from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.nemo import launcher as nemo_launcher
-from asap.experiments.megatron.nemo import recipe_script as nemo_recipe_script
 from asap.experiments.megatron.nemo import script as nemo_script
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.megatron.yaml_dialects import dialect
@@ -70,10 +68,8 @@ _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]]
     (table_script.is_table_script, table_script.read_table_script, table_script.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
-    (yaml_file.is_yaml_script, yaml_file.read_yaml_script, megatron.is_argument),
     (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
     (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
-    (nemo_recipe_script.is_recipe_script, nemo_recipe_script.read_recipe_script, megatron.is_argument),
     (nemo_launcher.is_launcher_script, nemo_launcher.read_launcher_script, nemo_script.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
@@ -217,8 +213,6 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
-    if bridge_recipe_file.is_recipe_file(values):
-        return partial(bridge_recipe_file.read_recipe_file, values, path), partial(_is_nemo_setting, values)
     if kind := dialect(values):
         return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if yaml_file.is_megatron_yaml(values):

@@ -20,6 +20,9 @@ _VEOMNI = {
 }
 _OF_CHART = {"queue", "volumes", "network", "tasSettings", "dwsSettings", "gcsSidecarMemoryLimit"}
 """Beside a workload, keys of the charts of AI-Hypercomputer/gpu-recipes (``src/helm-charts``)."""
+_POOLS = {"workerPoolSpecs", "worker_pool_specs"}
+_AZURE = {"environment", "compute", "distribution", "resources", "code"}
+_OF_JOB = "give the script or the configuration that its command starts, with --hardware"
 _MOSAIC = {"global_train_batch_size", "device_train_microbatch_size"}
 
 
@@ -65,6 +68,22 @@ _MAPPINGS = (
         "torchtune recipe",
         INSTEAD,
         lambda v: any("torchtune" in str(_within(v, key, "_component_")) for key in ("model", "tokenizer")),
+    ),
+    Unread(
+        "job of Vertex AI",
+        _OF_JOB,
+        lambda v: any(_POOLS & {*(below or ())} for below in (v, v.get("jobSpec"), v.get("job_spec"))),
+    ),
+    Unread(
+        "job of Azure ML",
+        _OF_JOB,
+        lambda v: "command" in v and ("azuremlschemas" in str(v.get("$schema")) or len(_AZURE & v.keys()) >= 3),
+    ),
+    Unread("experiment of Beaker", _OF_JOB, lambda v: "tasks" in v and "beaker" in str(v["tasks"])),
+    Unread(
+        "configuration that is laid over a recipe of Megatron-Bridge",
+        "give run_config.yaml, which a run of it writes into its checkpoint",
+        lambda v: "megatron.bridge.recipes" in str(_within(v, "recipe", "_target_")),
     ),
     Unread("verl configuration of reinforcement learning", INSTEAD, lambda v: "actor_rollout_ref" in v),
     Unread("EasyR1 configuration", TOKENS, lambda v: {"algorithm", "worker"} <= v.keys()),

@@ -89,6 +89,16 @@ LAUNCHERS: tuple[Named, ...] = (
         "give config.json, which a run of it saves in its checkpoints",
     ),
     (
+        re.compile(r"(?:^|[\s/])nemo(?:run)?\s+llm\s+(?:pretrain|finetune)\s", re.MULTILINE),
+        "script of a NeMo 2 recipe, which its program fills",
+        INSTEAD,
+    ),
+    (
+        re.compile(r"--yaml[-_]cfg\b"),
+        "script that starts Megatron-LM with a YAML",
+        "give that YAML as --config",
+    ),
+    (
         re.compile(r"\brun_recipe\.py\b"),
         "script of a Megatron-Bridge recipe",
         "give run_config.yaml, which a run of it writes into its checkpoint",
@@ -138,6 +148,13 @@ _SERVES = (
     r"|\btrtllm-serve\b|\blmdeploy serve\b"
 )
 OTHERWISE: tuple[Named, ...] = (
+    (
+        re.compile(
+            r"\b(?:sbatch|qsub|bash|sh|ssh|srun)\b[^\n<]*<<-?[ \t]*['\"\w]|<<[^\n]*\|\s*(?:sbatch|qsub|bash|sh|ssh)\b"
+        ),
+        "script that hands another one to a shell or a scheduler",
+        "give that one, what stands in its here-document, as a file",
+    ),
     (re.compile(r"(?<![\w-])helm\s+(?:install|upgrade|template)\b"), "script that installs a Helm chart", RENDERED),
     (re.compile(_SERVES), "script that serves a model", TOKENS),
     (re.compile(r"\bneuron_parallel_compile\b|\bneuronx[-_]"), "script for AWS Neuron", INSTEAD),
@@ -166,5 +183,5 @@ def refusal(name: str, instead: str, path: Path) -> ConfigError:
         instead: what to give.
         path: the file.
     """
-    article = "an" if name[0] in "AEIOU" else "a"
+    article = "an" if name[0] in "AEIOUaeio" else "a"
     return UnreadError(f"is {article} {plain(name, 80)}, which is not read", where=str(path), hint=instead)

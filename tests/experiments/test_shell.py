@@ -150,20 +150,6 @@ def test_what_comes_to_more_than_any_script_of_a_run_is_refused_by_name(script, 
         run(script)
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "sbatch --nodes=2 <<EOT\nprogram $TP\nEOT",
-        "JOB=$(sbatch --parsable <<EOT\nprogram $TP\nEOT\n)",
-        "cat <<'EOT' | sbatch -N 2\nprogram $TP\nEOT",
-        "cat > jobs/a.slurm <<EOT\nprogram $TP\nEOT\nsbatch jobs/a.slurm",
-        'JOB=run_$(date).sh\ncat > "$JOB" << EOT\nprogram $TP\nEOT\nchmod +x "$JOB"; bash "$JOB"',
-    ],
-)
-def test_a_script_that_a_script_hands_to_a_shell_or_a_scheduler_is_read(script):
-    assert "program 4" in run(f"TP=4\n{script}\n")
-
-
 def test_a_file_that_nothing_runs_is_no_script():
     assert not any(text.startswith("program") for text in run("cat > notes.txt <<EOT\nprogram 1\nEOT\nrm notes.txt\n"))
 

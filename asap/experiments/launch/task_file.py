@@ -7,8 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asap.core.numbers import digits
-from asap.experiments.launch.cloud_jobs import STARTS
 
+STARTS = re.compile(
+    r"(?:^|[\s/;&(])(?:torchrun|python3?|accelerate|deepspeed|llamafactory-cli|axolotl|swift|megatron|composer|litgpt"
+    r"|tune)\s",
+    re.MULTILINE,
+)
+"""What a command begins with that starts a training."""
 _KEYS = ("run", "command", "commands", "script")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ACCELERATOR = re.compile(r"(?P<chip>(?!tpu)[\w-]+?)(?::(?P<count>\d{1,4}))?", re.ASCII | re.IGNORECASE)

@@ -22,7 +22,7 @@ from asap.experiments.megatron.foreign_arguments import (
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.settings.stack_settings import StackSettings, overriding
-from asap.experiments.shell import Command, Option, has_substitution, options, read_commands, seen_variables
+from asap.experiments.shell import Command, Option, has_substitution, options, read_commands
 from asap.stacks.megatron.versions import JOINT
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")
@@ -131,7 +131,7 @@ def script_arguments(text: str, path: Path) -> ScriptArguments:
     if run is None and not {*SIGNS} & {*values, *unknown, *undecided}:
         reason = "has arguments of Megatron-LM, and no command that is read which takes them"
         raise ConfigError(reason, where=str(path), hint=_INSTEAD)
-    open_ = _open_words(run, seen_variables(commands)) if run else []
+    open_ = _open_words(run) if run else []
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
     notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
@@ -174,18 +174,12 @@ def _is_part_of_run(command: Command) -> bool:
     return any(option.name in READ - {*_NODES.values(), "world_size"} for option in options(command.text))
 
 
-def _open_words(command: Command, seen: frozenset[str]) -> list[str]:
-    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``.
-
-    Args:
-        command: that starts a run.
-        seen: variables whose words are seen in the script.
-    """
+def _open_words(command: Command) -> list[str]:
+    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
     words = command.text.split()
     bare = [word.strip("\"'") for word in words]
     places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
-    found = [bare[place] for place in places if not _takes_value(words[place - 1])]
-    return [word for word in found if not ((said := _FILLED.fullmatch(word)) and said[1] in seen)]
+    return [bare[place] for place in places if not _takes_value(words[place - 1])]
 
 
 def _note_on_open(words: list[str], command: Command | None, name: str) -> list[str]:

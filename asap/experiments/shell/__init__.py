@@ -9,7 +9,7 @@ from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.script import read_commands, with_sources
 from asap.experiments.shell.slurm import gpu_of_directives
 from asap.experiments.shell.syntax import unread_line
-from asap.experiments.shell.undecided import seen_variables, undecided_options
+from asap.experiments.shell.undecided import undecided_options
 from asap.experiments.shell.variables import has_substitution
 from asap.experiments.shell.words import words
 
@@ -29,7 +29,6 @@ __all__ = [
     "options",
     "read_commands",
     "script_text",
-    "seen_variables",
     "undecided_options",
     "unread_line",
     "with_given",

@@ -25,19 +25,6 @@ def undecided_options(before: Iterable[Command], start: Command) -> dict[str, st
     }
 
 
-def seen_variables(commands: Iterable[Command]) -> frozenset[str]:
-    """Variables that a script fills with words which are all seen, whatever branch it takes."""
-    filled = [(command, name) for command in commands if (name := _filled_by(command))]
-    open_ = {name for command, name in filled if any(map(_is_open, command.text.split()))}
-    return frozenset(name for _, name in filled) - open_
-
-
-def _is_open(word: str) -> bool:
-    """Whether a word may stand for several that only a run can tell."""
-    value = _ASSIGNED.sub("", word, count=1).strip("()\"'")
-    return _FILLED.fullmatch(value) is not None or "$(" in value or "`" in value
-
-
 def _filled_by(command: Command) -> str:
     """The variable that an assignment fills."""
     found = _ASSIGNED.match(command.text) if command.assigns else None

@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from asap.experiments.shell.arrays import element, subscript
-
 Values: TypeAlias = Mapping[str, str | None]
 """By name; ``None``: set to something that only a run can tell."""
 
@@ -86,10 +84,6 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
         return end + 1, expand(rest[instead.end() :].strip("\"'"), known, depth + 1) if taken else open_
     if default is not None and value is not None and _ARGUMENT.fullmatch(value):
         value = ""  # an argument that is not given, under a name
-    if value is not None and (place := subscript(rest)) is not None and depth < _DEEPEST:
-        said = _place(place, known, depth)
-        found = element(value, said)
-        return end + 1, f"${{{name[0]}[{said}]}}" if found is None else found
     if is_open or (rest and default is None):
         return end + 1, itself
     if value is not None and (value or default is None or default[0][0] != ":"):
@@ -97,12 +91,6 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     if default is None or depth >= _DEEPEST:
         return end + 1, itself
     return end + 1, expand(rest[default.end() :].strip("\"'"), known, depth + 1)
-
-
-def _place(place: str, known: Values, depth: int) -> str:
-    """A subscript: a key, or the value of an expression, in which names stand for variables as well."""
-    said = expand(place, known, depth + 1)
-    return (_calculated(said, known, depth) or said) if not has_substitution(said) else said
 
 
 def _closing(text: str, opening: int) -> int | None:

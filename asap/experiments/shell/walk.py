@@ -16,19 +16,15 @@ from asap.experiments.shell.syntax import Script, branches, called_names, substi
 from asap.experiments.shell.variables import LONGEST, expand, has_substitution
 from asap.experiments.shell.words import unquoted, written_words
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
 _DIRECTIVE = re.compile(r"#SBATCH\s+(.*?)\s*(?:\s#.*)?")
 _DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
 _SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
+_PRINTS = re.compile(r"(?:echo|printf)\s[^)]{0,500}?--[a-z]")
 _OUTCOMES = {"true": True, ":": True, "false": False}
-_SHELLS = frozenset(("bash", "sh", "zsh", "source", "."))
-_HOSTS = frozenset(("ssh", "pdsh", "clush", "srun", "sbatch", "qsub", "bsub", "msub", "pjsub", "salloc", "sudo"))
-_PRINTS, _DOCUMENT = re.compile(r"(?:echo|printf)\s[^)]{0,500}?--[a-z]"), "<<"
-_FILE = re.compile(r"(?<![\d>&])>\s*[\"']?([^\s<>|;&\"']+)")
 _DEEPEST = 4
-"""Functions that call each other, and scripts within scripts."""
+"""Functions that call each other."""
 _MOST_LEVELS = 150
 
 
@@ -45,13 +41,12 @@ _Outcome = bool | None | _Ran
 class Walk:
     """A script that is followed from its first line to its last."""
 
-    def __init__(self, text: str, variables: Variables, first: int = 0, deeper: int = _DEEPEST) -> None:
+    def __init__(self, text: str, variables: Variables) -> None:
         self._script = Script(text)
         self._variables = variables
-        self._first, self._deeper, self._level = first, deeper, 0
+        self._deeper, self._level = _DEEPEST, 0
         self._called = called_names(self._script)
         self._functions: dict[str, Node] = {}
-        self._files: dict[str, tuple[str, int]] = {}
         self.commands: list[Command] = []
         self._block(self._script.root, True)
 
@@ -184,25 +179,10 @@ class Walk:
         pipes = [inner for each in documents for inner in each.named_children if inner.type in ("pipeline", "list")]
         end = min([end, *(pipe.start_byte for pipe in pipes)])
         document = self._script.document(documents[0]) if documents else ""
-        first = self._line(documents[0]) if documents else 0
-        piped = [self._text(pipe).lstrip("| \t").split() for pipe in pipes]
-        receivers = [*piped, self._text(body).split()]
-        if documents and any(words and words[0].rpartition("/")[2] in _SHELLS | _HOSTS for words in receivers):
-            self._simple(node, certain, end)
-            return self._within(document, first, certain)
-        if (named := _FILE.search(self._script.written(node, end))) and documents:
-            self._files[self._expanded(named[1])] = (document, first)
         outcome = self._simple(node, certain, end, document)
         for pipe in pipes:
             self._statement(pipe, certain)
         return outcome
-
-    def _within(self, text: str, first: int, certain: bool) -> _Outcome:
-        """Commands of a script within the script."""
-        if self._deeper:
-            walk = Walk(text, self._variables, first, self._deeper - 1)
-            self.commands += walk.commands if certain else [replace(each, certain=False) for each in walk.commands]
-        return _Ran.RAN
 
     def _directive(self, node: Node) -> None:
         if found := _DIRECTIVE.fullmatch(self._text(node)):
@@ -212,7 +192,7 @@ class Walk:
 
     def _simple(self, node: Node, certain: bool, end: int | None = None, document: str = "") -> _Outcome:
         written = self._script.written(node, end).strip()
-        written = self._substituted(node, written, certain) if len(written) <= LONGEST else ""
+        written = self._without_printed(node, written) if len(written) <= LONGEST else ""
         said = written_words(written)
         if not said:
             return _Ran.RAN
@@ -222,7 +202,10 @@ class Walk:
         variables, line = self._variables, self._line(node)
         name = said[0]
         if name in _SILENT:
-            self._builtin(said, certain)
+            if said[:2] == ["set", "--"]:
+                variables.arguments([unquoted(self._expanded(word)) for word in said[2:]])
+            elif name == "shift" and certain:
+                variables.shift(digits(said[1]) or 1 if len(said) > 1 else 1)
             if ">" in written:
                 self._add(Command(self._expanded(written), written, line, certain, variables.scope()))
             return _Ran.RAN
@@ -235,9 +218,7 @@ class Walk:
         if name in self._functions:
             return self._call(said, certain)
         if name in ("read", "mapfile", "readarray"):
-            self._read(said, document, certain)
-        if (script := self._written_script(said)) is not None:
-            return self._within(*script, certain)
+            variables.set(dict.fromkeys(filter(str.isidentifier, said[1:])))
         if name == EVALUATED:
             self._add(Command(name, self._expanded(written), line, certain, variables.scope()))
             return _Ran.RAN
@@ -259,14 +240,11 @@ class Walk:
         self._add(Command(expanded, written, line, certain, variables.scope(), assigns=True))
         return True
 
-    def _substituted(self, node: Node, written: str, certain: bool) -> str:
-        """A command without the options that a substitution may print, which are taken as not sure; what a shell in it
-        is given by a here-document is followed."""
+    def _without_printed(self, node: Node, written: str) -> str:
+        """A command without the options that a substitution may print, which are taken as not sure."""
         for inner in substitutions(node):
             text = self._text(inner)
-            if _DOCUMENT in text:
-                self._block(inner, certain)
-            elif _PRINTS.search(text) and text in written:
+            if _PRINTS.search(text) and text in written:
                 written = written.replace(text, "")
                 options = self._expanded(text.strip("$()`"))
                 self._add(Command(options, text, self._line(inner), False, self._variables.scope()))
@@ -281,18 +259,6 @@ class Walk:
                 variables.fixed.setdefault(name, value)
         if by == "export" and not has_substitution(name):
             variables.export(name)
-
-    def _builtin(self, said: list[str], certain: bool) -> None:
-        if said[:2] == ["set", "--"]:
-            self._variables.arguments([unquoted(self._expanded(word)) for word in said[2:]])
-        elif said[0] == "shift" and certain:
-            self._variables.shift(digits(said[1]) or 1 if len(said) > 1 else 1)
-
-    def _read(self, said: list[str], document: str, certain: bool) -> None:
-        names = [word for word in said[1:] if _NAME.fullmatch(word)]
-        self._variables.set(dict.fromkeys(names))
-        if document and said[0] == "read" and "-d" in said and names:
-            self._variables.assign(names[-1], self._expanded(document.replace("\\\n", "")), False, certain)
 
     def _call(self, said: list[str], certain: bool) -> _Outcome:
         """A function with its arguments, which it does not leave behind."""
@@ -309,12 +275,6 @@ class Walk:
         self._variables.set(before)
         return outcome
 
-    def _written_script(self, said: list[str]) -> tuple[str, int] | None:
-        """The script that a command runs, where a here-document has written it before."""
-        runs = said[0] in _SHELLS | _HOSTS
-        names = [word.strip("\"'") for word in said] if runs else [said[0].removeprefix("./")]
-        return next((self._files[name] for name in map(self._expanded, names) if name in self._files), None)
-
     def _add(self, command: Command) -> None:
         self._variables.spend(len(command.text))
         self.commands.append(command)
@@ -326,7 +286,7 @@ class Walk:
         return self._script.slice(node.start_byte, node.end_byte)
 
     def _line(self, node: Node) -> int:
-        return self._first + node.start_point[0] + 1
+        return node.start_point[0] + 1
 
 
 def _value(written: str) -> str:

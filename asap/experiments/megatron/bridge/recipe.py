@@ -62,7 +62,7 @@ def read_recipe(
     model, recipe = experiment.model, str(said[CLASS])
     if model is None:
         model, notes = read_model(said, str(path))
-    base, more = recipe_settings(BRIDGE, recipe)
+    base, more = recipe_settings(recipe)
     every = {**base, **_settings(said)}
     notes += more
     settings = StackSettings({key: value for key, value in every.items() if value is not UNKNOWN}, str(path))
