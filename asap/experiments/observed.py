@@ -13,6 +13,7 @@ EndingKind = Literal[
     "communication_error",
     "not_a_number",
     "hardware_error",
+    "out_of_data",
     "refused_settings",
     "stopped",
     "crashed",

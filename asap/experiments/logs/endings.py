@@ -11,7 +11,7 @@ from asap.experiments.logs.scan import Found
 from asap.experiments.observed import Allocation, Ending, EndingKind
 
 _SPECIFIC = (
-    "out_of_memory", "out_of_host_memory", "not_a_number", "hardware_error", "collective_timeout",
+    "out_of_memory", "out_of_host_memory", "not_a_number", "hardware_error", "out_of_data", "collective_timeout",
     "communication_error", "stopped", "crashed",
 )  # fmt: skip
 """From what is a cause to what follows from others."""

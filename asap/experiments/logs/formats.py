@@ -42,6 +42,11 @@ class EndingForm:
     kind: str
     anchor: bytes
     patterns: tuple[re.Pattern[str], ...]
+    words: re.Pattern[str] | None = None
+
+    def tells(self, line: str) -> bool:
+        """Whether a line that has the anchor tells an ending."""
+        return self.words is None or self.words.search(line) is not None
 
     def read(self, line: str) -> dict[str, str]:
         """Named figures of the line."""
@@ -83,7 +88,12 @@ def statements() -> tuple[Form, ...]:
 def endings() -> tuple[EndingForm, ...]:
     """How runs end."""
     return tuple(
-        EndingForm(one["kind"], anchor.encode(), tuple(map(re.compile, one.get("patterns", ()))))
+        EndingForm(
+            one["kind"],
+            anchor.encode(),
+            tuple(map(re.compile, one.get("patterns", ()))),
+            re.compile(rf"(?<![\w=/]){re.escape(anchor)}") if one.get("words") else None,
+        )
         for one in _table("endings")["ending"]
         for anchor in one["anchors"]
     )

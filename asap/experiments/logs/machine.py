@@ -4,10 +4,11 @@ import math
 import re
 from collections.abc import Mapping
 
+from asap.core.errors import AsapError
 from asap.experiments.logs.formats import DeviceForm
 from asap.experiments.logs.reading import LogHardware
 from asap.experiments.logs.scan import Scan
-from asap.hardware import find_chip, known_chips, load_chip
+from asap.hardware import Slice, find_chip, known_chips, load_chip, resolve_hardware
 
 _MAKERS = re.compile(
     r"\b(?:NVIDIA|AMD|Tesla|Instinct|GeForce|Graphics Device|HBM\d\w*|PCIe?|SXM\d?|OAM)\b", re.IGNORECASE
@@ -18,13 +19,14 @@ _TPUS = {"tpu v2": "v2", "tpu v3": "v3", "tpu v4": "v4", "tpu v5 lite": "v5e", "
 """``device_kind`` of JAX. ``TPU v5`` is v5p: v5e calls itself ``TPU v5 lite``."""
 
 
+_COUNTS = ("nodes", "devices_per_node", "devices", "slices")
 _FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
 """Axes of torchtitan that lie over others of the mesh."""
 
 
 def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
     """Chip, devices and nodes, where the log has them."""
-    named, memory = None, None
+    named, memory, slice_name = None, None, None
     counts: dict[str, int] = {}
     for one in found.devices:
         if not isinstance(one.form, DeviceForm) or (match := one.form.pattern.search(one.text)) is None:
@@ -35,15 +37,19 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
             memory = float(fields["memory_gib"])
         if "memory_mib" in fields:
             memory = float(fields["memory_mib"]) / 1024
-        counts |= {name: int(fields[name]) for name in ("nodes", "devices_per_node", "devices") if name in fields}
+        counts |= {name: int(fields[name]) for name in _COUNTS if name in fields}
+        slice_name = fields.get("slice", slice_name)
     for name in ("devices", "nodes", "devices_per_node"):
         if name in said and said[name].isdigit():
             counts[name] = int(said[name])
     devices = counts.get("devices") or _product(counts.get("nodes"), counts.get("devices_per_node"))
     if devices is None and (mesh := {k: int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}):
         devices = _mesh_devices(mesh) or None
+    chip = chip_of(named, memory) if named else None
+    if resolved := _slice(slice_name, counts.get("slices", 1)):
+        named, chip, devices = slice_name, resolved.chip.name, devices or resolved.devices
     return LogHardware(
-        chip=chip_of(named, memory) if named else None,
+        chip=chip,
         named=named.strip() if named else None,
         devices=devices,
         nodes=counts.get("nodes"),
@@ -80,6 +86,14 @@ def _sibling(name: str, memory_gib: float) -> str | None:
     known = [load_chip(each) for each in known_chips() if each.partition("-")[0] == family]
     near = min(known, key=lambda chip: abs(chip.hbm_bytes / 2**30 - memory_gib))
     return near.name if abs(near.hbm_bytes / 2**30 / memory_gib - 1) < 0.15 else None
+
+
+def _slice(name: str | None, slices: int) -> Slice | None:
+    """The slice of TPUs that Google's accelerator type means, as many times as there are."""
+    try:
+        return resolve_hardware(name, slices=slices).slice if name else None
+    except AsapError:
+        return None
 
 
 def _product(nodes: int | None, each: int | None) -> int | None:

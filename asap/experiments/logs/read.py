@@ -33,9 +33,12 @@ _PEEK = 256 << 10
 _OF_LOGS_ALONE = ("arguments", "fields")
 """Grammars of blocks that no other kind of file has."""
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
+_BENEATH = ("any", "mlperf", "deepspeed")
+"""What prints beside the program that trains: it counts where nothing else is known."""
 _BACK = 5
 """Ranks may print steps out of order by fewer than so many."""
-_AXES = re.compile(r"\[([^\]]*)\],? ?(?:and sizes )?\[([\d, ]+)\]")
+_AXES = re.compile(r"[\[(]([^\])]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
+_NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
 _CALLED = re.compile(r"(\w+)\((?=\w+=|$)|(\w+Config) \{|\*{3,} (Experiment) configuration|(\w+ config)")
 
 
@@ -121,6 +124,8 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         blocks = _blocks(found, 0)
     statements = _statements(found.statements, start) or _statements(found.statements, 0)
     steps = [one for one in found.steps if one[3] >= first]
+    if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
+        steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
     totals = [one for one in found.totals if one[3] >= first]
     hardware = hardware_of(found, statements)
     notes += _printed_twice(found, start, path.name)
@@ -208,11 +213,12 @@ def _statements(lines: Iterable[Found], start: int) -> dict[str, str]:
 
 
 def _degrees(text: str) -> dict[str, str]:
-    """``with ['dp_shard', 'tp'], [4, 2]`` as one field an axis."""
+    """``with ['dp_shard', 'tp'], [4, 2]`` and ``with parallelism: dp_shard=4, tp=2`` as one field an axis."""
     if (found := _AXES.search(text)) is None:
-        return {}
+        return {f"mesh.{name}": size for name, size in _NAMED_AXES.findall(text)}
     names = [name.strip(" '\"") for name in found[1].split(",")]
-    return {f"mesh.{name}": size.strip() for name, size in zip(names, found[2].split(","), strict=False)}
+    sizes = [size.strip() for size in found[2].split(",") if size.strip()]
+    return {f"mesh.{name}": size for name, size in zip(filter(None, names), sizes, strict=False)}
 
 
 def _sizes(reading: LogReading) -> Sizes:
@@ -235,13 +241,15 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
         if block.kind.startswith("arguments") or "pipe_parallel_size" in block.values:
             return "gpt-neox" if block.values.keys() & _OF_NEOX or block.kind.startswith("json") else "megatron"
     said = [one.form for one in found.statements if isinstance(one.form, Form) and _states(one)]
-    forms = [one[0].stack for one in found.steps if not one[0].bar] + [form.stack for form in said]
-    forms = [stack for stack in forms if stack not in ("any", "mlperf")] or [one for one in forms if one == "mlperf"]
+    forms = [one[0].stack for one in (*found.steps, *found.totals) if not one[0].bar]
+    forms += [form.stack for form in said]
+    for beneath in _BENEATH:
+        forms = [stack for stack in forms if stack != beneath] or forms
     if "trainer" in forms and not {"megatron", "torchtitan"} & {*forms}:
         return "trainer"
     if any(block.kind.startswith("yaml: Experiment") for block in blocks):
         return "nemo"
-    counted = Counter(forms)
+    counted = Counter(stack for stack in forms if stack != "any")
     return counted.most_common(1)[0][0] if counted else None
 
 

@@ -19,7 +19,7 @@ from asap.experiments.logs.printing import instead_of_log
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
-from asap.experiments.logs.times import measured_step
+from asap.experiments.logs.times import disagreement, measured_step
 from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
@@ -67,29 +67,48 @@ def record_of(
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
     experiment = _filled(settings, reading, path, experiment)
-    if not _says_something(experiment) and not reading.measured.step.steps:
+    known = reading.stack is not None and reading.measured.step.steps > 0
+    if not _says_something(experiment) and not known:
         reason = refusals[0] if refusals else "has no settings of the run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
-    notes = (*experiment.notes, *reading.notes, *refusals, *_notes(reading, path))
+    notes = (*experiment.notes, *reading.notes, *refusals, *_contradictions(reading, settings, path))
+    notes += _notes(reading, path)
     observed = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     measured = measured_step(reading, settings, experiment)
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes)), "observed": observed}
     sources = experiment.provenance | {"observed": path.name}
-    if measured is not None and experiment.measured is None:
+    if measured is not None and experiment.measured is None and disagreement(reading, settings) is None:
         update["measured"], sources["measured"] = measured, path.name
     return experiment.model_copy(update=update | {"provenance": sources})
 
 
 def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
-    """Raise ConfigError where a log says that adapters are trained: their step is not modelled."""
+    """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
     share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
-    if "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
+    if "generates" in reading.statements:
+        raise ConfigError(
+            "generates text in its steps: reinforcement learning is not modelled", where=str(path),
+            hint="asap resolve FILE shows what the log says; give a run that trains on text",
+        )  # fmt: skip
+    named = settings.adapters not in (None, "none") or "adapter_rank" in reading.statements
+    if not named and share > _MOST_ADAPTERS:
         return
-    what = f"{100 * share:.2g} % of the parameters" if share <= _MOST_ADAPTERS else "adapters of LoRA"
+    what = f"{100 * share:.2g} % of the parameters" if share <= _MOST_ADAPTERS else "adapters"
+    if settings.adapters and share > _MOST_ADAPTERS:
+        what += f" ({settings.adapters})"
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
         hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
     )  # fmt: skip
+
+
+def _contradictions(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str, ...]:
+    """What the log says that cannot all hold: of it nothing is taken, and the user is asked."""
+    said = {
+        settings.contradiction: "give the plan and the batch",
+        disagreement(reading, settings): "check batch, sequence and devices, and give --step-time",
+    }
+    return tuple(f"{path.name} contradicts itself: {what}; {ask}" for what, ask in said.items() if what)
 
 
 def _by_readers(
@@ -245,7 +264,7 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
 
 def _plan(settings: LogSettings) -> Plan | None:
     """The mesh, where devices, data parallelism and its sharding are stated."""
-    groups = settings.data_parallel
+    groups = None if settings.contradiction else settings.data_parallel
     alone = groups is not None and groups == settings.devices and not settings.tensor
     if not groups or settings.zero is None or not (alone or (settings.tensor and settings.pipeline)):
         return None

@@ -221,7 +221,8 @@ class _Pass:
                 self.scan.parameters.append((offset, number, key.strip()[:80], value.strip()[:2000]))
                 del self.scan.parameters[: -10 * _MOST]
         elif isinstance(form, EndingForm):
-            _append(self.scan.endings, Found(form, line[:2000], number, offset))
+            if form.tells(line):
+                _append(self.scan.endings, Found(form, line[:2000], number, offset))
         elif isinstance(form, DeviceForm):
             _append(self.scan.devices, Found(form, line[:2000], number, offset))
         elif id(form) in self._steps:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from asap.core.text import plain
 from asap.experiments.logs.reading import LogReading, SettingsBlock
@@ -57,6 +57,7 @@ class LogSettings(BaseModel):
     zero: NonNegativeInt | Literal["fsdp"] | None = None
     recompute: Literal["none", "selective", "full"] | None = None
     precision: str | None = None
+    adapters: str | None = Field(default=None, description="what is trained in place of all parameters: lora, …")
 
     @property
     def data_parallel(self) -> int | None:
@@ -72,6 +73,15 @@ class LogSettings(BaseModel):
             groups, rest = divmod(self.global_batch, self.micro_batch * self.accumulation)
             return int(groups) if groups and not rest else None
         return None
+
+    @property
+    def contradiction(self) -> str | None:
+        """What is said of the batch, where its parts do not make the whole."""
+        groups, micro, times, batch = self.data_parallel, self.micro_batch, self.accumulation, self.global_batch
+        if not (groups and micro and times and batch) or abs(groups * micro * times - batch) < 1:
+            return None
+        made = f"{groups * micro * times:g}, not {batch}"
+        return f"{micro:g} sequences, {times} times, on {groups} groups of devices are {made}"
 
 
 def settings_of(reading: LogReading) -> LogSettings:
@@ -167,7 +177,7 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
         found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
     if block.values.get("deepspeed") is False:
         found.pop("zero", None)  # arguments of an engine that is not used
-    for field in ("recompute", "precision"):
+    for field in ("recompute", "precision", "adapters"):
         for name, meanings in table[field].items():
             said, has = _look_up(block.values, name), _has(block.values, name)
             meaning = meanings.get(_word(said)) if has else None
@@ -191,7 +201,7 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
             found[axis] = float(text) or None
         elif axis == "adapted" and text.isdigit():
             found["trainable"] = float(text) or None
-        elif axis in ("model", "recompute", "precision"):
+        elif axis in ("model", "recompute", "precision", "adapters"):
             found[axis] = text
     if "parameters_billion" in said:
         found["parameters"] = float(said["parameters_billion"]) * 1e9

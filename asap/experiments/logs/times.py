@@ -5,6 +5,22 @@ from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings
 from asap.experiments.observed import MeasuredStep
 
+_AGREES = 1.25
+"""Times that a rate and a time of the same steps may differ by: rates are rounded, and some leave out padding."""
+
+
+def disagreement(reading: LogReading, settings: LogSettings) -> str | None:
+    """What the log prints of a step's time and rate, where these cannot both hold with its batch and devices."""
+    step, rate = reading.measured.step.median, reading.measured.tokens_per_second_per_device
+    if not (step and rate and settings.global_batch and settings.sequence and settings.devices):
+        return None
+    tokens = settings.global_batch * settings.sequence / settings.devices
+    if 1 / _AGREES <= tokens / step / rate <= _AGREES:
+        return None
+    return (
+        f"{tokens:,.0f} tokens of a device in {step:.3g} s are {tokens / step:,.0f} a second, and it prints {rate:,.0f}"
+    )
+
 
 def measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
     """The median step; of a log that has tokens a second alone, by the tokens of the record; ``None`` if neither."""
