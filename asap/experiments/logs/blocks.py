@@ -1,6 +1,7 @@
 """Blocks of resolved settings in a log: where one begins, which lines are its own, and where it ends."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from asap.experiments.logs.text import without_rank
@@ -80,13 +81,16 @@ STARTS = (
 class Collector:
     """Takes the lines after a block's beginning for as long as they are its own."""
 
-    def __init__(self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int):
+    def __init__(
+        self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int, before: Sequence[str] = ()
+    ):
         self.block = RawBlock(start.kind, line.strip()[:200], number, offset)
         self.open = True
+        self._begun = start.kind != "arguments" or "arguments" in line
         self._depth, self._quote, self._skipped, self._length = 0, "", 0, 0
         if start.kind == "arguments":
-            if _DOTTED.search(line) and "arguments" not in line:
-                self.feed(line)
+            for one in () if self._begun else (*before, line):
+                self.feed(one)
         elif start.kind == "json":
             rest = line[line.find("{", found.start()) :] if "{" in line[found.start() :] else ""
             self._balanced(rest)
@@ -138,7 +142,7 @@ class Collector:
 
     def _argument(self, line: str) -> None:
         if _END_OF_ARGUMENTS.search(line):
-            self.block.complete, self.open = True, False
+            self.block.complete, self.open = self._begun, False
         elif (found := argument(line)) is not None:
             self.block.lines.append(f"{found[0]} {found[1]}")
             self._skipped = 0

@@ -1,5 +1,6 @@
 """A training log read once: its last run, with settings, measurements, hardware and ending."""
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -33,6 +34,8 @@ _PEEK = 256 << 10
 _OF_LOGS_ALONE = ("arguments", "fields")
 """Grammars of blocks that no other kind of file has."""
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
+_SHARD = ("mesh.dp_shard_mod_ep", "mesh.dp_shard_in_ep")
+"""In torchtitan's meshes of 2025 with experts the two parts of ``dp_shard``."""
 _BENEATH = ("any", "mlperf", "deepspeed")
 """What prints beside the program that trains: it counts where nothing else is known."""
 _BACK = 5
@@ -218,7 +221,9 @@ def _degrees(text: str) -> dict[str, str]:
         return {f"mesh.{name}": size for name, size in _NAMED_AXES.findall(text)}
     names = [name.strip(" '\"") for name in found[1].split(",")]
     sizes = [size.strip() for size in found[2].split(",") if size.strip()]
-    return {f"mesh.{name}": size for name, size in zip(filter(None, names), sizes, strict=False)}
+    degrees = {f"mesh.{name}": size for name, size in zip(filter(None, names), sizes, strict=False)}
+    parts = [int(degrees[part]) for part in _SHARD if degrees.get(part, "").isdigit()]
+    return ({"mesh.dp_shard": str(math.prod(parts))} if len(parts) == len(_SHARD) else {}) | degrees
 
 
 def _sizes(reading: LogReading) -> Sizes:
@@ -238,6 +243,8 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
     for block in blocks:
         if block.kind == "maxtext":
             return "maxtext"
+        if block.kind == "command" and block.values.keys() >= {"num_layers", "micro_batch_size"}:
+            return "megatron"
         if block.kind.startswith("arguments") or "pipe_parallel_size" in block.values:
             return "gpt-neox" if block.values.keys() & _OF_NEOX or block.kind.startswith("json") else "megatron"
     said = [one.form for one in found.statements if isinstance(one.form, Form) and _states(one)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.logs.blocks import STARTS, BlockStart, Collector, RawBlock
+from asap.experiments.logs.blocks import STARTS, BlockStart, Collector, RawBlock, argument
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
 from asap.experiments.logs.numbers import is_training_bar
 from asap.experiments.logs.text import LONGEST_LINE, chunks, clean, without_rank
@@ -27,6 +27,7 @@ _TIMED = (
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
 _MOST_OF_PIECE = 1000
+_MOST_BEFORE = 600
 _BAR_SAMPLE = 64 << 10
 """Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
 
@@ -179,7 +180,8 @@ class _Pass:
             return -1
         if self.scan.steps or self.scan.size > HEAD:
             self._head_until = self.scan.size + HEAD
-        collector = Collector(start, found, line, number, base + place)
+        before = _arguments_before(chunk, place) if start.kind == "arguments" and "arguments" not in line else []
+        collector = Collector(start, found, line, number - len(before), base + place, before)
         position = end + 1
         while collector.open and position < len(chunk):
             stop = chunk.find(b"\n", position)
@@ -245,6 +247,19 @@ class _Pass:
         if len(self.scan.steps) >= _MOST_STEPS:
             self.scan.steps = [*self.scan.steps[: _MOST_STEPS // 4], *self.scan.steps[_MOST_STEPS // 4 :: 2]]
             self._stride *= 2
+
+
+def _arguments_before(chunk: bytes, place: int) -> list[str]:
+    """Lines of arguments right before a place, in order: of a block whose beginning the log lacks."""
+    found: list[str] = []
+    while place > 0 and len(found) < _MOST_BEFORE:
+        begin = chunk.rfind(b"\n", 0, place - 1) + 1
+        line = clean(chunk[begin : min(place - 1, begin + LONGEST_LINE)])
+        if argument(line) is None:
+            break
+        found.append(line)
+        place = begin
+    return found[::-1]
 
 
 def _append(kept: list[Any], one: Any) -> None:

@@ -18,6 +18,8 @@ _OBJECT = re.compile(r"<(?:[^<>]|<[^<>]*>)*>")
 _FLAG = re.compile(r"\.*(?:updated|default)$")
 """GPT-NeoX writes behind each value whether it is a default."""
 _DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
+_SOURCE = re.compile(r"^\s*[\w.]+ = .*\(\s*\w+=[a-z_][\w.]*[,)]")
+"""A line of source code, which some programs write into their logs: an assignment, with names as arguments."""
 _MOST_CUTS = 30
 _MOST_CUT_TEXT = 200_000
 
@@ -41,7 +43,7 @@ def _values(block: RawBlock) -> dict[str, Any]:
         return _json(text) or _literal(text) or _leading_fields(block.lines)
     if block.kind == "yaml":
         return _yaml(block.lines)
-    return _call(text)
+    return {} if _SOURCE.search(block.title) else _call(text)
 
 
 def scalar(text: str) -> Any:
