@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import tomllib
 from pathlib import Path
@@ -12,12 +11,17 @@ import pytest
 from asap.core.errors import ConfigError, UsageError
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment
+from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.logs import scan as scanning
 from asap.experiments.logs import text as texts
 from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
 
-FORMS = tomllib.loads((Path(__file__).parents[1] / "data" / "logs" / "forms.toml").read_text(encoding="utf-8"))["log"]
+LOGS = Path(__file__).parents[1] / "data" / "logs"
+FORMS, PUBLIC = (
+    tomllib.loads((LOGS / name).read_text(encoding="utf-8"))["log"] for name in ("forms.toml", "public.toml")
+)
+FORMS += PUBLIC
 KNOWN = {form["name"]: form for form in FORMS}
 
 
@@ -46,10 +50,12 @@ def said(path: Path) -> dict:
 @pytest.mark.parametrize("form", FORMS, ids=[form["name"] for form in FORMS])
 def test_each_form_is_read(form, write):
     reading = read_log(write(form["text"]))
-    assert reading.stack == form["stack"]
+    assert reading.stack == form.get("stack")
     settings = settings_of(reading).model_dump()
     settings["data"] = settings["data"] or settings_of(reading).data_parallel
     assert {key: settings[key] for key in form["settings"]} == form["settings"]
+    given = settings | {"step": reading.measured.step.median}
+    assert [key for key in form.get("unknown", ()) if given[key] is not None] == []
     assert reading.ending.kind == form["ending"]
     assert reading.runs == form.get("runs", 1)
     if "step" in form:
@@ -64,6 +70,13 @@ def test_each_form_is_read(form, write):
         ending = reading.ending
         needed = ending.needed_bytes or (ending.in_use_bytes or 0) + (ending.requested_bytes or 0)
         assert needed == pytest.approx(form["needed_gib"] * 2**30, rel=0.001)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "refused" in form], ids=lambda form: form["name"])
+def test_a_log_that_is_no_run_to_model_is_refused_by_name(form, write):
+    with pytest.raises(ConfigError, match=form["refused"]) as caught:
+        record(write(form["text"]))
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "plan" in form], ids=lambda form: form["name"])
@@ -211,16 +224,61 @@ def test_a_log_is_known_by_what_it_holds(write):
     assert not is_log(write("#SBATCH --nodes 2\nsrun python train.py\n", "job"))
 
 
-def test_the_same_run_by_arguments_and_by_log(write):
-    text = KNOWN["megatron-lm 2025"]["text"]
-    lines = [line.split(" ", 3) for line in text.splitlines() if line.startswith("  ") and "...." in line]
-    values = {parts[2]: parts[3].lstrip(". ") for parts in lines if "key" not in parts[2]}
-    values = {key: json.loads(value.lower()) if value in ("True", "False") else value for key, value in values.items()}
-    by_file = record(write(json.dumps(values), "arguments.json"))
-    by_log = record(write(text))
-    for field in ("model", "plan", "hardware"):
-        assert getattr(by_log, field) == getattr(by_file, field), field
-    assert by_log.workload == by_file.workload
+MEGATRON = """\
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \
+--num-attention-heads 32 --group-query-attention --num-query-groups 8 --kv-channels 128 --seq-length 4096 \
+--max-position-embeddings 4096 --micro-batch-size 2 --global-batch-size 128 --tensor-model-parallel-size 4 \
+--sequence-parallel --bf16 --swiglu --normalization RMSNorm --position-embedding-type rope \
+--untie-embeddings-and-output-weights --use-distributed-optimizer --recompute-granularity selective --use-flash-attn \
+--vocab-size 32000
+"""
+MAXTEXT = """\
+python3 MaxText/train.py MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=2 dtype=bfloat16 \
+max_target_length=8192 ici_fsdp_parallelism=16 ici_tensor_parallelism=1 remat_policy=full
+"""
+TITAN = """\
+[model]
+name = "llama3"
+flavor = "8B"
+[training]
+seq_len = 8192
+local_batch_size = 1
+[parallelism]
+data_parallel_shard_degree = 8
+tensor_parallel_degree = 1
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "2"
+"""
+PAIRS = {
+    "megatron": ("run.sh", MEGATRON, KNOWN["megatron-lm 2025"]["text"], "h100-16"),
+    "maxtext": ("run.sh", MAXTEXT, KNOWN["maxtext 2025, enumerations"]["text"], "v6e-16"),
+    "torchtitan": ("llama3_8b.toml", TITAN, KNOWN["torchtitan 2024, wps"]["text"], "h100-8"),
+}
+
+
+@pytest.mark.parametrize("name", list(PAIRS))
+def test_the_same_run_by_its_script_and_by_its_log(name, write):
+    file, script, log, hardware = PAIRS[name]
+    start = Experiment(id="run", hardware=refer_to_hardware(hardware)[0])
+    by_script = read_configuration(write(script, file), (), start)
+    by_log = read_configuration(write(log), (), start)
+    assert by_log.plan == by_script.plan
+    assert by_log.workload.tokens == by_script.workload.tokens
+    for field in ("global_batch", "sequence_length", "precision"):
+        assert getattr(by_log.workload, field) == getattr(by_script.workload, field), field
+    for field in ("layers", "d_model", "heads", "kv_heads", "d_ff"):
+        assert getattr(by_log.model, field) == getattr(by_script.model, field), field
+
+
+def test_what_a_log_contradicts_is_asked(write):
+    """A rate that its own time, batch and devices do not make: the step is not taken."""
+    text = KNOWN["maxtext 2025, enumerations"]["text"]
+    for right, wrong in (("6550.9", "3275.4"), ("6553.6", "3276.8"), ("6548.4", "3274.2")):
+        text = text.replace(f"Tokens/s/device: {right}", f"Tokens/s/device: {wrong}")
+    found = record(write(text))
+    assert found.measured is None
+    assert any("contradicts itself" in note and "--step-time" in note for note in found.notes)
 
 
 HOSTILE = {

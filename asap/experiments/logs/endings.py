@@ -30,7 +30,11 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
         found: lines of the run that tell an ending.
         steps: lines of its steps.
     """
-    last = steps[-1][3] if steps else -1
+    # a progress bar is drawn once more behind what a program says at its end
+    going_on = (
+        step[3] for step in reversed(steps) if not step[0].bar or step[1].get("step") != step[1].get("total_steps")
+    )
+    last = next(going_on, -1)
     listed = [one for one in found if one.offset >= last and isinstance(one.form, EndingForm)]
     behind = [one for one in listed if cast(EndingForm, one.form).kind != _ALLOCATION]
     kinds = [cast(EndingForm, one.form).kind for one in behind]

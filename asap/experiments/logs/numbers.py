@@ -3,8 +3,11 @@
 import math
 import re
 
+from asap.experiments.logs.text import without_rank
+
 _SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9}
-_BAR_TITLE = re.compile(r"^\s*(?P<title>[^|%\d]*?)\s*:?\s*\d{1,3}%\|")
+_BAR_TITLE = re.compile(r"^(?P<title>[^|%]*?)\d{1,3}%\|")
+_LETTER = re.compile(r"[^\W\d_]")
 _TRAINING = re.compile(r"train|epoch|step|iter|loss", re.IGNORECASE)
 _SIZE = re.compile(r"([\d.]+) ?([KMGT]?)(i?)(?:B(?:ytes)?|bytes)?$", re.IGNORECASE)
 
@@ -29,5 +32,6 @@ def size(text: str) -> float | None:
 
 def is_training_bar(line: str) -> bool:
     """Whether a progress bar is that of training: it has no title, or one that says so."""
-    found = _BAR_TITLE.match(line)
-    return found is None or not found["title"] or _TRAINING.search(found["title"]) is not None
+    found = _BAR_TITLE.match(without_rank(line))
+    title = found["title"] if found else ""
+    return _LETTER.search(title) is None or _TRAINING.search(title) is not None

@@ -160,7 +160,8 @@ def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
     values |= {new: block.values[old] for old, new in table.items() if old in block.values and new not in values}
     filled = {
         "global_batch_size": settings.global_batch, "world_size": settings.devices, "zero_stage": settings.zero,
-        "padded_vocab_size": settings.vocab,
+        "padded_vocab_size": settings.vocab, "tensor_model_parallel_size": settings.tensor,
+        "pipeline_model_parallel_size": settings.pipeline, "context_parallel_size": settings.context,
     }  # fmt: skip
     if filled["zero_stage"] is None or not values.get("deepspeed"):
         filled.pop("zero_stage")
@@ -293,6 +294,9 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
         if not block.complete:
             taken = ": what is missing is taken as MaxText's defaults" if "model_name" in block.values else ""
             notes.append(f"the settings that begin in line {block.line} of {path.name} are cut{taken or _UNKNOWN}")
+    printed = any("activation_checkpoint" in block.values for block in reading.blocks)
+    if reading.statements.get("recompute") == "selective" and not printed:
+        notes.append(f"{path.name} does not say what selective checkpointing keeps: {_SELECTIVE}")
     if slow := reading.measured.step.slow:
         times = ", ".join(f"{one.seconds:.3g} s" + (f" (step {one.step})" if one.step else "") for one in slow[:3])
         notes.append(f"{len(slow)} steps of {path.name} took over 1.5 times the median: {times}; they are left out")
@@ -306,6 +310,9 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     return tuple(notes)
 
 
+_SELECTIVE = (
+    "every second layer is taken, as is torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
+)
 _VERB = {"stopped": "was ended from outside"}
 
 

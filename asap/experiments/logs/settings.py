@@ -116,6 +116,8 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
     if reading.stack == "maxtext" and found.get("devices"):
         found |= _maxtext_degrees(reading, int(found["devices"] or 1))
+    if reading.stack in _DATA_PARALLEL and not found.get("tensor"):
+        found["devices"] = found.get("devices") or found.get("data")
     if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
         found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
     if any("n_kv_heads" in block.values and block.values["n_kv_heads"] is None for block in reading.blocks):
