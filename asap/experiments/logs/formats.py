@@ -34,6 +34,10 @@ class Form:
         text = line[:_LONGEST]
         return {name: found[1] for name, pattern in self.fields.items() if (found := pattern.search(text))}
 
+    def marks(self, field: str) -> bytes:
+        """The text that the lines with a field contain: what its pattern begins with."""
+        return re.split(r"[^\w/ ]", self.fields[field].pattern, maxsplit=1)[0].encode()
+
 
 @dataclass(frozen=True)
 class EndingForm:

@@ -3,7 +3,6 @@
 The beginning is searched for everything. Behind it only for what was met there, and for how runs end and begin again.
 """
 
-import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,13 +19,15 @@ HEAD = 4 << 20
 _CONFIG_PARAM = b"Config param "
 _MOST = 4000
 """Statements, devices and endings that are kept; of more only the last."""
-_MOST_STEPS = 400_000
+_MOST_STEPS = 100_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
     "samples_per_second", "steps_per_second", "tokens_per_second",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
-_MOST_OF_PIECE = 1000
+_MOST_OF_PIECE = 250
+_CROWDED = 4000
+"""Steps of a piece above which not all are read, in the beginning too."""
 _MOST_BEFORE = 600
 _BAR_SAMPLE = 64 << 10
 """Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
@@ -104,13 +105,20 @@ class _Pass:
         self._met: set[bytes] = set()
         self._head_until = HEAD
         self._collectors: list[Collector] = []
-        self._stride, self._taken = 1, 0
+        self._taken = 0
+        self._stands_for = array("l")
+        """How many steps each one that is kept stands for."""
 
     def read(self, chunk: bytes) -> None:
         """Take a piece that ends with a line."""
         self._taken = self._feed_open(chunk) if self._collectors else 0
         if self.scan.size < self._head_until:
-            self._look(chunk, self._anchors, 0)
+            crowded = [form for form in steps() if chunk.count(form.anchor) > _CROWDED]
+            many = {form.anchor for form in crowded}
+            self._look(chunk, [one for one in self._anchors if one[0] not in many], 0)
+            self._met |= many
+            for form in crowded:
+                self._all_steps(form, chunk)
         else:
             self._look_later(chunk)
         self.scan.lines += chunk.count(b"\n")
@@ -151,26 +159,36 @@ class _Pass:
         self._look(chunk, ends, rest)
 
     def _all_steps(self, form: Form, chunk: bytes) -> None:
-        """Steps of a piece by two patterns over all of it; of very many an even choice."""
-        field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
-        if field is None:
-            return
+        """Steps of a piece; of very many an even choice."""
         chunk = chunk[:_BAR_SAMPLE] if form.bar else chunk
-        times = re.findall(form.fields[field].pattern.encode(), chunk)
-        numbers = re.findall(form.fields["step"].pattern.encode(), chunk) if "step" in form.fields else []
-        stride = max(1, -(-len(times) // _MOST_OF_PIECE))
-        self._stride = max(self._stride, stride)
-        for index in range(0, len(times), stride):
-            fields = {field: times[index].decode("ascii", "replace")}
-            if len(numbers) == len(times):
-                fields["step"] = numbers[index].decode("ascii", "replace")
-            self._append_step((form, fields, self.scan.lines, self.scan.size + index))
+        # a step that stands on several lines is counted by one of them
+        field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
+        anchor = form.marks(field) if form.spread and field else form.anchor
+        stride = max(1, -(-chunk.count(anchor) // _MOST_OF_PIECE))
+        hop = len(chunk) // _MOST_OF_PIECE if stride > 1 else 0
+        place = chunk.find(anchor)
+        while place >= 0:
+            begin, end = chunk.rfind(b"\n", 0, place) + 1, chunk.find(b"\n", place)
+            line = clean(chunk[begin : min(end, begin + LONGEST_LINE)])
+            self._step(form, line, self.scan.lines + 1, self.scan.size + begin, stride)
+            place = chunk.find(anchor, max(end, begin + hop))
 
     def finish(self) -> Scan:
         """What was found; blocks that the end of the log cuts are kept as they are."""
         self.scan.blocks += [one.block for one in self._collectors if one.block.lines]
-        self.scan.thinned = self._stride
+        self._thin()
         return self.scan
+
+    def _thin(self) -> None:
+        """An even choice of the steps: no part of the log counts more than another."""
+        self.scan.thinned = most = max(self._stands_for, default=1)
+        kept, due = [], 0
+        for step, steps_of_it in zip(self.scan.steps, self._stands_for, strict=True):
+            due += steps_of_it
+            if due >= most:
+                kept.append(step)
+                due -= most
+        self.scan.steps = kept
 
     def _begin(self, start: BlockStart, line: str, chunk: bytes, place: int, end: int, number: int, base: int) -> int:
         """Collect a block; its last place in the piece, so that nothing inside of it begins another."""
@@ -235,18 +253,17 @@ class _Pass:
         else:
             _append(self.scan.statements, Found(form, line[:8000], number, offset))
 
-    def _step(self, form: Form, line: str, number: int, offset: int) -> None:
+    def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int = 1) -> None:
         fields = form.read(line)
         if not (timed := [name for name in _TIMED if name in fields]) or (form.bar and not is_training_bar(line)):
             return
         self._timed[form.anchor] = timed
-        self._append_step((form, fields, number, offset))
-
-    def _append_step(self, step: tuple[Form, dict[str, str], int, int]) -> None:
-        self.scan.steps.append(step)
+        self.scan.steps.append((form, fields, number, offset))
+        self._stands_for.append(stands_for)
         if len(self.scan.steps) >= _MOST_STEPS:
-            self.scan.steps = [*self.scan.steps[: _MOST_STEPS // 4], *self.scan.steps[_MOST_STEPS // 4 :: 2]]
-            self._stride *= 2
+            self._thin()
+            self.scan.steps = self.scan.steps[::2]
+            self._stands_for = array("l", [2 * self.scan.thinned]) * len(self.scan.steps)
 
 
 def _arguments_before(chunk: bytes, place: int) -> list[str]:

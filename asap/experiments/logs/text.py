@@ -76,7 +76,8 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
             decode = _to_utf8(head)
             while head:
                 total += len(head)
-                text = rest + decode(head).replace(b"\r", b"\n")
+                text = rest + decode(head)
+                text = text.replace(b"\r", b"\n") if b"\r" in text else text
                 cut = text.rfind(b"\n") + 1
                 rest = text[cut:]
                 if len(rest) > CHUNK:
