@@ -1,6 +1,5 @@
 """The exact language: what each line asks, and that each command is written as the line that is read as it."""
 
-
 import pytest
 
 from asap.chat.language import LONGEST, Command, nearest, parse

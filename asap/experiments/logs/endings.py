@@ -6,8 +6,8 @@ from typing import Any, cast
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.logs.formats import EndingForm
-from asap.experiments.logs.numbers import size
 from asap.experiments.logs.scan import Found
+from asap.experiments.logs.text import size
 from asap.experiments.observed import Allocation, Ending, EndingKind
 
 _SPECIFIC = (

@@ -1,11 +1,14 @@
-"""What was measured in a run: steady steps apart from warm-up and slow steps, rates, and memory."""
+"""What was measured in a run: steady steps, rates, memory; of a log that is still written, step by step."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from asap.experiments.logs.formats import Form
-from asap.experiments.logs.numbers import number
-from asap.experiments.observed import Measured
+from asap.experiments.experiment import Experiment
+from asap.experiments.logs.formats import Form, steps
+from asap.experiments.logs.reading import LogReading
+from asap.experiments.logs.settings import LogSettings
+from asap.experiments.logs.text import clean, is_training_bar, number
+from asap.experiments.observed import Measured, MeasuredStep
 from asap.experiments.steady_steps import steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
@@ -130,3 +133,97 @@ def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
 
 def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
+
+
+_AGREES = 1.25
+"""Times that a rate and a time of the same steps may differ by: rates are rounded, and some leave out padding."""
+
+
+def disagreement(reading: LogReading, settings: LogSettings) -> str | None:
+    """What the log prints of a step's time and rate, where these cannot both hold with its batch and devices."""
+    step, rate = reading.measured.step.median, reading.measured.tokens_per_second_per_device
+    if not (step and rate and settings.global_batch and settings.sequence and settings.devices):
+        return None
+    tokens = settings.global_batch * settings.sequence / settings.devices
+    if 1 / _AGREES <= tokens / step / rate <= _AGREES:
+        return None
+    return (
+        f"{tokens:,.0f} tokens of a device in {step:.3g} s are {tokens / step:,.0f} a second, and it prints {rate:,.0f}"
+    )
+
+
+def measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:
+    """The median step; of a log that has tokens a second alone, by the tokens of the record; ``None`` if neither."""
+    step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
+    if step.median is not None:
+        return MeasuredStep(
+            seconds=step.median,
+            least=step.least,
+            most=step.most,
+            deviation=step.deviation,
+            steps=step.steps or None,
+            left_out=step.left_out,
+            tokens_per_device=rate * step.median if rate else None,
+            source=reading.file,
+        )
+    tokens, devices = experiment.workload.tokens, experiment.hardware.devices or settings.devices
+    if rate is None or tokens is None or devices is None:
+        return None
+    return MeasuredStep(
+        seconds=tokens / devices / rate, tokens_per_device=tokens / devices, source=f"{reading.file}: tokens a second"
+    )
+
+
+LONGEST_LINE = 2000
+
+
+class StepFeed:
+    """Collects step times from lines; those of the first form that shows any.
+
+    Args:
+        tokens: of a device in a step: torchtitan logs tokens a second and device, not time.
+    """
+
+    def __init__(self, tokens: float | None = None):
+        self._sizes = Sizes(tokens=tokens, devices=1 if tokens else None)
+        self._times: dict[bytes, list[float]] = {}
+        self._counted: list[float] = []
+        self.shows_rates = False
+        """Whether a line has tokens a second in the stead of a time."""
+
+    def feed(self, line: str) -> bool:
+        """Read a line; whether it completes a step."""
+        text = without_colour(line[:LONGEST_LINE])
+        raw = text.encode("utf-8", "replace")
+        completed = [self._read(form, text) for form in steps() if form.anchor in raw]
+        return any(completed)
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of each step so far."""
+        return next((times for times in self._times.values() if times), [])
+
+    @property
+    def tokens_per_device(self) -> float | None:
+        """Tokens of a device in a step, as the log counts them: rate times seconds, the median."""
+        return median(self._counted) or None if self._counted else None
+
+    def _read(self, form: Form, text: str) -> bool:
+        if form.bar and not is_training_bar(text):
+            return False
+        fields = form.read(text)
+        rate = number(fields.get("tokens_per_second_per_device", ""))
+        seconds = self._sizes.seconds(fields)
+        if rate and seconds is None:
+            self.shows_rates = True
+        if seconds is None or seconds <= 0:
+            return False
+        if rate:
+            self._counted.append(rate * seconds)
+        self._times.setdefault(form.anchor, []).append(seconds)
+        return True
+
+
+def without_colour(line: str) -> str:
+    """The line without a terminal's colours: torchtitan writes them into files too."""
+    return clean(line.encode("utf-8", "replace"))

@@ -19,11 +19,11 @@ from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
 from asap.experiments.logs.measured import Sizes, measured
-from asap.experiments.logs.numbers import number
 from asap.experiments.logs.printing import instead_of_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
+from asap.experiments.logs.text import number
 from asap.experiments.logs.values import values_of
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")

@@ -15,11 +15,11 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.logs.architecture import read_shapes
+from asap.experiments.logs.measured import disagreement, measured_step
 from asap.experiments.logs.printing import instead_of_log
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.settings import LogSettings, settings_of
-from asap.experiments.logs.times import disagreement, measured_step
 from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
@@ -136,8 +136,6 @@ def _documents(
     """Mappings as configuration files have them, each with the record that it is laid over."""
     shaped = read_shapes(reading, experiment)
     main = [block for block in reading.blocks if not block.kind.startswith(_OF_DEEPSPEED)]
-    if model := next((block for block in main if block.kind == "fields"), None):
-        yield model.line, _as_nemo(settings, main, model), shaped
     for block in main:
         if (block.complete or block.kind.startswith("call")) and is_claimed(dotted(block.values)):
             yield block.line, block.values, shaped
@@ -166,20 +164,6 @@ def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
     if filled["zero_stage"] is None or not values.get("deepspeed"):
         filled.pop("zero_stage")
     return values | {key: value for key, value in filled.items() if value and values.get(key) in (None, 0)}
-
-
-def _as_nemo(settings: LogSettings, blocks: Sequence[SettingsBlock], model: SettingsBlock) -> dict[str, Any]:
-    """NeMo's configuration with the fields of the model that it built, which are final."""
-    printed = next((one.values for one in blocks if isinstance(one.values.get("model"), dict)), {})
-    said = {key: value for key, value in model.values.items() if value is not None}
-    known = {
-        "seq_length": settings.sequence, "global_batch_size": settings.global_batch,
-        "micro_batch_size": int(settings.micro_batch or 0) or None,
-    }  # fmt: skip
-    own = {**printed.get("model", {}), **said, **{key: value for key, value in known.items() if value}}
-    trainer = {"num_nodes": 1, "devices": settings.devices} if settings.devices else {}
-    trainer |= {"precision": settings.precision or ("bf16" if said.get("bf16") is True else "")}
-    return {**printed, "model": own, "trainer": {**trainer, **printed.get("trainer", {})}}
 
 
 def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from typing import Any
 
 from asap.experiments.logs.blocks import STARTS, BlockStart, Collector, RawBlock, argument
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
-from asap.experiments.logs.numbers import is_training_bar
-from asap.experiments.logs.text import LONGEST_LINE, chunks, clean, without_rank
+from asap.experiments.logs.text import LONGEST_LINE, chunks, clean, is_training_bar, without_rank
 
 HEAD = 4 << 20
 """Bytes at the beginning, and behind each new block of settings, that are searched for everything."""

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat
 
 from asap.core.text import plain
 from asap.experiments.logs.reading import LogReading, SettingsBlock
-from asap.experiments.tables.logged import logged_settings
 
 _TABLE = Path(__file__).parent / "tables" / "settings.toml"
 _COUNTS = (
@@ -89,7 +88,6 @@ def settings_of(reading: LogReading) -> LogSettings:
     found: dict[str, Any] = {}
     for block in sorted(reading.blocks, key=_precedence):
         found |= {name: value for name, value in _of_block(block).items() if name in _fields_of(block)}
-        found |= logged_settings(block.values) if block.complete else {}
     said = _of_statements(reading.statements)
     found |= {name: value for name, value in said.items() if found.get(name) is None or name in _RULING}
     hardware = reading.hardware

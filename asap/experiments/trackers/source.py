@@ -3,9 +3,8 @@
 from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.trackers.mlflow_client import is_mlflow
-from asap.experiments.trackers.mlflow_run import read_mlflow
-from asap.experiments.trackers.tensorboard_run import is_tensorboard, read_tensorboard
+from asap.experiments.trackers.mlflow import is_mlflow, read_mlflow
+from asap.experiments.trackers.tensorboard import is_tensorboard, read_tensorboard
 from asap.experiments.trackers.tracked_run import as_experiment
 
 

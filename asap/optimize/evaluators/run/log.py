@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from asap.experiments.logs.step_feed import LONGEST_LINE, StepFeed, without_colour
+from asap.experiments.logs.measured import LONGEST_LINE, StepFeed, without_colour
 
 _BATCH = (
     (re.compile(r"\blocal batch size (\d{1,12}),"), "training.local_batch_size"),
