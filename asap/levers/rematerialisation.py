@@ -82,7 +82,7 @@ def _modules_of(model: Architecture) -> tuple[tuple[Module, ...], ...]:
 
 
 def _read(plan: Plan) -> str:
-    host = " (layer inputs on the host)" if "activations" in plan.offload and plan.remat is not Remat.OFFLOAD else ""
+    host = " with layer inputs on the host" if "activations" in plan.offload and plan.remat is not Remat.OFFLOAD else ""
     return f"{plan.remat.value if plan.remat else 'unknown'}{host}"
 
 

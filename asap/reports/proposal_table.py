@@ -18,6 +18,7 @@ def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
     """Columns and rows; a column in which nothing is known is left out."""
     rows = [_now(analysis)] if analysis.experiment.plan is not None else []
     rows += [_row(proposal, analysis) for proposal in analysis.proposals]
+    rows = [row for row in rows if any(row[1:])]
     kept = [0, *(n for n in range(1, len(_COLUMNS)) if any(row[n] for row in rows))]
     baseline = phrases.baseline(analysis).replace("start", "the start")
     return tuple(_COLUMNS[n].format(baseline) for n in kept), [tuple(row[n] for n in kept) for row in rows]

@@ -129,7 +129,9 @@ def _missing(analysis: Analysis) -> str:
 
 
 def _captures(gaps: tuple[Gap, ...]) -> str:
-    captures = "; ".join(dict.fromkeys(gap.capture for gap in gaps if gap.capture))
+    wanted = dict.fromkeys(gap.capture for gap in gaps if gap.capture)
+    fullest = [one for one in wanted if not any(other != one and other.startswith(one) for other in wanted)]
+    captures = "; ".join(fullest)
     facts = "; ".join(gap.what.rstrip(".") for gap in gaps)
     return f"{captures}, for {facts}" if captures else facts
 
