@@ -1,10 +1,10 @@
 """What was analysed, its flags and its profile, in short plain phrases. Plain text, not escaped."""
 
 from asap.core.text import plain
-from asap.core.units import GIB, format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.core.units import GIB, counted, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.experiments import HardwareReference
 from asap.flags import FlagAdvice, FlagReview
-from asap.models import Architecture
+from asap.models import Architecture, Workload
 from asap.profiles import Gap, Kpis, Operation, Roofline
 from asap.reports.analysis import ExperimentSummary
 from asap.reports.phrases import UNKNOWN, resource_name
@@ -16,7 +16,7 @@ def experiment_facts(experiment: ExperimentSummary) -> list[tuple[str, str]]:
     return [
         ("hardware", describe_hardware(experiment.hardware, experiment.devices)),
         ("model", describe_model(experiment.model)),
-        ("batch", _batch(experiment)),
+        ("batch", batch_size(experiment.workload)),
         ("plan", _plan(experiment)),
         ("profile", _origin(experiment)),
     ]
@@ -53,11 +53,12 @@ def describe_model(model: Architecture | None) -> str:
     return ", ".join([model.name or "unnamed", *shapes])
 
 
-def _batch(experiment: ExperimentSummary) -> str:
-    workload = experiment.workload
-    batch = f"{workload.global_batch} sequences" if workload.global_batch else "unknown number of sequences"
-    length = f"{workload.sequence_length} tokens" if workload.sequence_length else "unknown length"
-    return f"{batch} of {length}"
+def batch_size(workload: Workload) -> str:
+    """``256 sequences of 8,192 tokens``, of what is known; ``unknown`` of neither."""
+    if not workload.global_batch and not workload.sequence_length:
+        return UNKNOWN
+    batch = counted(workload.global_batch, "sequence") if workload.global_batch else "sequences"
+    return f"{batch} of {workload.sequence_length:,} tokens" if workload.sequence_length else batch
 
 
 def _origin(experiment: ExperimentSummary) -> str:

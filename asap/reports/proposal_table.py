@@ -42,10 +42,7 @@ def order_sentence(analysis: Analysis) -> str:
     order = f"Ordered by gain, weighed with the odds that it is faster{fits}"
     if not added:
         return f"{order}."
-    return (
-        f"{order}, after what precedents add ({added}). The prediction and its odds are without them: too few sources"
-        " tell what they are worth."
-    )
+    return f"{order}, and by precedents ({added}), which change the order alone and no figure."
 
 
 def _precedents(analysis: Analysis) -> str:

@@ -15,7 +15,7 @@ from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import AXES, Plan
-from asap.reports.labels import describe_hardware, flag_sentences, flag_summary
+from asap.reports.labels import batch_size, describe_hardware, flag_sentences, flag_summary
 from asap.stacks.launchers import TITLES, launch_lines, stack_of
 from asap.stacks.start_command import form_of
 from asap.study.flags import flags_of_record
@@ -110,11 +110,7 @@ def _amount(count: int) -> str:
 
 def _batch(experiment: Experiment) -> str:
     work = experiment.workload
-    if work.global_batch is None and work.sequence_length is None:
-        return UNKNOWN
-    count = f"{work.global_batch} sequences" if work.global_batch else "unknown number of sequences"
-    length = f"{work.sequence_length} tokens" if work.sequence_length else "unknown length"
-    return f"{count} of {length}" + (f", {work.tokens:,} tokens per step" if work.tokens else "")
+    return batch_size(work) + (f", {work.tokens:,} tokens per step" if work.tokens else "")
 
 
 def _meaning(plan: Plan) -> str:

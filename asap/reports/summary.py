@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asap.core.units import counted, format_bytes, format_percent
+from asap.core.units import format_bytes, format_percent
 from asap.diagnosis import Bottleneck
 from asap.flags import FlagReview
 from asap.profiles import Gap
@@ -10,6 +10,7 @@ from asap.proposals import Proposal
 from asap.proposals.trials import OfferedTrial
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
+from asap.reports.labels import batch_size
 from asap.reports.proposal_table import Row, proposal_table
 
 _MOST_TITLES = 3
@@ -84,10 +85,8 @@ def _title(analysis: Analysis) -> str:
     hardware = experiment.hardware.name or experiment.hardware.chip
     parts = [experiment.model.name] if experiment.model and experiment.model.name else []
     parts += [f"on {hardware}"] if hardware else []
-    batch = [counted(workload.global_batch, "sequence") if workload.global_batch else "sequences"]
-    batch += [f"of {workload.sequence_length:,} tokens"] if workload.sequence_length else []
-    known = workload.global_batch or workload.sequence_length
-    about = ", ".join(filter(None, (" ".join(parts), " ".join(batch) if known else "")))
+    batch = [batch_size(workload)] if workload.global_batch or workload.sequence_length else []
+    about = ", ".join(filter(None, (" ".join(parts), *batch)))
     return f"{experiment.id}: {about}" if about else experiment.id
 
 

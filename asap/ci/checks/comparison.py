@@ -16,7 +16,7 @@ from asap.history import precedent_prior
 from asap.models import Architecture
 from asap.plans.validity import violations
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
-from asap.reports.labels import UNKNOWN, describe_hardware, describe_model
+from asap.reports.labels import UNKNOWN, batch_size, describe_hardware, describe_model
 from asap.study.study import Study
 
 _MOST_CHANGES = 39
@@ -44,13 +44,11 @@ def plan_text(experiment: Experiment) -> str:
 
 
 def batch_text(experiment: Experiment) -> str:
-    """``256 sequences of 8192 tokens, bf16``."""
+    """``256 sequences of 8,192 tokens, bf16``."""
     workload = experiment.workload
     if not workload.global_batch:
         return UNKNOWN
-    batch = f"{workload.global_batch} sequences"
-    length = f" of {workload.sequence_length} tokens" if workload.sequence_length else ""
-    return plain(batch + length + (f", {workload.precision}" if workload.precision else ""), 200)
+    return plain(batch_size(workload) + (f", {workload.precision}" if workload.precision else ""), 200)
 
 
 def hardware_text(experiment: Experiment) -> str:

@@ -90,10 +90,10 @@ def impacts(study: Study, prediction: Prediction) -> tuple[Impact, ...]:
 def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, ...]) -> Confidence:
     """Probability of being faster, from the interval, and what that interval is based on."""
     basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
-    if study.plan is not None:
-        moved = doublings(prediction.plan, study.plan)
+    moved = doublings(prediction.plan, study.plan) if study.plan is not None else 0
+    if moved:
         baseline = "the start" if is_start(study.experiment) else "the plan that runs"
-        basis.append(f"{counted(moved, 'doubling')} away from {baseline}")
+        basis.append(f"its mesh differs from that of {baseline} by {counted(moved, 'factor')} of two")
     precedents = [citation.title for citation in citations if citation.kind == "precedent"]
     basis += [f"precedent: {name}" for name in precedents] or ["no precedent is similar enough"]
     basis += prediction.notes
