@@ -39,14 +39,14 @@ def test_a_run_compared_with_itself_has_not_changed(parts):
 
 
 def test_a_prediction_is_compared_with_what_was_measured():
-    before = run("one", "data=8", 1.0, operation("fusion", 0.6), operation("all-reduce.1", 0.4))
-    after = run("two", "data=4 model=2", 0.9, operation("fusion", 0.6), operation("all-reduce.1", 0.3))
+    before = run("one", "data=4 model=2", 1.0, operation("fusion", 0.6), operation("all-reduce.1", 0.4))
+    after = run("two", "data=2 model=4", 0.9, operation("fusion", 0.6), operation("all-reduce.1", 0.3))
     found = compare_studies(before, after)
     assert found.speedup == pytest.approx(1 / 0.9)
     assert found.prediction is not None
     assert found.prediction.measured == pytest.approx(0.9)
     assert found.prediction.inside
-    assert "tensor parallelism from 1 to 2" in found.changes
+    assert "tensor parallelism from 2 to 4" in found.changes
 
 
 def test_runs_that_differ_in_more_than_the_plan_say_so(tmp_path):

@@ -139,8 +139,11 @@ def test_a_run_that_does_not_fit_says_so_first(tmp_path):
 
 
 def test_copies_with_the_host_are_drawn():
-    copies = (operation(0, name="copy-done.1", category="copy-done", fraction=0.8, host_copy=True),)
-    profile = Profile(source="x", operations=copies, kpis=Kpis(step_time_s=1.0))
+    copies = (
+        operation(0, name="copy-done.1", category="copy-done", fraction=0.8, host_copy=True),
+        operation(1, name="all-gather.1", category="all-gather", fraction=0.1, collective="all-gather"),
+    )
+    profile = Profile(source="x", operations=copies, kpis=Kpis(step_time_s=1.0, communication=0.1))
     study = Study(
         Experiment(id="x", plan=Plan.parse("data=8")), profile, None, Constraints(devices_per_slice=8, slices=1)
     )
@@ -181,7 +184,8 @@ def test_twenty_thousand_operations_fit_into_five_megabytes():
     operations = tuple(
         operation(n, name=f"%fusion.{n}.clone.remat", source=f"model/layers/block_{n}.py:{n}") for n in range(20_000)
     )
-    profile = Profile(source="p", operations=operations, kpis=Kpis(step_time_s=1.0))
+    gathers = operation(0, name="all-gather.1", category="all-gather", collective="all-gather")
+    profile = Profile(source="p", operations=(gathers, *operations[1:]), kpis=Kpis(step_time_s=1.0, communication=0.1))
     experiment = Experiment(id="large", plan=Plan.parse("data=8"))
     page = page_of(Study(experiment, profile, None, Constraints(devices_per_slice=8, slices=1)))
     rows = json.loads(re.search(r'id="operation-rows">(.*?)</script>', page, flags=re.S)[1])
