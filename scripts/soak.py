@@ -1,7 +1,7 @@
 """Processes that use one home for long: python scripts/soak.py [--minutes N] [--processes N].
 
 Each process runs commands in turn, again and again, as servers and notebooks do. Its memory and its open files must
-stay flat after the first tenth, and no command may end with an undocumented code. At the end every store is intact.
+stay flat once each command has run twice, and no command may end with an undocumented code. At the end every store is intact.
 """
 
 import argparse
@@ -31,7 +31,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 SAID = "oom 1\nnext\nforget 1\n"
 LARGEST_GROWTH = 1.15
-"""Of memory between the first tenth and the end; Python's allocator keeps what it had at most."""
+"""Of memory between the second round of commands and the end; Python's allocator keeps what it had at most."""
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def _forked(work: Callable[[], bool]) -> int:
 
 def _work(number: int, until: float) -> bool:
     """Whether all went well; prints the first and the last memory and files."""
-    began, first, done, wrong = time.monotonic(), None, 0, 0
+    first, done, wrong = None, 0, 0
     for command in cycle(COMMANDS[number % len(COMMANDS) :] + COMMANDS[: number % len(COMMANDS)]):
         if time.monotonic() > until:
             break
@@ -74,9 +74,11 @@ def _work(number: int, until: float) -> bool:
             wrong += 1
             print(f"process {number}: {' '.join(command)}: {type(error).__name__}: {str(error)[-300:]}", flush=True)
         done += 1
-        warm = done >= 2 * len(COMMANDS) or time.monotonic() - began > (until - began) / 10
-        first = first or (_used() if warm and done >= len(COMMANDS) else None)
-    first, last = first or _used(), _used()
+        first = first or (_used() if done == 2 * len(COMMANDS) else None)
+    if first is None:
+        print(f"process {number}: too short: {done} commands")
+        return False
+    last = _used()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"process {number}: {done} commands, {wrong} wrong; MiB {first[0]:.0f} → {last[0]:.0f} (most {peak:.0f}),"

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 _TARGET = re.compile(r'custom_call_target="__cublas\$(?:gemm|lt\$matmul(?:\$f8)?)"')
-_CALL = re.compile(r" = (?P<results>.*?) custom-call\((?P<operands>.*?)\), custom_call_target", re.DOTALL)
+_CALL = re.compile(r"\A[^=]* = (?P<results>.*?) custom-call\((?P<operands>.*?)\), custom_call_target", re.DOTALL)
 _SHAPE = re.compile(r"\b([a-z]+)(\d+)\w*\[([\d,]*)\]")
 
 

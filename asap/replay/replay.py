@@ -74,6 +74,8 @@ def _run(
 
     log = Worklog(again)
     log.append(Kind.NOTE, {"event": REPLAY, "of": session})
+    if log.failed is not None:
+        raise log.failed
     with recorded_model(session, [record for turn in turns if turn.has_result for record in turn.records]) as name:
         for turn in turns:
             progress(plain(turn.text, 60))

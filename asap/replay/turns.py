@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from asap.agents.llm.usage import EVENT as USAGE
@@ -79,7 +80,7 @@ class RecordedTurn:
 def recorded_turns(records: Sequence[Record]) -> Iterator[RecordedTurn]:
     """The turns that can be replayed, in order."""
     starts = [n for n, r in enumerate(records) if r.kind is Kind.USER_INPUT and {"text", "model"} <= r.fields.keys()]
-    for start, end in zip(starts, [*starts[1:], len(records)], strict=True):
+    for start, end in pairwise([*starts, len(records)]):
         payload = records[start].fields
         turn = RecordedTurn(str(payload["text"]), str(payload["model"]), _origin(payload), tuple(records[start:end]))
         if turn.is_replayable:

@@ -13,7 +13,13 @@ from functools import partial
 from math import log2
 from pathlib import Path
 
+from asap.agents.grounding.catalogue import Catalogue
+from asap.agents.grounding.verdict import check
+from asap.agents.workflow.protocol import read_answer
+from asap.agents.workflow.schemas import Judgement
+from asap.chat.classifier import classifier
 from asap.chat.language import parse as read_line
+from asap.chat.slots import read_slots
 from asap.ci.github.event import read_event
 from asap.ci.render.workflow import read_artifact
 from asap.ci.source.policy import read_policy
@@ -24,13 +30,21 @@ from asap.core.secrets import redacted, redacted_setting
 from asap.core.text import markdown, plain
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.launch import read_launch
+from asap.experiments.measured_step import read_log
+from asap.experiments.trackers.tracked_run import TrackedRun, as_experiment
 from asap.history.files import parse_record
+from asap.history.query import HistoryQuery, parse_query
 from asap.knowledge.notes.note_files import parse_notes
 from asap.mapping.language.parse import parse as read_mapping
+from asap.optimize.evaluators.run.failures import why_it_died
+from asap.optimize.evaluators.run.log import RunLog
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
+from asap.plans.remat import read_policy as read_remat
 from asap.sharding_memory.record import scan
 from asap.traces.load import load_trace
+from asap.traces.readers.thunks import read_thunks
+from asap.traces.what_if.change import parse_change
 
 LENGTH = 50_000
 SHORTEST_S = 0.3
@@ -88,6 +102,12 @@ def _by_path(read: Callable[[Path], object], path: Path, text: str) -> None:
     read(path)
 
 
+def _read_try(path: Path) -> None:
+    log = RunLog(path, {"per_device_batch_size": "2"}, 4096.0)
+    log.read(to_end=True)
+    why_it_died(log.tail, 1, len(log.times))
+
+
 def readers(folder: Path) -> dict[str, Callable[[str], object]]:
     """All that read what a stranger wrote, by name."""
     names = ("train.sh", "train.yml", "train.json", "train.toml", "train.py", "train.sbatch", "train.log")
@@ -96,6 +116,9 @@ def readers(folder: Path) -> dict[str, Callable[[str], object]]:
         "policy.toml": read_policy,
         "event.json": read_event,
         "asap-ci.json": read_artifact,
+        "thunks.csv": read_thunks,
+        "step.log": read_log,
+        "try.log": _read_try,
     }
     return {
         **{name: partial(_file, name, folder) for name in names},
@@ -110,6 +133,14 @@ def readers(folder: Path) -> dict[str, Callable[[str], object]]:
         "launch": read_launch,
         "selection": partial(looks_like_configuration, "a.yml"),
         "plan": Plan.parse,
+        "remat": read_remat,
+        "change": parse_change,
+        "slots": read_slots,
+        "classifier": classifier().matches,
+        "search": lambda text: parse_query(HistoryQuery(text=text)),
+        "answer": lambda text: read_answer(text, Judgement, "recommendation"),
+        "grounding": lambda text: check(text, Catalogue()),
+        "parameter": lambda text: as_experiment(TrackedRun("scaled", {"a": text}), Experiment(id="scaled")),
         "redaction": redacted,
         "terminal": plain,
         "markdown": markdown,

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from asap.answers.figure import CHANGE, Figure
 from asap.core.provenance import Provenance
@@ -69,9 +70,14 @@ def claims(sentence: str) -> list[Made]:
     text, found = sentence.lower() + " ", []
     for claim in CLAIMS:
         for stem in claim.stems:
-            for match in re.finditer(rf"(?<![\w=-]){re.escape(stem)}", text):
+            for match in _stem(stem).finditer(text):
                 found.append(Made(_turned(claim, text[: match.start()]), match.start(), stem.strip()))
     return sorted(found, key=lambda one: one.at)
+
+
+@cache
+def _stem(stem: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w=-]){re.escape(stem)}")
 
 
 def _turned(claim: Claim, before: str) -> Claim:

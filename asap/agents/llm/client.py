@@ -25,6 +25,8 @@ COMPLETE = {FinishReason.STOP, FinishReason.OTHER, FinishReason.FINISH_REASON_UN
 """Finish reasons of a complete answer. Servers of the OpenAI protocol have further reasons, mapped to OTHER."""
 
 
+MOST_CHARACTERS = 200_000
+"""Of one answer: five times the longest that a model is asked for."""
 MOST_CALLS_IN_ANSWER = 32
 """Tool calls; the built-in model makes four at once."""
 
@@ -110,6 +112,8 @@ class RetryingModel(BaseLlm):
                 while (response := await self._next(responses, until)) is not None:
                     _clean(response)
                     call.count(response)
+                    if call.answered > MOST_CHARACTERS:
+                        raise StoppedError(f"more than {MOST_CHARACTERS:,} characters in one answer")
                     _require_complete(response)
                     self._count_tools(response)
                     answered = answered or bool(response.content and response.content.parts)

@@ -31,7 +31,7 @@ _ARGUMENTS = re.compile(r"(?:^|\.)(TrainingArguments|SFTConfig)$")
 _OF_METHODS = re.compile(
     r"(?:^|\.)(?:DPO|GRPO|PPO|KTO|ORPO|CPO|BCO|RLOO|GKD|Reward|PRM|OnlineDPO|XPO)(?:Config|Trainer)$"
 )
-_LOADS = re.compile(r"(?:^|\.)(?P<kind>\w*Model\w*|\w+For\w+|\w+LMHeadModel)\.from_pretrained$")
+_LOADS = re.compile(r"(?:^|\.)(?P<kind>\w{0,80}Model\w{0,80}|\w{1,80}For\w{1,80})\.from_pretrained$")
 _DECODERS = re.compile(r"ForCausalLM|LMHeadModel|FastLanguageModel$|FastModel$")
 _ADAPTERS = re.compile(r"(?:^|\.)(?:LoraConfig|get_peft_model|BitsAndBytesConfig|prepare_model_for_kbit_training)$")
 _ENABLES = re.compile(r"\.gradient_checkpointing_enable$")

@@ -28,7 +28,7 @@ _OF_TRAINER = frozenset(
 """Arguments that programs without the Trainer do not have."""
 _OF_TRL = frozenset(("packing", "dataset_text_field", "completion_only_loss", "assistant_only_loss", "use_peft"))
 """Of ``SFTConfig``, which recomputes unless told otherwise in some versions and not in others."""
-_SAYS_RECOMPUTATION = re.compile(r"checkpointing$|grad\w*_(?:checkpoint|ckpt)|recompute")
+_SAYS_RECOMPUTATION = re.compile(r"checkpointing$|grad\w{0,40}_(?:checkpoint|ckpt)|recompute")
 
 
 def defaults_under(arguments: Mapping[str, Any], program: str, unsaid: Collection[str] = ()) -> Mapping[str, Any]:

@@ -40,9 +40,9 @@ _BENEATH = ("any", "mlperf", "deepspeed")
 """What prints beside the program that trains: it counts where nothing else is known."""
 _BACK = 5
 """Ranks may print steps out of order by fewer than so many."""
-_AXES = re.compile(r"[\[(]([^\])]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
+_AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
-_CALLED = re.compile(r"(\w+)\((?=\w+=|$)|(\w+Config) \{|\*{3,} (Experiment) configuration|(\w+ config)")
+_CALLED = re.compile(r"\b(?:(\w+)\((?=\w+=|$)|(\w+Config) \{|(\w+ config))|\*{3,} (Experiment) configuration")
 
 
 def is_log(path: Path) -> bool:

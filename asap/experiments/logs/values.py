@@ -15,7 +15,7 @@ from asap.experiments.logs.blocks import MOST_TEXT, RawBlock
 
 _ENUM = re.compile(r"<?\b[A-Z]\w*\.(\w+)(?:: [^<>]*>)?$")
 _OBJECT = re.compile(r"<(?:[^<>]|<[^<>]*>)*>")
-_FLAG = re.compile(r"\.*(?:updated|default)$")
+_FLAG = re.compile(r"(?<!\.)\.*(?:updated|default)$")
 """GPT-NeoX writes behind each value whether it is a default."""
 _DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
 _SOURCE = re.compile(r"^\s*[\w.]+ = .*\(\s*\w+=[a-z_][\w.]*[,)]")

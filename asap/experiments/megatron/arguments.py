@@ -40,10 +40,10 @@ _OTHER_PROGRAMS = (
     "pretrain_retro", "pretrain_mimo", "pretrain_vision_classify", "pretrain_vision_dino", "pretrain_vision_inpaint",
     "multimodal/train", "mimo/train",
 )  # fmt: skip
-_TRAINING = re.compile(r"(?:train|tune|sft)[\w-]*\.py")
+_TRAINING = re.compile(r"(?:train|tune|sft)[\w-]{0,200}\.py")
 _NO_TRAINING = re.compile(
-    r"[\w-]{0,200}(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset|mmlu"
-    r"|extract)[\w-]*\.py|(?:tasks|retro)/[\w/-]*main\.py|(?<=-m )[\w.]*(?:inference|generat|server)[\w.]*"
+    r"(?<![\w-])[\w-]{0,200}(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset|mmlu"
+    r"|extract)[\w-]{0,200}\.py|(?:tasks|retro)/[\w/-]*main\.py|(?<=-m )[\w.]*(?:inference|generat|server)[\w.]*"
 )
 _GENERATING = "of generating text, which does not train"
 _DISTILLING = "of learning from another model, whose step is not modelled"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from asap.core.text import plain
 
 _FAMILY = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
-_WITH_BITS = re.compile(r"adam\w*?_?(32|8|4)bit$")
+_WITH_BITS = re.compile(r"adam\w{0,40}?_?(32|8|4)bit$")
 _OF_BITS = {"32": "fp32", "8": "int8", "4": "fp4"}
 _PAGED = "paged"
 _KEY = re.compile(r"(?:^|\.)optim(?:izer)?(?:$|[._](?:name|type|_component_|class_path)$)")

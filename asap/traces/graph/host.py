@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
 from asap.traces.trace import Integers, OperationKind, RankTrace
 
-_SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w*Synchronize(?:_\w+)?|(?:cuda|hip)Free")
+_SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w{0,60}Synchronize(?:_\w+)?|(?:cuda|hip)Free")
 """``cudaFree`` and ``hipFree`` wait for the device, as the CUDA and HIP runtime references say."""
 
 
