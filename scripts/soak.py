@@ -1,7 +1,8 @@
 """Processes that use one home for long: python scripts/soak.py [--minutes N] [--processes N].
 
 Each process runs commands in turn, again and again, as servers and notebooks do. Its memory and its open files must
-stay flat once each command has run twice, and no command may end with an undocumented code. At the end every store is intact.
+stay flat once each command has run twice, and no command may end with an undocumented code. At the end every store is
+intact.
 """
 
 import argparse

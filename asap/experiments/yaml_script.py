@@ -33,7 +33,7 @@ _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
 _AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)
 _PROGRAM = re.compile(
     r"(?:\btorchrun|\btorch\.distributed\.(?:run|launch)|(?:^|[\s/])deepspeed)\s"
-    r"(?:.{0,2000}?\s)?(?:(?P<file>\S+\.py)|-m\s+(?P<module>[\w.-]+))\s+(?P<said>['\"]?\S+\.ya?ml\b.*)",
+    r"(?:.{0,800}?\s)?(?:(?P<file>\S+\.py)|-m\s+(?P<module>[\w.-]+))\s+(?P<said>['\"]?\S+\.ya?ml\b.*)",
     re.DOTALL,
 )
 _YAML = (".yaml", ".yml")

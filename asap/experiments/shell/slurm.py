@@ -14,7 +14,7 @@ _NAMES = {
 _SHORT = {"-N": "--nodes", "-n": "--ntasks"}
 _OPTION = re.compile(r"--([a-z-]{1,60})[= ](?:gpu:)?(?:[\w.-]{1,60}:)?([1-9]\d{0,6})", re.ASCII)
 _KIND = re.compile(
-    r"(?:^[ \t]*#SBATCH\s|\b(?:sbatch|srun|salloc)\s)[^\n]{0,2000}?"
+    r"(?:^[ \t]*#SBATCH\s|\b(?:sbatch|srun|salloc)\s)[^\n]{0,500}?"
     r"(?:--gres[= ](?:\S*,)?gpu:|--gpus(?:-per-(?:node|task))?[= ]|-G\s*)(?P<kind>[A-Za-z][\w.-]*):\d",
     re.MULTILINE,
 )
