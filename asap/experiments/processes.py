@@ -14,9 +14,7 @@ from asap.hardware import find_chip
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
 _SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
-_MPI = re.compile(
-    r"(?:^|[\s/])(?:mpirun|mpiexec)(?:\.\w+)?\s(?:[^;&|]{0,2000}?\s)??-{1,2}(?:np?|ntasks)[\s=]+(\d+)(?=\s)"
-)
+_MPI = re.compile(r"(?:^|[\s/])(?:mpirun|mpiexec)(?:\.\w+)?\s(?:[^;&|]*?\s)??-{1,2}(?:np?|ntasks)[\s=]+(\d+)(?=\s)")
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
 
 

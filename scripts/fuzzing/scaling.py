@@ -13,10 +13,11 @@ from functools import partial
 from math import log2
 from pathlib import Path
 
+from asap.agents.workflow.schemas import Judgement
+
 from asap.agents.grounding.catalogue import Catalogue
 from asap.agents.grounding.verdict import check
 from asap.agents.workflow.protocol import read_answer
-from asap.agents.workflow.schemas import Judgement
 from asap.chat.classifier import classifier
 from asap.chat.language import parse as read_line
 from asap.chat.slots import read_slots

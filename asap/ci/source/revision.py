@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.experiments.files.documents import LARGEST_BYTES, Document, read_document
 
 _NAMED = re.compile(r"[\w./-]{1,200}\.(?:json|ya?ml|sh)\b", re.ASCII)
-_PRIMUS = re.compile(r"^\s+framework\s*:", re.MULTILINE)
+_PRIMUS = re.compile(r"^[ \t]+framework[ \t]*:", re.MULTILINE)
 _PRESETS = PurePosixPath("primus/configs")
 _MODEL = "config.json"
 _MOST = 64
