@@ -42,9 +42,10 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
     for name in ("devices", "nodes", "devices_per_node"):
         if name in said and said[name].isdigit():
             counts[name] = int(said[name])
-    devices = counts.get("devices") or _product(counts.get("nodes"), counts.get("devices_per_node"))
-    if devices is None and (mesh := {k: int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}):
-        devices = _mesh_devices(mesh) or None
+    devices = counts.get("devices") or counts.get("nodes", 0) * counts.get("devices_per_node", 0) or None
+    mesh = {k.removeprefix("mesh."): int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}
+    if devices is None and mesh:
+        devices = math.prod(degree for axis, degree in mesh.items() if axis not in _FOLDED) or None
     chip = chip_of(named, memory) if named else None
     if resolved := _slice(slice_name, counts.get("slices", 1)):
         named, chip, devices = slice_name, resolved.chip.name, devices or resolved.devices
@@ -94,12 +95,3 @@ def _slice(name: str | None, slices: int) -> Slice | None:
         return resolve_hardware(name, slices=slices).slice if name else None
     except AsapError:
         return None
-
-
-def _product(nodes: int | None, each: int | None) -> int | None:
-    return nodes * each if nodes and each else None
-
-
-def _mesh_devices(degrees: Mapping[str, int]) -> int:
-    """Devices of a mesh by its axes, without those that lie over others."""
-    return math.prod(degree for name, degree in degrees.items() if name.removeprefix("mesh.") not in _FOLDED)

@@ -1,6 +1,7 @@
 """What was measured in a run: steady steps, rates, memory; of a log that is still written, step by step."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from asap.experiments.experiment import Experiment
@@ -14,14 +15,14 @@ from asap.experiments.steady_steps import steady_count, step_times
 StepLine = tuple[Form, dict[str, str], int, int]
 
 
+@dataclass(frozen=True)
 class Sizes:
     """What turns a rate into the time of a step, where it is known: tokens, sequences, devices, accumulation."""
 
-    def __init__(
-        self, tokens: float | None = None, sequences: float | None = None, devices: int | None = None,
-        accumulation: int | None = None,
-    ):  # fmt: skip
-        self.tokens, self.sequences, self.devices, self.accumulation = tokens, sequences, devices, accumulation
+    tokens: float | None = None
+    sequences: float | None = None
+    devices: int | None = None
+    accumulation: int | None = None
 
     def seconds(self, fields: dict[str, str]) -> float | None:
         """The time of a step from the fields of its line, the most exact one first."""
@@ -56,7 +57,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         tokens_per_second=_middle(steady, "tokens_per_second"),
         samples_per_second=_middle(steady, "samples_per_second") or _last(totals, "samples_per_second"),
         tflops_per_device=_middle(steady, "tflops_per_device"),
-        mfu=_middle(steady, "mfu") or _scaled(_middle(steady, "mfu_percent"), 0.01),
+        mfu=_middle(steady, "mfu") or 0.01 * (_middle(steady, "mfu_percent") or 0) or None,
         peak_memory_bytes=_peak(
             [*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=2**30, memory_mb=1e6, memory_bytes=1
         ),
@@ -131,10 +132,6 @@ def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
     return max(found, default=None)
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
 _AGREES = 1.25
 """Times that a rate and a time of the same steps may differ by: rates are rounded, and some leave out padding."""
 
@@ -193,7 +190,7 @@ class StepFeed:
 
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
-        text = without_colour(line[:LONGEST_LINE])
+        text = clean(line[:LONGEST_LINE].encode("utf-8", "replace"))
         raw = text.encode("utf-8", "replace")
         completed = [self._read(form, text) for form in steps() if form.anchor in raw]
         return any(completed)
@@ -222,8 +219,3 @@ class StepFeed:
             self._counted.append(rate * seconds)
         self._times.setdefault(form.anchor, []).append(seconds)
         return True
-
-
-def without_colour(line: str) -> str:
-    """The line without a terminal's colours: torchtitan writes them into files too."""
-    return clean(line.encode("utf-8", "replace"))

@@ -228,14 +228,9 @@ def _degrees(text: str) -> dict[str, str]:
 
 def _sizes(reading: LogReading) -> Sizes:
     """What a step has, by the settings."""
-    settings = settings_of(reading)
-    batch, sequence = settings.global_batch, settings.sequence
-    return Sizes(
-        tokens=batch * sequence if batch and sequence else None,
-        sequences=batch,
-        devices=settings.devices,
-        accumulation=settings.accumulation,
-    )
+    said = settings_of(reading)
+    tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
+    return Sizes(tokens, said.global_batch, said.devices, said.accumulation)
 
 
 def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:

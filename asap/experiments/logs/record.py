@@ -146,7 +146,8 @@ def _documents(
         elif block.kind.startswith(("json", "yaml")):
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
-            yield block.line, {"model_name_or_path": settings.model, **_arguments(block.values)}, shaped
+            said = {key: value for key, value in block.values.items() if value not in (None, "", [], {})}
+            yield block.line, {"model_name_or_path": settings.model, **said}, shaped
     if reading.stack == "torchtitan" and (values := _as_torchtitan(reading, settings)):
         yield 1, values, shaped
 
@@ -187,11 +188,6 @@ def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]
         "activation_checkpoint": {"mode": settings.recompute or "none"},
         "compile": {"enable": "compiled" in reading.statements},
     }
-
-
-def _arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The Trainer's arguments without those that it leaves unset."""
-    return {key: value for key, value in values.items() if value not in (None, "", [], {})}
 
 
 def _typed(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,6 @@ _MESH = {
     "dp_shard": "shard", "dp_replicate": "replicate", "dp": "shard", "tp": "tensor", "cp": "context", "pp": "pipeline",
     "ep": "expert", "fsdp": "shard",
 }  # fmt: skip
-_DP = ("data", "replicate", "shard")
 
 
 class LogSettings(BaseModel):

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from asap.experiments.logs.measured import LONGEST_LINE, StepFeed, without_colour
+from asap.experiments.logs.measured import LONGEST_LINE, StepFeed
+from asap.experiments.logs.text import clean
 
 _BATCH = (
     (re.compile(r"\blocal batch size (\d{1,12}),"), "training.local_batch_size"),
@@ -166,7 +167,7 @@ class RunLog:
         return {key: (kept, shown[0]) for key, kept, shown in pairs if not any(_same(kept, each) for each in shown)}
 
     def _feed(self, raw: bytes) -> None:
-        line = without_colour(raw[:LONGEST_LINE].decode("utf-8", "replace"))
+        line = clean(raw[:LONGEST_LINE])
         self.tail.append(line)
         completed = self._steps.feed(line)
         if _NOT_A_NUMBER.search(line):
