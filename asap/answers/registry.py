@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from asap.answers.fact_queries import Facts, Record, Retract
 from asap.answers.figure import Answer, Query
 from asap.answers.inquiry import Inquiry
-from asap.answers.of_facts import Facts, Record, Retract
-from asap.answers.of_library import Define, Notes, Precedents
-from asap.answers.of_plans import Candidates, Compare, Explain, Line, Memory, Predict
-from asap.answers.of_profile import OperationQuery, Operations, RooflineQuery, Trace
-from asap.answers.of_run import Bottleneck, Capture, Flags, Health, Run
-from asap.answers.of_scenarios import Solve, Sweep, WhatIf
-from asap.answers.of_tests import NextTest, Plausible, Settings, Verify, Worth
+from asap.answers.library_queries import Define, Notes, Precedents
+from asap.answers.plan_queries import Candidates, Compare, Explain, Line, Memory, Predict
+from asap.answers.profile_queries import OperationQuery, Operations, RooflineQuery, Trace
+from asap.answers.run_queries import Bottleneck, Capture, Flags, Health, Run
+from asap.answers.scenario_queries import Solve, Sweep, WhatIf
+from asap.answers.test_queries import NextTest, Plausible, Settings, Verify, Worth
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.text import plain
 

@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import Field
 
 from asap.agents.tools.toolbox import Answer, Tool, answering
+from asap.answers.fact_queries import Facts, Record, Retract, Unit, What
 from asap.answers.figure import Answer as Found
-from asap.answers.of_facts import Facts, Record, Retract, Unit, What
 from asap.chat.answering import Reply, reply_of
 from asap.chat.conversation import Conversation
 from asap.chat.language import Command

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asap.answers.inquiry import Inquiry
-from asap.answers.of_library import terms
+from asap.answers.library_queries import terms
 from asap.chat.classifier import classifier
 from asap.chat.language import Command
 from asap.chat.slots import UNITS, Slots, read_slots, seconds

@@ -11,8 +11,7 @@ from asap.cli.examples import examples
 from asap.cli.plans import map as mapping
 from asap.cli.plans import optimize, predict, verify
 from asap.cli.scores import accuracy, llm
-from asap.cli.services import ci, mcp
-from asap.cli.sessions import sessions
+from asap.cli.services import ci, mcp, sessions
 from asap.cli.setup import setup
 from asap.cli.shared import output
 from asap.cli.sources import experiments, history, knowledge, profile, resolve, trace

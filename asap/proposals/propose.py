@@ -11,8 +11,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.launch import overrides_of, start_line
 from asap.proposals.proposal import Citation, Proposal, Recommendation
 from asap.proposals.proposal_set import ProposalSet
-from asap.proposals.reasons.changed_settings import changed_settings
-from asap.proposals.reasons.explain import confidence, impacts, larger_batch, reasons, trade_offs
+from asap.proposals.reasons.explain import changed_settings, confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.recommend import add_smallest_fit, add_trial, after_judgement, recommend
 from asap.proposals.selection.candidate import Candidate

@@ -19,7 +19,7 @@ from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import FIT_CONFIDENCE, Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
-from asap.proposals.reasons.changed_settings import changed_settings
+from asap.proposals.reasons.explain import changed_settings
 from asap.proposals.selection.candidate import LIKELY
 from asap.proposals.selection.search import CHANGE_COST, SearchResult, run_of, search
 from asap.proposals.trials import written

@@ -37,7 +37,7 @@ def order_sentence(analysis: Analysis) -> str:
         odds = ", over the odds that it fits" if _is_tight(analysis) else ""
         gain = f", less the gain that precedents add ({added})" if added else ""
         now = f"what runs now {TOO_TIGHT[analysis.situation]}"
-        return f"First is what takes least at the upper end of its interval{odds}{gain}; {now}."
+        return f"Sorted by the upper end of the step time's interval{odds}{gain}; {now}."
     fits = ", and that it fits" if _is_tight(analysis) else ""
     order = f"Ordered by gain, weighed with the odds that it is faster{fits}"
     if not added:

@@ -145,12 +145,12 @@ def _setting(trial: OfferedTrial) -> str:
 
 def _flags(review: FlagReview) -> str:
     harmful = [f"{one.kind}: {one.title}" for one in review.unwise]
-    missing = [one.title for one in review.missing]
-    lead = "missing" if review.on_record else "not on record whether set"
+    missing = [f"{one.title} ({_listed(list(one.flags), 1)})" for one in review.missing]
+    lead = "missing" if review.on_record else "not found on record"
     lacks = [f"{lead}: {_listed(missing)}"] if missing else []
     return "; ".join([_listed(harmful)] * bool(harmful) + lacks)
 
 
-def _listed(titles: list[str]) -> str:
-    rest = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
-    return ", ".join(titles[:_MOST_TITLES]) + rest
+def _listed(titles: list[str], most: int = _MOST_TITLES) -> str:
+    rest = f" and {len(titles) - most} more" if len(titles) > most else ""
+    return ", ".join(titles[:most]) + rest

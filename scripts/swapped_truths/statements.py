@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from asap.agents.grounding.catalogue import Catalogue
 from asap.answers.inquiry import Inquiry
-from asap.answers.of_plans import CandidatesAnswer
+from asap.answers.plan_queries import CandidatesAnswer
 from asap.answers.plan_row import PlanRow
 from asap.answers.registry import ask
 from asap.reports.phrases import written

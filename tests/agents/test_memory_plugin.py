@@ -12,7 +12,7 @@ from google.genai import types
 from asap.agents.llm.planner import Planner
 from asap.agents.workflow.analyze import analyze
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.answers.of_run import Bottleneck
+from asap.answers.run_queries import Bottleneck
 from asap.sharding_memory import Kind, verify_session
 
 

@@ -10,7 +10,7 @@ import pytest
 from asap.compiler.reference.expressible import mapping_target
 from asap.compiler.reference.segments import Layer, Segment, segments
 from asap.compiler.reference.train_step import reference_step
-from asap.compiler.toolchain.virtual_devices import virtual_devices
+from asap.compiler.toolchain.interpreters import virtual_devices
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.mapping.check import check
 from asap.mapping.kept_state import kept_in_all

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from asap.agents.grounding.catalogue import Catalogues
 from asap.agents.tools.toolbox import tool_of
 from asap.agents.workflow.analyze import analyze
-from asap.answers import of_tests
+from asap.answers import test_queries
 from asap.answers.inquiries import Inquiries
 from asap.chat import restore
 from asap.chat.chat import Chat
@@ -65,7 +65,7 @@ def test_settings_on_record_are_compiled_for_the_command_and_for_an_agent(run, m
     store.add(known, replace=True)
     (found,) = json.loads(run("tiny-minimal", "--plan", "data=2 model=2", "--format", "json").stdout)
     assert Plan.model_validate(found["plan"]) == Plan.parse("data=2 model=2 remat=minimal")
-    monkeypatch.setattr(of_tests, "BUDGET", 1)
+    monkeypatch.setattr(test_queries, "BUDGET", 1)
     verify = tool_of("verify", Inquiries(store), Catalogues())
     answer, refused = (verify("tiny-minimal", "data=2 model=2") for _ in range(2))
     assert answer["plan"] == "data=2 model=2 remat=minimal"

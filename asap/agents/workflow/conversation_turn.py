@@ -23,8 +23,8 @@ from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Tool, answering_errors, computed, tool_of
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, running_adk
 from asap.agents.workflow.app import agent, app
-from asap.agents.workflow.facts import facts as facts_of
 from asap.agents.workflow.memory_plugin import MemoryPlugin
+from asap.agents.workflow.nodes import facts as facts_of
 from asap.agents.workflow.sessions import USER, open_sessions
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry

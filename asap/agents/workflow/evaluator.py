@@ -29,7 +29,7 @@ from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.sessions import USER
 from asap.answers.figure import bare
 from asap.answers.inquiry import Inquiry
-from asap.answers.of_library import Notes, NotesAnswer, Precedents, PrecedentsAnswer
+from asap.answers.library_queries import Notes, NotesAnswer, Precedents, PrecedentsAnswer
 from asap.core.errors import PlanError
 from asap.core.provenance import Provenance
 from asap.core.text import fenced, plain

@@ -8,9 +8,8 @@ from google.adk.agents.context import Context
 
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.verdict import check, faults, rendered
-from asap.agents.tools.toolbox import LONGEST_NAME, Answer
+from asap.agents.tools.toolbox import LONGEST_NAME, Answer, tool_of
 from asap.agents.workflow.choice import Choice, chosen, cited_proposals
-from asap.agents.workflow.facts import OF_PLANS, OF_RUN, facts
 from asap.agents.workflow.ideas import ideas_of
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
@@ -22,6 +21,15 @@ from asap.proposals import Proposal, ProposalSet
 from asap.proposals.agent_words import AgentWords
 from asap.proposals.propose import no_proposals
 from asap.proposals.selection.ranked_candidates import RankedCandidates
+
+OF_RUN = ("run", "health", "bottleneck", "operations")
+OF_PLANS = ("candidates", "precedents", "settings")
+
+
+def facts(names: tuple[str, ...], studies: Inquiries, catalogues: Catalogues, experiment: str) -> dict[str, Answer]:
+    """Answers of queries by name; a query that cannot be answered says why."""
+    return {name: tool_of(name, studies, catalogues, experiment)() for name in names}
+
 
 EXPERIMENT = "experiment"
 PROPOSALS = "proposals"

@@ -19,8 +19,8 @@ from asap.compiler.schedule.hlo import Module, read_module
 from asap.compiler.schedule.interconnect import Interconnect
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
+from asap.compiler.toolchain.interpreters import virtual_devices
 from asap.compiler.toolchain.versions import compiler_versions
-from asap.compiler.toolchain.virtual_devices import virtual_devices
 from asap.core.errors import AsapError
 from asap.core.files import scratch_folder
 from asap.core.text import plain

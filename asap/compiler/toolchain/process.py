@@ -14,8 +14,7 @@ from asap.compiler.programs.options import CompileLimits
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.toolchain.child import ENVIRONMENT
-from asap.compiler.toolchain.interpreters import package_path
-from asap.compiler.toolchain.virtual_devices import virtual_devices
+from asap.compiler.toolchain.interpreters import package_path, virtual_devices
 from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.core.units import format_bytes

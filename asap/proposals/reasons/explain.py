@@ -7,11 +7,17 @@ from asap.core.provenance import Provenance, Quantity
 from asap.core.units import counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.evidence.step_belief import Z_90
-from asap.plans import Plan
+from asap.levers.lever import Lever
+from asap.levers.table import changed_levers
+from asap.models import Workload
+from asap.plans import AXES, Plan
+from asap.plans.plan import OF_WORKLOAD
 from asap.plans.torus import split_axes
+from asap.plans.validity import Degrees
+from asap.plans.workload import field_of
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.plan_distance import doublings
-from asap.proposals.proposal import Citation, Confidence, Impact
+from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.study.start import is_start
 from asap.study.study import Study
@@ -150,3 +156,31 @@ def _hbm(prediction: Prediction) -> Impact:
         return Impact(name="HBM", statement="cannot be predicted without the architecture")
     statement = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}: {memory.verdict}"
     return Impact(name="HBM", statement=statement, quantity=memory.total)
+
+
+def changed_settings(plan: Plan, incumbent: Plan, workload: Workload) -> tuple[ChangedSetting, ...]:
+    """Axes first, in the order of :data:`asap.plans.AXES`, then levers; before is what plan or workload say.
+
+    Where experts lie over other axes as well, ``expert`` is all devices that they lie over, as launchers count.
+    """
+    meshes = (("", plan.ici, incumbent.ici), ("dcn.", plan.dcn, incumbent.dcn))
+    degrees = [
+        (f"{prefix}{axis}", getattr(before, axis), getattr(after, axis))
+        for prefix, after, before in meshes
+        for axis in AXES
+        if not (workload.experts_over and axis == "expert")
+    ]
+    if over := workload.experts_over:
+        degrees.append(("expert", *(Degrees.of(each, over).expert_devices for each in (incumbent, plan))))
+    found = [ChangedSetting(name=name, before=str(was), after=str(now)) for name, was, now in degrees if was != now]
+    levers = changed_levers(plan, incumbent)
+    found += [
+        ChangedSetting(name=one.name, before=_before(one, incumbent, workload), after=one.read(plan)) for one in levers
+    ]
+    return tuple(found)
+
+
+def _before(lever: Lever, incumbent: Plan, workload: Workload) -> str:
+    if lever.name not in OF_WORKLOAD or getattr(incumbent, lever.name) is not None:
+        return lever.read(incumbent)
+    return str(getattr(workload, field_of(lever.name)) or lever.read(incumbent))

@@ -7,7 +7,7 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Answer, Figure, Part, Query, bare
 from asap.answers.inquiries import graph_of
 from asap.answers.inquiry import Inquiry
-from asap.answers.of_run import Fact, profile_of
+from asap.answers.run_queries import Fact, profile_of
 from asap.core.errors import AsapError, NotFoundError
 from asap.core.provenance import Provenance
 from asap.profiles import Profile

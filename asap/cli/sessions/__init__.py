@@ -1,1 +1,0 @@
-"""Earlier sessions: their worklogs and what they cost."""
