@@ -26,8 +26,7 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction import Measured, predict
 from asap.prediction.from_trace.predict import predict_runs
-from asap.prediction.from_trace.run import Run
-from asap.prediction.from_trace.virtual_devices import virtual_devices
+from asap.prediction.from_trace.run import Run, virtual_devices
 from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph

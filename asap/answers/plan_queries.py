@@ -17,7 +17,7 @@ from asap.answers.plan_row import (
 )
 from asap.core.errors import PlanError
 from asap.core.provenance import Provenance
-from asap.hardware.nodes import chips_per_node
+from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched

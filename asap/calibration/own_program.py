@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from math import hypot, lcm
 from pathlib import Path
 
-from asap.calibration.dataset.inferred_settings import with_inferred_remat
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.dataset.sources import with_inferred_remat
 from asap.calibration.fit.predicted_runs import predict_each
 from asap.calibration.own_runs import Reading, own_run
 from asap.core.errors import InsufficientEvidenceError, UsageError

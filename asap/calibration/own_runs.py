@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from asap.calibration.dataset.inferred_settings import with_inferred_remat
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.calibration.dataset.sources import with_inferred_remat
 from asap.calibration.fit.predicted_runs import half_widths, likeness_of, predict_each
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.core.files import home, is_file, user_path

@@ -18,7 +18,7 @@ from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
 from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_preferences
 from asap.study.open_study import experiment_id, opened_path, reopen_study
-from asap.study.preferences import Preferences
+from asap.study.study import Preferences
 
 REPLY = "reply"
 

@@ -15,8 +15,7 @@ from asap.experiments.create import Statement, amend
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.stacks.launchers import stack_of
-from asap.study.outcomes import MemoryOutcome
-from asap.study.study import Study
+from asap.study.study import MemoryOutcome, Study
 
 _RAN = {Claim.STEP_TIME, Claim.RELATIVE, Claim.FITS, Claim.FASTER, Claim.SLOWER}
 """What is said of plans that ran."""

@@ -20,7 +20,7 @@ from asap.evidence.cause_words import check_of, expectation, sentence
 from asap.evidence.readings import PRIOR, CauseName, Run, Variant, readings, with_network
 from asap.evidence.step_belief import Z_90
 from asap.prediction.prediction import Prediction
-from asap.prediction.uncertainty.outside import excess, half_width, is_outside
+from asap.prediction.uncertainty.step_interval import excess, half_width, is_outside
 from asap.study.study import Study
 
 SAYS_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)

@@ -17,8 +17,14 @@ from numpy.typing import NDArray
 
 from asap.plans import Plan
 from asap.prediction.step_model.step_parts import change_between
-from asap.prediction.uncertainty.plan_distances import distinguishing, plan_distances
-from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT, ResidualKernel, View, log_likelihood
+from asap.prediction.uncertainty.residual_kernel import (
+    PRIOR_WEIGHT,
+    ResidualKernel,
+    View,
+    distinguishing,
+    log_likelihood,
+    plan_distances,
+)
 
 Array = NDArray[np.float64]
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from typing import Any
 
 from asap.experiments.experiment import HardwareReference
 from asap.hardware import ResolvedHardware, load_chip, parse_topology, resolve_hardware, with_network, with_node
-from asap.hardware.nodes import chips_per_node
+from asap.hardware.instances import chips_per_node
 
 
 def refer_to_hardware(

@@ -10,10 +10,68 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
+from asap.core.errors import ConfigError
+from asap.core.text import plain
 from asap.core.toml import parse_toml
 from asap.hardware.catalogue import load_chip
 from asap.hardware.chip import Chip
-from asap.hardware.network_rate import GBIT
+from asap.hardware.slices import Slice
+
+LARGEST_NODE = 16
+"""GPUs of the largest server. What the fast links of a chip join beyond it is a rack, of which a server is a part."""
+
+
+def chips_per_node(chip: Chip) -> int | None:
+    """Chips of a server; ``None`` where chips reach each other beyond it, or it is not on record."""
+    return chip.scaleup.domain if chip.scaleup and chip.scaleup.domain <= LARGEST_NODE else None
+
+
+def with_node(hardware: Slice, gpus: int) -> Slice:
+    """The same GPUs in nodes of so many: their fast links join no more; the same where a node holds as many anyway."""
+    chip = hardware.chip
+    usual = chips_per_node(chip)
+    if usual is None or chip.scaleup is None or gpus >= usual:
+        return hardware
+    smaller = chip.model_copy(update={"scaleup": chip.scaleup.model_copy(update={"domain": gpus})})
+    return Slice(smaller, hardware.chips_per_slice, hardware.topology, hardware.slices)
+
+
+GBIT = 1e9 / 8
+_UNITS = {"Gb": GBIT, "GB": 1e9, "Tb": 1e3 * GBIT, "TB": 1e12}
+_RATE = re.compile(
+    r"(?:(?P<ports>\d{1,2})\s*[x×]\s*)?(?P<number>\d{1,5}(?:\.\d{1,3})?)\s*(?P<unit>[GT][bB])(?:it)?(?:ps|/s)?"
+    r"\s*(?:(?:/|per|a)\s*(?P<of>node|gpu|chip|device))?",
+    re.ASCII,
+)
+_HINT = "write 8x400Gb (ports of a node), 3200Gb/node or 400Gb/gpu"
+
+
+def read_network(text: str, chip: Chip) -> float:
+    """Bytes/s of one device into the network, in one direction.
+
+    Raises:
+        ConfigError: it is no rate, or does not say of what: a node or one device.
+    """
+    found = _RATE.fullmatch(text.strip())
+    if found is None or float(found["number"]) <= 0:
+        raise ConfigError("is no rate of a network", where=plain(text, 60), hint=_HINT)
+    rate = float(found["number"]) * _UNITS[found["unit"]] * int(found["ports"] or 1)
+    if found["of"] in ("gpu", "chip", "device"):
+        return rate
+    node = chips_per_node(chip)
+    if node is None:
+        raise ConfigError(f"has to be the rate of one {chip.title}", where=plain(text, 60), hint="write 50Gb/chip")
+    if found["of"] == "node" or found["ports"]:
+        return rate / node
+    raise ConfigError("does not say of what: of a node, or of one GPU", where=plain(text, 60), hint=_HINT)
+
+
+def with_network(hardware: Slice, rate: float) -> Slice:
+    """The same chips on a network of a stated rate, bytes/s of one device."""
+    network = hardware.chip.network.model_copy(update={"bandwidth": rate, "stated": True})
+    chip = hardware.chip.model_copy(update={"network": network})
+    return Slice(chip, hardware.chips_per_slice, hardware.topology, hardware.slices)
+
 
 _BUNDLED = Path(__file__).parent / "instances.toml"
 _NEAREST, _ALIKE = 3, 0.75

@@ -15,10 +15,8 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
-from asap.hardware.instances import Instance, find_instance, near_instances
-from asap.hardware.nodes import with_node
-from asap.hardware.shapes import cube_topologies, default_topology, format_topology, parse_topology
-from asap.hardware.slices import Slice
+from asap.hardware.instances import Instance, find_instance, near_instances, with_node
+from asap.hardware.slices import Slice, cube_topologies, default_topology, format_topology, parse_topology
 
 _TIMES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
 _NODES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s{0,9}(\d{1,3})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)

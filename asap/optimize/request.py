@@ -27,8 +27,7 @@ from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
 from asap.stacks.launchers import stack_of
 from asap.study.open_study import reopen_study
-from asap.study.preferences import Preferences
-from asap.study.study import Study
+from asap.study.study import Preferences, Study
 
 How = Literal["model", "compiler", "run"]
 _BUDGET = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *(s|m|min|h)?", re.ASCII)

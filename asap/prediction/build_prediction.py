@@ -11,15 +11,15 @@ from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.prediction.evaluate_plans import Evaluation
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
-from asap.prediction.profile_scaling.plan_distance import doublings
+from asap.prediction.profile_scaling.ratios import doublings
+from asap.prediction.step_model.communication import collective_kind
 from asap.prediction.step_model.compute import model_flops
-from asap.prediction.step_model.context_parallelism import collective_kind
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import REMAT_LADDER
 from asap.prediction.step_model.step_parts import change_between, step_parts
-from asap.prediction.uncertainty.plan_widths import Widths
-from asap.prediction.uncertainty.sharing import Narrowing
-from asap.prediction.uncertainty.widest_doubt import REASONS, widest_doubt
+from asap.prediction.uncertainty.own_runs import Narrowing
+from asap.prediction.uncertainty.residual_kernel import Widths
+from asap.prediction.uncertainty.step_interval import REASONS, widest_doubt
 
 MODEL = "analytic step model, asap/prediction, constants of calibration.json"
 RATIO = "ratio of two modelled steps, constants of calibration.json"

@@ -12,15 +12,13 @@ from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import Array, ConfigurationGrid, Index
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.groups import Groups, allocator_class
-from asap.prediction.step_model.host_memory import host_memory
 from asap.prediction.step_model.inputs import Number, StepInputs
-from asap.prediction.step_model.memory import memory
-from asap.prediction.step_model.stacking import Part
+from asap.prediction.step_model.memory import host_memory, memory
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.step_model.step_parts import change_between, step_parts
+from asap.prediction.step_model.step_parts import Part, change_between, step_parts
 from asap.prediction.uncertainty.calibration import Fit
 from asap.prediction.uncertainty.memory_belief import MemoryBelief
-from asap.prediction.uncertainty.plan_widths import Widths
+from asap.prediction.uncertainty.residual_kernel import Widths
 
 CHUNK = 256
 """Meshes evaluated at once: arrays of this length stay in the processor's caches."""

@@ -11,12 +11,16 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups, allocator_class
-from asap.prediction.step_model.host_memory import host_memory
 from asap.prediction.step_model.inputs import StepInputs
-from asap.prediction.step_model.memory import StepMemory, memory
+from asap.prediction.step_model.memory import StepMemory, host_memory, memory
 from asap.prediction.step_model.step import StepTime, predict_step
-from asap.prediction.uncertainty.calibration import AllocatorOverhead, Fit
-from asap.prediction.uncertainty.region import distance_from, doubtful_groups, unseen_groups
+from asap.prediction.uncertainty.calibration import (
+    AllocatorOverhead,
+    Fit,
+    distance_from,
+    doubtful_groups,
+    unseen_groups,
+)
 from asap.prediction.uncertainty.step_interval import Doubts, doubts_of
 from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
 
@@ -79,7 +83,9 @@ def evaluate_plans(
         ).total
         read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
-    doubts = doubts_of(inputs, step, distance, [doubtful_groups(fit.region, groups)], mixture.spread)
+    doubts = doubts_of(
+        inputs, step, distance, [doubtful_groups(fit.region, groups)], mixture.spread, [groups.framework]
+    )
     return Evaluation(
         plans=tuple(plans),
         inputs=inputs,

@@ -8,8 +8,7 @@ from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Predict
 from asap.prediction.step_model.groups import allocator_class
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believed
-from asap.study.outcomes import MemoryOutcome, outcome_of_log
-from asap.study.study import Study
+from asap.study.study import MemoryOutcome, Study, outcome_of_log
 
 MOVED = "moved by what came of other plans"
 

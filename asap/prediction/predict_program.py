@@ -17,14 +17,13 @@ from asap.mapping.policies import layers_by_policy
 from asap.mapping.target import Target
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
-from asap.prediction.predict_layers import memory_in_all, predict_layers
+from asap.prediction.from_architecture import memory_in_all, predict_layers
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import require, step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.tensor_splits.cost import Change, change
-from asap.prediction.tensor_splits.rings import Fabric
+from asap.prediction.tensor_splits.cost import Change, Fabric, change
 from asap.prediction.tensor_splits.splits_cost import SplitsCost, splits_cost
 from asap.prediction.uncertainty.calibration import load_calibration
 

@@ -12,7 +12,7 @@ from asap.plans import AXES, Plan
 from asap.plans.degrees import with_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
 from asap.prediction.prediction import Prediction
-from asap.prediction.uncertainty.outside import is_outside
+from asap.prediction.uncertainty.step_interval import is_outside
 from asap.stacks.launchers import stack_of
 from asap.stacks.registry import by_framework
 from asap.study.study import Study
@@ -64,8 +64,7 @@ def _that_can_be_predicted(study: Study, plans: list[Plan]) -> list[Plan]:
     """Without a model, those of which the profile holds all that they communicate."""
     if study.profile is None or study.shares is None or study.plan is None or _is_modelled(study):
         return plans
-    from asap.prediction.profile_scaling.ratios import MeasuredSplit
-    from asap.prediction.profile_scaling.traffic import unmeasured_axes
+    from asap.prediction.profile_scaling.ratios import MeasuredSplit, unmeasured_axes
 
     measured = MeasuredSplit.of(study.profile, study.shares).collectives
     kept = [plan for plan in plans if not unmeasured_axes(plan, study.plan, measured)]
@@ -86,12 +85,11 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
         predictions = _from_architecture(study, study.slice, plans)
         if study.recording is None:
             return predictions
-        from asap.prediction.from_trace.plans import with_replay
+        from asap.prediction.from_trace.predict import with_replay
 
         return with_replay(study, predictions)
     if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
-        from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile
-        from asap.prediction.profile_scaling.traffic import unmeasured_axes
+        from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile, unmeasured_axes
 
         split = MeasuredSplit.of(study.profile, study.shares)
         for plan in plans:

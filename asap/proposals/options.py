@@ -10,18 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import AsapError
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.experiments import HardwareReference
-from asap.hardware.shapes import default_topology
+from asap.hardware.slices import default_topology
 from asap.levers import global_batch
 from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.prediction.step_model.encoding.stack import accumulates_whole
+from asap.prediction.step_model.encoding.workload import accumulates_whole
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.choice import MEASURABLE
 from asap.proposals.selection.search import search
-from asap.study.preferences import Preferences
-from asap.study.study import Study, study_of
+from asap.study.study import Preferences, Study, study_of
 
 NARROW = {"tpu": ("int8", "fp8"), "gpu": ("fp8",)}
 """Precisions below bf16 that a decoder is trained in, by kind of chip: on GPUs no stack trains in int8."""

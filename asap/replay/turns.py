@@ -13,7 +13,7 @@ from asap.evidence.fact import EVIDENCE, ORIGINS, RETRACTION, Origin
 from asap.experiments import Experiment
 from asap.sharding_memory import INTERRUPTED, Kind, Record
 from asap.sharding_memory.analyses import opened_experiment, opened_preferences
-from asap.study.preferences import Preferences
+from asap.study.study import Preferences
 
 KEPT_EVENTS = {EVIDENCE, RETRACTION}
 RESULT_NODES = {"analysis", "reply"}

@@ -1,8 +1,10 @@
 """A Study: one experiment with its profile, its hardware and its diagnosis, looked up once."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import AsapError, PlanError
 from asap.core.text import plain
@@ -19,10 +21,70 @@ from asap.profiles import Profile
 from asap.stacks.constraints import constraints_of
 from asap.stacks.launchers import stack_of
 from asap.study.measurements import check_measurements, stated_profile
-from asap.study.outcomes import MemoryOutcome
-from asap.study.preferences import NO_PREFERENCES, Preferences
 from asap.study.start import assume_start
 from asap.traces.analysis.report import ReplayReport
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Preferences of a user; none by default.
+
+    Args:
+        allowed: levers on request that may be pulled.
+        steps_to_go: steps that are still to be trained.
+        prices: of a chip-hour, by chip.
+        currency: of the prices.
+    """
+
+    allowed: frozenset[str] = frozenset()
+    steps_to_go: int | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    currency: str = "USD"
+
+    def to_record(self) -> dict[str, Any]:
+        """For the worklog."""
+        return {**asdict(self), "allowed": sorted(self.allowed)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Preferences":
+        """As it was recorded; older sessions have none."""
+        return cls(**{**record, "allowed": frozenset(record.get("allowed", ()))})
+
+
+NO_PREFERENCES = Preferences()
+
+
+@dataclass(frozen=True)
+class MemoryOutcome:
+    """One outcome.
+
+    Args:
+        plan: that was run, or compiled.
+        fitted: whether it did; None where a peak alone is known.
+        peak_bytes: of the fullest device.
+        source: who says so.
+    """
+
+    plan: Plan
+    fitted: bool | None = None
+    peak_bytes: float | None = None
+    source: str = "a run"
+
+
+def outcome_of_log(experiment: Experiment) -> MemoryOutcome | None:
+    """What the log of the run says of its memory: it ran out, it ran within its peak; ``None`` where neither.
+
+    What the allocator holds counts where it is known, else what it gave; what XLA says that a program needs counts too.
+    """
+    observed, plan = experiment.observed, experiment.plan
+    if observed is None or plan is None:
+        return None
+    measured, ending = observed.measured, observed.ending
+    if ending.kind == "out_of_memory":
+        return MemoryOutcome(plan, False, ending.needed_bytes, observed.file)
+    peak = measured.reserved_memory_bytes or measured.peak_memory_bytes
+    ran = measured.step.steps > 0 or measured.tokens_per_second_per_device is not None
+    return MemoryOutcome(plan, True, peak, observed.file) if ran and peak else None
 
 
 @dataclass(frozen=True)

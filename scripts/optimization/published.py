@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from asap.calibration.dataset.inferred_settings import with_inferred_remat
-from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.calibration.dataset.sources import grouped, with_inferred_remat
 from asap.calibration.fit.predicted_runs import predict_each
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration

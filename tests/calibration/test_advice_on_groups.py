@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from asap.calibration.backtest.advice import first_proposal, score_advice, settings_vary
-from asap.calibration.backtest.loop import TuningProblem
+from asap.calibration.backtest.loop import TuningProblem, first_proposal, score_advice, settings_vary
 from asap.plans import Plan
-from asap.prediction.uncertainty.plan_widths import Widths
-from asap.prediction.uncertainty.residual_kernel import ResidualKernel
-from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel, ResidualTransfer, Widths
 
 PLANS = [Plan.parse(f"data=8 microbatches={count} remat={policy}") for count in (1, 2) for policy in ("none", "full")]
 MEASURED = np.array([1.0, 1.3, 1.1, 1.4])

@@ -1,10 +1,15 @@
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
 from asap.calibration.backtest.cells import cell_table, cells
 from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.dataset.runs import PublishedRun, read_run
 from asap.calibration.dataset.sources import duplicates
+from asap.calibration.fit.intervals import fit_step_interval
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.step_interval import DENSE, MIXTURE, cell_of
 
 MODEL = {"model": "m", "n_layers": 32, "d_model": 4096, "d_ff": 14336, "n_heads": 32, "n_kv_heads": 8, "head_dim": 128,
          "vocab": 32000, "activation": "swiglu"}  # fmt: skip
@@ -37,3 +42,24 @@ def test_cells_say_how_few_sources_they_have_and_own_runs_bring_them_nearer():
     assert cell.none.error > cell.one.error > cell.three.error
     assert cell.none.half_width > cell.three.half_width
     assert cell_table(cells(table)).count("2 (few)") == 2
+
+
+def doubts(quiet: int, loud: int) -> dict[str, np.ndarray]:
+    is_loud = np.arange(quiet + loud) >= quiet
+    names = ("any", "distance", "chip", "vendor", "framework", "code", "precision", "communication", "network",
+             "launches", "experts", "unstated")  # fmt: skip
+    switches = {cell_of("maxtext", DENSE): ~is_loud, cell_of("fsdp", MIXTURE): is_loud}
+    empty = dict.fromkeys(names, np.zeros(quiet + loud)) | {"any": np.ones(quiet + loud)}
+    return empty | {name: value.astype(float) for name, value in switches.items()}
+
+
+@pytest.mark.parametrize(("sources", "least"), [(2, 1.2), (20, 3.0)])
+def test_a_cell_that_scatters_more_is_wider_the_more_sources_say_so(sources, least):
+    random, each = np.random.default_rng(0), 20
+    count = sources * each
+    residuals = np.concatenate([random.laplace(0, 0.05, 40 * each), random.laplace(0, 0.3, count)])
+    names = [f"q{n // each}" for n in range(40 * each)] + [f"l{n // each}" for n in range(count)]
+    of = doubts(40 * each, count)
+    widths = fit_step_interval(residuals, of, names).at_each(of)
+    assert widths[-1] / widths[0] > least
+    assert widths[-1] / widths[0] < 7

@@ -3,10 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asap.calibration.dataset.first_looks import FirstLook, as_first_seen, read_first_looks
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
-from asap.calibration.dataset.sources import KEPT_OUT
+from asap.calibration.dataset.sources import KEPT_OUT, FirstLook, as_first_seen, read_first_looks
 from asap.core.errors import ConfigError
 from asap.prediction.uncertainty.step_interval import DOUBTFUL
 

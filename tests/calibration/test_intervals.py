@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from asap.calibration.fit.intervals import conformal_quantile, fit_plan_widths, fit_step_interval, weighted_quantile
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.plan_widths import Widths
+from asap.prediction.uncertainty.residual_kernel import Widths
 from asap.prediction.uncertainty.step_interval import DOUBTFUL, StepInterval
 
 changes = st.floats(0.0, 20.0)

@@ -2,9 +2,7 @@ import numpy as np
 
 from asap.calibration.backtest.loop import TuningProblem, evaluations, score_loop
 from asap.plans import Plan
-from asap.prediction.uncertainty.plan_widths import Widths
-from asap.prediction.uncertainty.residual_kernel import ResidualKernel
-from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel, ResidualTransfer, Widths
 
 PLANS = [Plan.parse(f"data={16 // n} model={n}") for n in (1, 2, 4, 8)]
 

@@ -84,6 +84,7 @@ def test_the_program_that_ran_corrects_predictions_until_it_is_forgotten(run_com
     (kept,) = json.loads(run_command("accuracy", "calibrate", "--format", "json").out)["runs"]
     assert kept["step_time_s"] == pytest.approx(0.4 + 0.3 * 32, rel=0.05)
     assert (after["value"] < before["value"]) == (kept["step_time_s"] < kept["predicted_s"])
+    assert "of the same program" in run_command("predict", RUN).out
     assert run_command("accuracy", "calibrate", "--forget").code == 0
     assert predicted(run_command) == before
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.calibration.dataset.sources import pairs_of
 from asap.calibration.fit.predicted_runs import change_of_pairs, predict_runs
 from asap.plans import Plan
-from asap.prediction.profile_scaling.plan_distance import doublings, spread
+from asap.prediction.profile_scaling.ratios import doublings, spread
 from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.calibration import load_calibration
 

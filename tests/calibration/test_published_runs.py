@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.calibration.dataset.network_text import network_of, node_of
 from asap.calibration.dataset.rows import UnusableRowError, read_models, read_rows
-from asap.calibration.dataset.run_text import family_of, remat_of
+from asap.calibration.dataset.run_text import family_of, network_of, node_of, remat_of
 from asap.calibration.dataset.runs import IMPOSSIBLE, PublishedRun, read_run, read_runs
 from asap.core.errors import ConfigError
 from asap.plans import Remat
@@ -200,6 +199,7 @@ def test_policies_in_free_text(text, policy, offloaded):
             "NVLINK 900 GB/s; Management: 1x Bluefield DPU 100Gb/Sec, Compute: 8x IB NDR 400Gb/Sec",
             400,
         ),
+        ("XGMI; host network 6 x BCM57508 NetXtreme-E 10Gb/25Gb/50Gb/100Gb/200Gb Ethernet", 150),
         ("host network 1x Ethernet 100Gb/Sec, 8x Quantum-2 InfiniBand (400Gb/s)", 400),
         ("8x 400Gb/s InfiniBand (8 HCAs per node)", 400),
         ("8x HPE Slingshot 200Gb 1-port PCIe NIC, 8x HPE NDR/Ethernet 400Gb 1-port OSFP", 400),

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
-from asap.prediction.uncertainty.residual_transfer import ResidualTransfer
+from asap.calibration.fit.residual_kernel import common_size, fit_residual_transfer
+from asap.prediction.uncertainty.residual_kernel import ResidualTransfer
 
 TRANSFER = ResidualTransfer(reach=0.4, limit=0.2)
 RESIDUALS = st.floats(-2, 2)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from asap.calibration.dataset.compiled import read_compiled
+from asap.calibration.dataset.rows import read_compiled
 from asap.calibration.fit.tpu_buffers import score_hbm
 from asap.core.errors import ConfigError
 from asap.plans import Plan
-from asap.prediction.step_model.tpu_buffers import BUNDLED, FittedBuffers
+from asap.prediction.step_model.tpu_memory import BUNDLED, FittedBuffers
 from compiled_tables.draw import KINDS, SEED, draw
 
 FOLDER = Path(__file__).parent.parent / "data" / "compiled"

@@ -18,7 +18,7 @@ from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.prediction import predict
 from asap.prediction.predict_study import expect
-from asap.prediction.uncertainty.outside import half_width, is_outside
+from asap.prediction.uncertainty.step_interval import half_width, is_outside
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study, study_of

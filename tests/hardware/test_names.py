@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError, NotFoundError
 from asap.hardware import default_topology, known_chips, load_chip, parse_topology, resolve_hardware
-from asap.hardware.shapes import format_topology
+from asap.hardware.slices import format_topology
 
 TPUS = [chip for chip in map(load_chip, known_chips()) if chip.torus]
 GPUS = [chip for chip in map(load_chip, known_chips()) if chip.scaleup]

@@ -27,7 +27,7 @@ def candidates(seconds: list[float]) -> list[Prediction]:
 def test_measuring_three_never_lies_further_behind_than_the_first_alone(seconds):
     offer = first_three(candidates(sorted(seconds)), 64)
     assert offer is not None
-    assert 0 <= offer.regret_after <= offer.regret_of_first
+    assert 0 <= offer.regret.after <= offer.regret.of_first
     assert offer.chip_hours == 64 * offer.seconds / 3600
     assert offer.seconds == sum(sorted(seconds)[:3]) * 25
 
@@ -35,8 +35,8 @@ def test_measuring_three_never_lies_further_behind_than_the_first_alone(seconds)
 def test_three_of_three_leave_nothing_behind_and_a_clear_first_has_no_regret():
     three = first_three(candidates([1.0, 1.01, 1.02]), 8)
     assert three is not None
-    assert three.regret_after == 0
+    assert three.regret.after == 0
     clear = first_three(candidates([1.0, 50.0, 60.0, 70.0]), 8)
     assert clear is not None
-    assert clear.regret_of_first < 1e-3
+    assert clear.regret.of_first < 1e-3
     assert first_three(candidates([1.0]), 8) is None

@@ -17,8 +17,7 @@ from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import best_of
 from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.plan_distances import plan_distances
-from asap.prediction.uncertainty.residual_kernel import ResidualKernel
+from asap.prediction.uncertainty.residual_kernel import ResidualKernel, plan_distances
 from asap.proposals.test_worth import expected_share
 from asap.study.study import study_of
 

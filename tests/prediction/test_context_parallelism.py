@@ -6,8 +6,7 @@ import pytest
 from asap.plans import Plan
 from asap.prediction import predict
 from asap.prediction.step_model.collectives import Channel
-from asap.prediction.step_model.communication import communication
-from asap.prediction.step_model.context_parallelism import context_parallel_kind, sequence_seconds
+from asap.prediction.step_model.communication import communication, context_parallel_kind, sequence_seconds
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.memory import memory

@@ -94,3 +94,10 @@ def test_multi_token_prediction_takes_a_layer_and_a_loss(evaluated, mixture):
     assert seconds(more.tensor) == seconds(one.tensor)
     assert seconds(more.expert) == pytest.approx(seconds(one.expert))
     assert seconds(more.compute) > seconds(one.compute)
+
+
+def test_routing_in_pytorch_passes_over_hbm_more_often_the_less_is_fused(evaluated):
+    plan = "data=64 remat=none"
+    fused = evaluated(plan)
+    compiled, eager = (evaluated(plan, framework="torchtitan", compiled=compiled) for compiled in (True, False))
+    assert seconds(fused.hbm) < seconds(compiled.hbm) < seconds(eager.hbm)

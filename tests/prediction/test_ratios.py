@@ -6,14 +6,18 @@ from asap.diagnosis.shares import shares_of
 from asap.plans import Plan
 from asap.plans.enumeration import enumerate_plans
 from asap.plans.validity import Constraints
-from asap.prediction.profile_scaling.plan_distance import SPREAD, doublings, spread
-from asap.prediction.profile_scaling.ratios import MeasuredSplit, hbm_ratio, predict_from_profile
-from asap.prediction.profile_scaling.traffic import (
+from asap.prediction.profile_scaling.ratios import (
     ACTIVATION_AXES,
+    SPREAD,
     WEIGHT_AXES,
+    MeasuredSplit,
     activations,
     axes_behind,
+    doublings,
     exposed_under,
+    hbm_ratio,
+    predict_from_profile,
+    spread,
     unmeasured_axes,
     urgent_share,
     weights,

@@ -10,9 +10,8 @@ from asap.prediction.step_model.device_parameters import owned_parameters
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
-from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import StepTime, predict_step
-from asap.prediction.step_model.step_parts import parts_of_each
+from asap.prediction.step_model.step_parts import parts_of_each, stack
 from asap.prediction.uncertainty.calibration import load_calibration
 
 
@@ -57,7 +56,7 @@ def test_all_parts_add_up_to_the_step(mixture, workload, h100):
 
 
 def test_slots_of_experts_that_stay_empty_are_computed_and_sent(mixture, workload, h100):
-    plan = "replica=8 expert=8 microbatches=8 remat=none"
+    plan = "replica=8 expert=8 remat=none"
     balanced, padded = (
         parts(evaluated(plan, mixture, workload.model_copy(update={"capacity_factor": factor}), h100))
         for factor in (None, 2.0)

@@ -277,8 +277,8 @@ SEVENTY = (
 
 
 def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(tmp_path):
-    (script := tmp_path / "run.sh").write_text(SEVENTY, encoding="utf-8")
-    study = study_of(create_experiment("run", Statement(hardware="h100-128"), config=script))
+    (script := tmp_path / "run.sh").write_text(SEVENTY.replace("--nnodes 16", "--nnodes 64"), encoding="utf-8")
+    study = study_of(create_experiment("run", Statement(hardware="h100-512"), config=script))
     best, *_ = candidates = rank_candidates(study, {}).candidates
     first, *_ = choose(candidates, study.plan)
     assert first.strategy == best.strategy

@@ -26,8 +26,7 @@ from asap.proposals.selection.search import LIKELY, best_plans, search
 from asap.proposals.selection.strategy import strategy
 from asap.proposals.situation import TOO_TIGHT
 from asap.proposals.test_worth import expected_share
-from asap.study.preferences import Preferences
-from asap.study.study import study_of
+from asap.study.study import Preferences, study_of
 
 
 def run(plan, model="llama3.1-8b", hardware="v5e-256", batch=256, sequence=8192, framework="MaxText", **stated):
@@ -196,7 +195,7 @@ def test_a_degree_of_experts_that_the_line_sets_is_among_the_changed_settings(pl
 
 ON_GPUS = run(
     "replica=2 model=2 stage=2 microbatches=4 remat=full", "llama2-7b", "h100-8", 128, 4096, "Megatron-Core",
-    attention="flash", zero_stage=1,
+    attention="flash", zero_stage=1, sequence_parallel=True, overlaps_tensor=False,
 )  # fmt: skip
 
 

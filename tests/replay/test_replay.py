@@ -25,7 +25,7 @@ from asap.reports.terminal import print_analysis
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from asap.sharding_memory.analyses import latest_session
 from asap.sharding_memory.record import GENESIS, seal
-from asap.study.preferences import Preferences
+from asap.study.study import Preferences
 from tests.language_models.misbehaving import register
 
 pytestmark = pytest.mark.slow

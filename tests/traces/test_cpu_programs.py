@@ -8,8 +8,7 @@ from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.from_trace.factors import modelled
-from asap.prediction.from_trace.run import Run
-from asap.prediction.from_trace.virtual_devices import virtual_devices
+from asap.prediction.from_trace.run import Run, virtual_devices
 
 HEADS = {"head_dim": 64, "gated_mlp": True, "tied_embeddings": True}
 MODELS = {

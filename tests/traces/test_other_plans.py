@@ -11,8 +11,8 @@ from megatron import Job, simulate
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction.from_trace.group_axes import axes_of
 from asap.prediction.from_trace.predict import what_if
+from asap.prediction.from_trace.run import axes_of
 from asap.study.open_study import open_study
 from asap.traces.graph.build import build_graph
 from asap.traces.load import load_trace

@@ -10,8 +10,7 @@ from asap.core.errors import UsageError
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
 from asap.prediction.from_trace.predict import predict_run, what_if
-from asap.prediction.from_trace.run import Run, changed_run
-from asap.prediction.from_trace.virtual_devices import virtual_devices
+from asap.prediction.from_trace.run import Run, changed_run, virtual_devices
 from asap.study.open_study import open_study
 from asap.traces.analysis.core_times import core_times
 from asap.traces.graph.build import build_graph

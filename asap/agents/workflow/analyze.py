@@ -22,8 +22,7 @@ from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
 from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
 from asap.study.open_study import open_study, opened_path
-from asap.study.preferences import NO_PREFERENCES, Preferences
-from asap.study.study import Study
+from asap.study.study import NO_PREFERENCES, Preferences, Study
 
 
 @dataclass(frozen=True)

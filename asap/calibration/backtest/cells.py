@@ -11,8 +11,8 @@ from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.core.text import markdown
 from asap.core.units import format_percent
 from asap.prediction.step_model.groups import framework_class, generation
+from asap.prediction.uncertainty.step_interval import DENSE, MIXTURE, cell_of
 
-DENSE, MIXTURE = "dense", "mixture"
 OWN = (1, 3)
 """Own runs that are given of a source, at most half of it."""
 FEW = 3
@@ -49,7 +49,7 @@ def cells(table: PredictedTable) -> list[Cell]:
     rows: dict[str, list[int]] = defaultdict(list)
     for row, run in enumerate(table.runs):
         kind = MIXTURE if run.architecture.is_moe else DENSE
-        rows[f"{kind} on {framework_class(run.framework) or 'other'}, {generation(run.chip)}"].append(row)
+        rows[f"{cell_of(framework_class(run.framework), kind)}, {generation(run.chip)}"].append(row)
         rows[f"all {kind}"].append(row)
     order = sorted(rows, key=lambda name: (name.startswith("all "), name))
     return [_cell(name, table.part(rows[name])) for name in order]

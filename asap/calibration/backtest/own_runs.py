@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.fit.intervals import from_half
 from asap.calibration.fit.predicted_runs import likeness_of
-from asap.calibration.fit.sharing import from_half
 from asap.prediction.uncertainty.calibration import Fit
 
 Vector = NDArray[np.float64]

@@ -3,21 +3,49 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.calibration.backtest.advice import Advice, score_advice
-from asap.calibration.backtest.baselines import Baseline, baseline_step_times
-from asap.calibration.backtest.loop import Loop, TuningProblem, score_loop
+from asap.calibration.backtest.loop import Advice, Loop, TuningProblem, score_advice, score_loop
 from asap.calibration.backtest.own_runs import OwnRunsScore, score_own_runs
 from asap.calibration.backtest.scores import Errors, Ranking, WhatIf, score_errors, score_ranking
-from asap.calibration.dataset.pairs import grouped, pairs_of
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.dataset.sources import grouped, pairs_of
 from asap.calibration.fit.predicted_runs import change_of_pairs, half_widths, predict_each, stacked
+from asap.prediction.step_model.compute import model_flops
+from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.step_model.physics import fastest
+from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import Calibration, Fit
 
+Baseline = Literal["constant-mfu", "roofline"]
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 Vector = NDArray[np.float64]
+
+
+def baseline_step_times(
+    baseline: Baseline, inputs: StepInputs, runs: Sequence[PublishedRun], calibration: Calibration
+) -> Vector:
+    """Seconds of a step of each run, by a baseline."""
+    devices = np.array([run.hardware.devices for run in runs])
+    if baseline == "constant-mfu":
+        usual = np.array([_usual(run, calibration) for run in runs])
+        return np.asarray(model_flops(inputs) / (devices * inputs.hardware.peak_matmul * usual))
+    ideal = predict_step(inputs, fastest())
+    collectives = np.stack(
+        [ideal.tensor, ideal.sequence, ideal.expert, ideal.data, ideal.replica + ideal.slices, ideal.stage]
+    )
+    return np.maximum(model_flops(inputs) / (devices * inputs.hardware.peak_matmul), collectives.max(axis=0))
+
+
+def _usual(run: PublishedRun, calibration: Calibration) -> float:
+    others = [value for source, value in calibration.utilisation.get(run.chip, {}).items() if source != run.source]
+    if not others:
+        tables = calibration.utilisation.values()
+        others = [value for table in tables for source, value in table.items() if source != run.source]
+    return float(np.median(others))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """Where predictions of left-out sources miss: by chip, stack, year and parallel axis, as a page."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -49,3 +52,67 @@ def _line(table: PredictedTable, rows: list[int]) -> tuple[float, str, str, str,
     covered = format_percent(float((np.abs(residuals) <= part.widths).mean()), 0) if part.widths is not None else ""
     ratio = f"{np.exp(np.median(residuals)):.2f}"
     return error, str(sources), str(len(rows)), format_percent(error), ratio, covered
+
+
+_HEAD = """| source | source | pairs of runs | tokens/s differ by | predictions miss by |
+|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two sources that publish the same runs. Fractions, in the median over pairs of runs.
+
+    Args:
+        source: of one run of each pair.
+        other: of the other.
+        pairs: of runs.
+        apart: by how much the faster of a pair has more tokens/s.
+        error: by how much our predictions of the two miss, each by a fit without its source.
+    """
+
+    source: str
+    other: str
+    pairs: int
+    apart: float
+    error: float
+
+
+def agreements(table: PredictedTable) -> list[Agreement]:
+    """Of every two sources that have runs of the same model, sequence length, precision, framework, chip and degrees on
+    as many chips; data parallelism may be sharded or not, and batches may differ."""
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for row, run in enumerate(table.runs):
+        if run.workload.tokens:
+            alike[_what_ran(run)].append(row)
+    tokens = np.array([(run.workload.tokens or math.nan) / run.plan.devices for run in table.runs])
+    rate = np.log(tokens / table.measured)
+    error = np.abs(table.predicted / table.measured - 1)
+    found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    for rows in alike.values():
+        for one, other in combinations(sorted(rows, key=lambda row: table.runs[row].source), 2):
+            names = table.runs[one].source, table.runs[other].source
+            if names[0] != names[1]:
+                found[names].append((float(np.expm1(abs(rate[one] - rate[other]))), float(error[[one, other]].mean())))
+    medians = {names: np.median(pairs, axis=0) for names, pairs in found.items()}
+    return [Agreement(*names, len(found[names]), *map(float, medians[names])) for names in sorted(found)]
+
+
+def agreement_table(found: list[Agreement]) -> str:
+    """Markdown: a line for every two sources, those that lie furthest apart first; the median over all last."""
+    lines = [_agreement_line(*astuple(one)) for one in sorted(found, key=lambda one: one.apart, reverse=True)]
+    apart, error = np.median([(one.apart, one.error) for one in found], axis=0)
+    return _HEAD + "\n".join([*lines, _agreement_line("median", "", sum(one.pairs for one in found), apart, error)])
+
+
+def _agreement_line(source: str, other: str, pairs: int, apart: float, error: float) -> str:
+    return f"| {markdown(source)} | {markdown(other)} | {pairs} | {format_percent(apart)} | {format_percent(error)} |"
+
+
+def _what_ran(run: PublishedRun) -> tuple[object, ...]:
+    shapes = run.architecture
+    model = shapes.layers, shapes.d_model, shapes.d_ff, shapes.experts, run.workload.sequence_length
+    data = run.plan.degree("replica") * run.plan.degree("data")
+    degrees = data, *(run.plan.degree(axis) for axis in AXES if axis not in ("replica", "data"))
+    software = framework_class(run.framework), precision_class(run.workload.precision)
+    return *model, *degrees, *software, run.chip

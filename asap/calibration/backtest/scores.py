@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.fit.intervals import macro_median, source_weights, weighted_quantile
+from asap.calibration.fit.predicted_runs import allocator_of, reserved_bytes, stacked
+from asap.prediction.uncertainty.calibration import Fit
 
 Vector = NDArray[np.float64]
 
@@ -131,3 +134,58 @@ def score_memory(fits: NDArray[np.bool_], out_of_memory: NDArray[np.bool_]) -> M
 
 def _round(value: float | np.floating) -> float:
     return round(float(value), 4)
+
+
+CLASSES = ((0.0, 0.3), (0.3, 0.7), (0.7, 0.9), (0.9, 0.99), (0.99, 1.0))
+
+
+class Reliability(BaseModel):
+    """Runs of one allocator that were said to fit with a probability in one class."""
+
+    model_config = ConfigDict(frozen=True)
+
+    allocator: str
+    low: float
+    high: float
+    runs: int
+    sources: int
+    said: float = Field(description="mean of the probabilities")
+    fitted: float = Field(description="share that fitted")
+
+
+def reliability(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> tuple[Reliability, ...]:
+    """A row for each allocator and class of probability in which there are runs.
+
+    Args:
+        runs: that fitted or ran out of memory.
+        fits: of each, one that never saw its source.
+    """
+    reserved, limit = reserved_bytes(runs, fits), np.asarray(stacked(runs).hardware.hbm_bytes)
+    kinds, names = [allocator_of(run) for run in runs], np.array([run.source for run in runs])
+    said = np.array(
+        [
+            float(fit.overhead(kind).probability_fits(held, capacity))
+            for fit, kind, held, capacity in zip(fits, kinds, reserved, limit, strict=True)
+        ]
+    )
+    died = np.array([run.out_of_memory for run in runs])
+    found = []
+    for kind in sorted(set(kinds)):
+        own = np.array([each == kind for each in kinds])
+        for low, high in CLASSES:
+            rows = np.flatnonzero(own & (said >= low) & ((said < high) | (high == 1.0)))
+            if len(rows):
+                found.append(_row(kind, low, high, said[rows], died[rows], names[rows]))
+    return tuple(found)
+
+
+def _row(kind: str, low: float, high: float, said: np.ndarray, died: np.ndarray, names: np.ndarray) -> Reliability:
+    return Reliability(
+        allocator=kind,
+        low=low,
+        high=high,
+        runs=len(said),
+        sources=len(set(names)),
+        said=round(float(said.mean()), 3),
+        fitted=round(float(1 - died.mean()), 3),
+    )

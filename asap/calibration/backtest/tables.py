@@ -3,12 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from asap.calibration.backtest.backtest import BacktestReport
-from asap.calibration.backtest.blocks import TITLES, Block
+from asap.calibration.backtest.backtest import TITLES, BacktestReport, Block
 from asap.calibration.backtest.loop import Loop
 from asap.calibration.backtest.own_runs import Narrowed, OwnRunsScore
-from asap.calibration.backtest.reliability import Reliability
-from asap.calibration.backtest.scores import Errors
+from asap.calibration.backtest.scores import Errors, Reliability
 from asap.core.units import format_percent
 
 BLOCK_COLUMNS = ("source", "rows", "median", "p90", "90 % interval", "covers", "what-if", "covers")

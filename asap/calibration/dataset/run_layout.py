@@ -2,8 +2,11 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
+from asap.hardware.slices import Slice
+from asap.models import Architecture, Workload, count_parameters
 from asap.models.workload import FoldedAxis
 from asap.plans import Mesh
 from asap.plans.degrees import folded_axes
@@ -92,3 +95,20 @@ def microbatches_of(row: Row, batch: int, shards: int) -> int | None:
     if stated is None and (each := number(row, "micro_batch_seqs")):
         stated = max(round(batch / (shards * each)), 1)
     return stated or count(row, "grad_accum")
+
+
+TERA = 1e12
+
+
+def step_time_of_flops(
+    row: Mapping[str, Any], architecture: Architecture, workload: Workload, hardware: Slice
+) -> float | None:
+    """Seconds of a step, or ``None`` if this is not a dense MaxText run with published FLOP/s."""
+    rate = row.get("tflops_per_s_per_device")
+    if row.get("framework") != "MaxText" or architecture.is_moe or not isinstance(rate, int | float) or rate <= 0:
+        return None
+    tokens = float(workload.tokens or 0)
+    scores = (architecture.layers or 0) * (architecture.heads or 0) * (architecture.head_dim or 0)
+    attention = 12.0 * scores * (workload.sequence_length or 0)
+    flops = (6.0 * count_parameters(architecture).total + attention) * tokens
+    return flops / (rate * TERA * hardware.devices)

@@ -9,20 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from asap.calibration.dataset.maxtext_flops import step_time_of_flops
-from asap.calibration.dataset.network_text import fabric_of, network_of, node_of
 from asap.calibration.dataset.rows import Row, UnusableRowError, count, number
-from asap.calibration.dataset.run_layout import experts_over, mesh_of, meshes_of, microbatches_of
+from asap.calibration.dataset.run_layout import experts_over, mesh_of, meshes_of, microbatches_of, step_time_of_flops
 from asap.calibration.dataset.run_text import (
     attention_of,
     compiled_loss_of,
     compiled_of,
     context_parallel_of,
     expert_dispatcher_of,
+    fabric_of,
     family_of,
     framework_of,
     has_fused_linear_cross_entropy,
     loss_chunks_of,
+    network_of,
+    node_of,
     overlaps_experts_of,
     padded_capacity_of,
     remat_of,
@@ -32,8 +33,8 @@ from asap.calibration.dataset.run_text import (
 )
 from asap.core.errors import AsapError
 from asap.hardware.catalogue import find_chip
+from asap.hardware.instances import with_node
 from asap.hardware.names import resolve_hardware
-from asap.hardware.nodes import with_node
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, architecture_from_row
 from asap.plans import Plan
@@ -41,7 +42,7 @@ from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.physics import step_bounds
-from asap.prediction.step_model.stacking import stack
+from asap.prediction.step_model.step_parts import stack
 
 GIB = 2.0**30
 IMPOSSIBLE = "no step can take so short or so long"

@@ -1,9 +1,22 @@
 """Which published sources may decide what, and which of their runs are published twice."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from asap.calibration.dataset.rows import read_rows
 from asap.calibration.dataset.runs import PublishedRun
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.plans.remat import Policy
+from asap.prediction.step_model.recomputation import REMAT_LADDER, candidate_microbatches, infer_remat
+from asap.prediction.uncertainty.step_interval import Doubts
 
 KEPT_OUT = (
     "internevo", "mlperf_training", "ms_swift", "torchprime",
@@ -43,3 +56,107 @@ def duplicates(runs: Sequence[PublishedRun]) -> list[tuple[str, str]]:
             alike[shapes, run.chip, str(run.plan.ici), run.workload.global_batch, digits].append(run)
     pairs = ((first, other) for first, *others in alike.values() for other in others)
     return [(first.id, other.id) for first, other in pairs if first.source != other.source]
+
+
+class Pairs(NamedTuple):
+    """Indices of the measured runs, and of those that are predicted from them."""
+
+    known: NDArray[np.int64]
+    other: NDArray[np.int64]
+
+
+def grouped(runs: Sequence[PublishedRun]) -> list[list[int]]:
+    """Indices of the runs of each group, in order of appearance."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for index, run in enumerate(runs):
+        groups[run.group].append(index)
+    return list(groups.values())
+
+
+def pairs_of(runs: Sequence[PublishedRun]) -> Pairs:
+    """Every ordered pair inside a group, but not of a run that was measured twice."""
+    found = [
+        (one, other)
+        for members in grouped(runs)
+        for one in members
+        for other in members
+        if not _measured_twice(runs[one], runs[other])
+    ]
+    known, other = np.array(found, dtype=int).reshape(-1, 2).T
+    return Pairs(known, other)
+
+
+def _measured_twice(run: PublishedRun, other: PublishedRun) -> bool:
+    mine = run.plan, run.architecture, run.workload, run.hardware
+    return mine == (other.plan, other.architecture, other.workload, other.hardware)
+
+
+def with_inferred_remat(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
+    """The runs with a rematerialisation policy and microbatches, inferred where they are not published.
+
+    Runs of a group share their settings: all get the policy that most of them need; in a tie, the one that recomputes
+    less.
+    """
+    chosen = [
+        infer_remat(
+            run.plan, run.architecture, run.workload, run.hardware, candidate_microbatches(run.plan, run.workload)
+        )
+        for run in runs
+    ]
+    votes: dict[str, Counter[Policy | None]] = defaultdict(Counter)
+    for run, plan in zip(runs, chosen, strict=True):
+        votes[run.group][plan.remat] += run.plan.remat is None
+    found = []
+    for run, plan in zip(runs, chosen, strict=True):
+        policy = run.plan.remat or max(REMAT_LADDER, key=lambda candidate: votes[run.group][candidate])
+        found.append(
+            replace(run, plan=plan.model_copy(update={"remat": policy}), remat_inferred=run.plan.remat is None)
+        )
+    return found
+
+
+Vector = NDArray[np.float64]
+Kind = Literal["chip", "vendor", "framework", "precision"]
+
+
+class FirstLook(BaseModel):
+    """Of one run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(description="of the run")
+    source: str
+    predicted_s: float = Field(gt=0, description="the step time, predicted by the code and fit of that day")
+    new: tuple[Kind, ...] = Field(description="what no source of that fit had")
+
+
+def read_first_looks(path: Path) -> dict[str, FirstLook]:
+    """First looks by run.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds something else.
+    """
+    try:
+        return {look.id: look for look in map(FirstLook.model_validate, read_rows(path))}
+    except ValidationError as error:
+        raise ConfigError(f"holds no first looks: {plain(error, 120)}", where=str(path)) from error
+
+
+def as_first_seen(
+    runs: Sequence[PublishedRun], residuals: Vector, doubts: Doubts, looks: Mapping[str, FirstLook]
+) -> tuple[Vector, Doubts]:
+    """Residuals and doubts with those of the first look in place of today's, where there was one.
+
+    Args:
+        runs: with a step time.
+        residuals: ln(measured / predicted) of the same runs, today.
+        doubts: of the same runs, today.
+        looks: by run.
+    """
+    found, changed = residuals.copy(), {name: value.copy() for name, value in doubts.items()}
+    for row, run in enumerate(runs):
+        if (look := looks.get(run.id)) is not None and run.step_time is not None:
+            found[row] = np.log(run.step_time / look.predicted_s)
+            for kind in get_args(Kind):
+                changed[kind][row] = float(kind in look.new)
+    return found, changed

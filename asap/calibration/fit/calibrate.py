@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.calibration.dataset.first_looks import FirstLook, as_first_seen
-from asap.calibration.dataset.pairs import pairs_of
 from asap.calibration.dataset.runs import PublishedRun
-from asap.calibration.dataset.sources import UNFITTED
+from asap.calibration.dataset.sources import UNFITTED, FirstLook, as_first_seen, pairs_of
 from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
-from asap.calibration.fit.intervals import NO_WIDTHS, fit_plan_widths, fit_step_interval, macro_median
+from asap.calibration.fit.intervals import NO_WIDTHS, fit_plan_widths, fit_sharing, fit_step_interval, macro_median
 from asap.calibration.fit.predicted_runs import (
     PredictedRuns,
     change_of_pairs,
@@ -25,13 +23,16 @@ from asap.calibration.fit.predicted_runs import (
     stacked,
 )
 from asap.calibration.fit.regression import Regression
-from asap.calibration.fit.residual_kernel import START, fit_residual_kernels, residual_groups
-from asap.calibration.fit.residual_transfer import common_size, fit_residual_transfer
-from asap.calibration.fit.sharing import fit_sharing
+from asap.calibration.fit.residual_kernel import (
+    START,
+    common_size,
+    fit_residual_kernels,
+    fit_residual_transfer,
+    residual_groups,
+)
 from asap.prediction.step_model.compute import model_flops
-from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region
-from asap.prediction.uncertainty.region import region_of
-from asap.prediction.uncertainty.sharing import Sharing
+from asap.prediction.uncertainty.calibration import Calibration, Constant, Fit, Region, region_of
+from asap.prediction.uncertainty.own_runs import Sharing
 from asap.prediction.uncertainty.step_interval import StepInterval
 
 Mask = NDArray[np.bool_]

@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.calibration.dataset.pairs import Pairs
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.dataset.sources import Pairs
 from asap.plans import Remat
 from asap.prediction.step_model.groups import Groups, allocator_class
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import StepMemory, memory
-from asap.prediction.step_model.stacking import stack
 from asap.prediction.step_model.step import predict_step
-from asap.prediction.step_model.step_parts import change_between, parts_of_each
-from asap.prediction.uncertainty.calibration import Fit
+from asap.prediction.step_model.step_parts import change_between, parts_of_each, stack
+from asap.prediction.uncertainty.calibration import Fit, distance_from, doubtful_groups
 from asap.prediction.uncertainty.own_runs import Likeness
-from asap.prediction.uncertainty.region import distance_from, doubtful_groups
 from asap.prediction.uncertainty.step_interval import Doubts, doubts_of
 from asap.prediction.uncertainty.unstated import Mixture, alternatives, mixture_of
 
@@ -78,7 +76,7 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
     mixture = _mixture(runs, fit, np.log(step.total))
     distance = distance_from(fit.region, inputs)
     doubtful = [doubtful_groups(fit.region, group) for group in groups]
-    doubts = doubts_of(inputs, step, distance, doubtful, mixture.spread)
+    doubts = doubts_of(inputs, step, distance, doubtful, mixture.spread, [group.framework for group in groups])
     return PredictedRuns(
         step_time=np.asarray(step.total) * np.exp(mixture.shift),
         likeliest=np.asarray(step.total),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.prediction.step_model.constants import PRIORS, SHARES, Constants, Prior
+from asap.prediction.step_model.constants import MEASURED, MEASURED_LINKS, PRIORS, SHARES, Constants, Prior
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.step import predict_step
@@ -41,6 +41,12 @@ class RegressionTerm:
     spread: float
     rows: Vector
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is known from measurements of its own (:mod:`asap.calibration.fit.link_rates`)."""
+        links = self.constant == "link_efficiency" and (self.dimension is None or self.group in MEASURED_LINKS)
+        return links or self.constant in MEASURED
+
 
 class Regression:
     """The development runs as arrays, and what is fitted to them."""
@@ -54,13 +60,20 @@ class Regression:
         self.spreads = np.array([term.spread for term in self.terms])
 
     def fit(self, use: NDArray[np.bool_], start: Vector | None = None) -> Vector:
-        """The terms that fit the rows in ``use`` best, shape (terms,)."""
+        """The terms that fit the rows in ``use`` best, shape (terms,); those that were measured stay as they start."""
         from scipy.optimize import least_squares
 
         weights = self._weights(use)
+        first = np.zeros(len(self.terms)) if start is None else start
+        free = np.array([not term.is_measured for term in self.terms])
 
-        def residuals(theta: Vector) -> Vector:
-            return np.concatenate([self._residuals(theta), theta / self.spreads])
+        def whole(found: Vector) -> Vector:
+            theta = first.copy()
+            theta[free] = found
+            return theta
+
+        def residuals(found: Vector) -> Vector:
+            return np.concatenate([self._residuals(whole(found)), found / self.spreads[free]])
 
         def loss(squares: Vector) -> Vector:
             """Value and derivatives of the loss: weighted Huber over the runs, squares over the priors."""
@@ -69,19 +82,18 @@ class Regression:
             rho[:, :runs] = weights * _huber(squares[:runs])
             return rho
 
-        def derivatives(theta: Vector) -> Vector:
-            return np.concatenate([self._derivatives(theta), np.diag(1 / self.spreads)])
+        def derivatives(found: Vector) -> Vector:
+            return np.concatenate([self._derivatives(whole(found))[:, free], np.diag(1 / self.spreads[free])])
 
-        first = np.zeros(len(self.terms)) if start is None else start
         found = least_squares(
             residuals,
-            first,
+            first[free],
             jac=derivatives,  # pyright: ignore[reportArgumentType] (likewise)
             loss=loss,  # pyright: ignore[reportArgumentType] (scipy is not typed: the default is a name)
-            x_scale=self.spreads,
+            x_scale=self.spreads[free],
             ftol=TOLERANCE,
         )
-        return found.x
+        return whole(found.x)
 
     def predict(self, theta: Vector) -> Vector:
         """Logarithm of the step time of each row, without the sources' own offsets."""

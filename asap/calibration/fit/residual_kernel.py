@@ -13,12 +13,19 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.calibration.dataset.pairs import grouped
 from asap.calibration.dataset.runs import PublishedRun
+from asap.calibration.dataset.sources import grouped
+from asap.calibration.fit.intervals import source_weights, weighted_quantile
 from asap.plans import Plan
 from asap.prediction.step_model.step_parts import change_between
-from asap.prediction.uncertainty.plan_distances import plan_distances
-from asap.prediction.uncertainty.residual_kernel import ByChange, ResidualKernel, View, log_likelihood
+from asap.prediction.uncertainty.residual_kernel import (
+    ByChange,
+    ResidualKernel,
+    ResidualTransfer,
+    View,
+    log_likelihood,
+    plan_distances,
+)
 
 Vector = NDArray[np.float64]
 BY_CHANGE = ByChange(deviation=0.15, reach=0.4, own=0.05, common=0.1)
@@ -78,14 +85,16 @@ def fit_residual_kernels(groups: Sequence[ResidualGroup]) -> dict[str | None, Re
     Args:
         groups: of published runs, predicted by fits that had not seen their source.
     """
-    names = [None, *sorted({group.source for group in groups})]
-    found = {name: fit_residual_kernel([group for group in groups if group.source != name]) for name in names}
+    found: dict[str | None, ResidualKernel] = {None: (everything := fit_residual_kernel(groups))}
+    for name in sorted({group.source for group in groups}):
+        found[name] = fit_residual_kernel([group for group in groups if group.source != name], everything)
     return {name: _with_odds(kernel, groups, found, name) for name, kernel in found.items()}
 
 
-def fit_residual_kernel(groups: Sequence[ResidualGroup]) -> ResidualKernel:
-    """Both views of greatest marginal likelihood, each by itself; their odds are even."""
-    return _likeliest(groups, START).model_copy(update={"by_change": _likeliest(groups, BY_CHANGE)})
+def fit_residual_kernel(groups: Sequence[ResidualGroup], near: ResidualKernel = START) -> ResidualKernel:
+    """Both views of greatest marginal likelihood, each by itself, searched from ``near`` on; their odds are even."""
+    by_change = _likeliest(groups, BY_CHANGE, near.by_change or BY_CHANGE)
+    return _likeliest(groups, START, near).model_copy(update={"by_change": by_change})
 
 
 def likelihood_of(group: ResidualGroup, kernel: View) -> float:
@@ -94,19 +103,19 @@ def likelihood_of(group: ResidualGroup, kernel: View) -> float:
     return log_likelihood(group.residuals, shared + kernel.own**2 * np.eye(len(group.residuals)))
 
 
-def _likeliest(groups: Sequence[ResidualGroup], start: _View) -> _View:
+def _likeliest(groups: Sequence[ResidualGroup], start: _View, near: View) -> _View:
     from scipy.optimize import minimize
 
     if not groups:
         return start
-    begin = np.log([getattr(start, name) for name in _names(start)])
+    begin, first = (np.log([max(getattr(view, name), 1e-3) for name in _names(start)]) for view in (start, near))
 
     def loss(theta: Vector) -> float:
         kernel = _with_values(start, np.exp(np.clip(theta, -7.0, 7.0)))
         fitted = _mean_over_sources(groups, lambda group: likelihood_of(group, kernel))
         return 1e-3 * float(((theta - begin) ** 2).sum()) - fitted
 
-    found = np.clip(minimize(loss, begin, method="L-BFGS-B").x, -7.0, 7.0)
+    found = np.clip(minimize(loss, first, method="L-BFGS-B").x, -7.0, 7.0)
     return _with_values(start, np.round(np.exp(found), 4))
 
 
@@ -150,3 +159,41 @@ def _names(kernel: View) -> list[str]:
 
 def _with_values(kernel: _View, values: Vector) -> _View:
     return kernel.model_copy(update=dict(zip(_names(kernel), values.tolist(), strict=True)))
+
+
+COMMON = 0.9
+NEAREST, FARTHEST = 0.01, 100.0
+"""Bounds of the reach."""
+
+
+def common_size(residuals: Vector, sources: Sequence[str]) -> float:
+    """The size of residual that nine in ten runs stay below."""
+    return round(weighted_quantile(np.abs(residuals), source_weights(sources), COMMON), 4)
+
+
+def fit_residual_transfer(
+    known: Vector, other: Vector, change: Vector, sources: Sequence[str], limit: float
+) -> ResidualTransfer:
+    """The reach that leaves the least absolute error.
+
+    Args:
+        known: residuals ln(measured / modelled) of the measured runs.
+        other: of the runs that are predicted from them.
+        change: how much of the step changes between them.
+        sources: of the pairs.
+        limit: residual beyond which the rest transfers whole.
+    """
+    from scipy.optimize import minimize_scalar
+
+    if not len(known):
+        return ResidualTransfer(limit=limit)
+    weights = source_weights(sources)
+
+    def transfer(log_reach: float) -> ResidualTransfer:
+        return ResidualTransfer(reach=round(float(np.exp(log_reach)), 4), limit=limit)
+
+    def loss(log_reach: float) -> float:
+        return float(weights @ np.abs(other - transfer(log_reach).expected(known, change)))
+
+    bounds = np.log((NEAREST, FARTHEST)).tolist()
+    return transfer(minimize_scalar(loss, bounds=bounds, method="bounded").x)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.calibration.dataset.compiled import CompiledProgram
+from asap.calibration.dataset.rows import CompiledProgram
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.memory import memory
-from asap.prediction.step_model.stacking import stack
-from asap.prediction.step_model.tpu_buffers import FittedBuffers, HbmScore, TpuBuffers
+from asap.prediction.step_model.step_parts import stack
+from asap.prediction.step_model.tpu_memory import FittedBuffers, HbmScore, TpuBuffers
 
 Vector = NDArray[np.float64]
 

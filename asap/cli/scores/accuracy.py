@@ -24,9 +24,9 @@ def backtest(
     format: Annotated[Plain, typer.Option("--format", help="How to print.")] = Plain.TERMINAL,
 ) -> None:
     """Score predictions on published runs that no fit had seen."""
+    from asap.calibration.backtest.backtest import TITLES
     from asap.calibration.backtest.backtest import backtest as score
-    from asap.calibration.backtest.baselines import BASELINES
-    from asap.calibration.backtest.blocks import TITLES
+    from asap.calibration.backtest.predicted_table import BASELINES
     from asap.calibration.backtest.tables import (
         ADVICE_COLUMNS,
         BLOCK_COLUMNS,

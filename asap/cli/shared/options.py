@@ -13,7 +13,7 @@ from asap.cli.shared.output import Verbosity, verbosity, warn
 from asap.core.numbers import LARGEST_COUNT
 
 if TYPE_CHECKING:
-    from asap.study.preferences import Preferences
+    from asap.study.study import Preferences
 
 
 def experiments(incomplete: str) -> Iterator[str]:
@@ -53,7 +53,7 @@ def read_preferences(allow: Sequence[str], steps_to_go: int | None = None, price
     from asap.core.errors import UsageError
     from asap.core.text import plain
     from asap.levers.table import ON_REQUEST
-    from asap.study.preferences import Preferences
+    from asap.study.study import Preferences
 
     for name in allow:
         if name not in ON_REQUEST:

@@ -10,7 +10,7 @@ import numpy as np
 
 from asap.plans import Plan
 from asap.prediction.from_trace.factors import Factors
-from asap.prediction.from_trace.group_axes import axes_of
+from asap.prediction.from_trace.run import axes_of
 from asap.traces.analysis.breakdown import exposed_time, rank_times
 from asap.traces.collectives import transfer_times
 from asap.traces.graph.graph import Graph

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asap.prediction.step_model.attention_scores import score_bytes
-from asap.prediction.step_model.compute import ACTIVATION_BYTES
+from asap.prediction.step_model.compute import ACTIVATION_BYTES, score_bytes
 from asap.prediction.step_model.inputs import Number, StepInputs, once, select
 
 NORM_IN_FP32 = 4.0  # input and normalised input, each as wide as two in bf16

@@ -11,6 +11,11 @@ from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.inputs import Number, StepInputs, select
 from asap.prediction.step_model.torus import links_of
 
+SMALL_GROUP = 0.6
+"""Of the rate of a large group on NVLink a group of n reaches ``1 - SMALL_GROUP / n``: NCCL's gathers, scatters and
+reductions among 2, 4 and 8 A100, H100 and B200 (tests/data/kernels/collectives.tsv)."""
+TINY = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class Channel:
@@ -18,7 +23,8 @@ class Channel:
 
     ``bandwidth`` is the bytes/s at which a ring passes one device, ``latency`` the seconds that one turn of it takes
     besides, ``hop`` those of one message to a neighbour, and ``farthest`` the hops on a torus to the farthest member.
-    Within a domain of ``inside`` members each sends over ``fabric``, to others over its own ``port``.
+    Within a domain of ``inside`` members each sends over ``fabric``, to others over its own ``port``. ``ramp`` is the
+    seconds that a long message takes until it flows at the full rate.
     """
 
     members: Number
@@ -29,6 +35,7 @@ class Channel:
     fabric: Number
     port: Number
     farthest: Number = 1.0
+    ramp: Number = 0.0
 
 
 def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Number) -> Channel:
@@ -73,13 +80,14 @@ def _switched(inputs: StepInputs, constants: Constants, members: Number, inner: 
     machine = inputs.hardware
     inside = np.clip(machine.scaleup_domain / inner, 1.0, members)
     leaves = inside < members
-    fabric = machine.link_bandwidth * constants.link_efficiency
+    fabric = machine.link_bandwidth * constants.link_efficiency * (1 - SMALL_GROUP / np.maximum(inside, 2.0))
     own_port = machine.network_bandwidth * constants.network_efficiency
     bandwidth = np.where(leaves, np.minimum(fabric, inside * own_port), fabric)
     crossings = np.ceil(members / inside) - 1
     turn = crossings * machine.network_latency + (members - 1 - crossings) * machine.link_latency
     hop = np.where(leaves, machine.network_latency, machine.link_latency)
-    return Channel(members, bandwidth, turn, hop, inside, fabric, np.where(leaves, own_port, fabric))
+    port = np.where(leaves, own_port, fabric)
+    return Channel(members, bandwidth, turn, hop, inside, fabric, port, ramp=constants.collective_ramp)
 
 
 def network(inputs: StepInputs, constants: Constants, members: Number) -> Channel:
@@ -97,7 +105,7 @@ def through_one_port(ring: Channel, which: Number) -> Channel:
 
 def all_gather(size: Number, ring: Channel) -> Number:
     """Seconds until each of n devices has all ``size`` bytes: (n-1)/n of them pass each link."""
-    return size * (ring.members - 1) / ring.members / ring.bandwidth + ring.latency
+    return ramped(size * (ring.members - 1) / ring.members / ring.bandwidth, ring) + ring.latency
 
 
 def reduce_scatter(size: Number, ring: Channel) -> Number:
@@ -120,7 +128,14 @@ def all_to_all(size: Number, ring: Channel, torus: Number, crossing: Number = 1.
     far = select(torus, np.maximum(ring.farthest / 2, 1.0), 1.0)
     near = size * (ring.inside - 1) / ring.members * far / ring.fabric
     across = size * (ring.members - ring.inside) / ring.members * crossing / ring.port
-    return np.maximum(near, across) + np.where(ring.members > 1, ring.hop, 0.0)
+    return ramped(np.maximum(near, across), ring) + np.where(ring.members > 1, ring.hop, 0.0)
+
+
+def ramped(seconds: Number, ring: Channel) -> Number:
+    """Seconds of a transfer that takes so many at the full rate: short ones never reach it, long ones lose the ramp."""
+    if not np.any(ring.ramp):
+        return seconds
+    return seconds * (1 + ring.ramp / np.maximum(seconds + ring.ramp, TINY))
 
 
 def send(size: Number, ring: Channel) -> Number:

@@ -8,10 +8,36 @@ the rate falls off where one of M, N, K is small.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from asap.prediction.step_model.attention_scores import score_passes
+from asap.models import Workload
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.inputs import Number, StepInputs, select
+
+PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
+"""HBM passes over the scores, forward, by class of kernel."""
+KEPT_BYTES = {"flash": 0.0, "softmax": 5.0, "unfused": 14.0}
+"""Bytes that a score keeps: fused, input and output of the softmax in bf16 and a dropout mask (arXiv:2205.05198,
+section 4); unfused, three fp32 copies and a bf16 one."""
+HEADS_TOGETHER = 4
+
+
+def score_passes(inputs: StepInputs, sequences: Number) -> Number:
+    """HBM passes over the scores of so many sequences, forward."""
+    return np.where(_falls_back(inputs, sequences), PASSES["unfused"], inputs.workload.score_passes)
+
+
+def score_bytes(inputs: StepInputs, sequences: Number) -> Number:
+    """Bytes that each score of so many sequences keeps in HBM for the backward pass."""
+    return np.where(_falls_back(inputs, sequences), KEPT_BYTES["unfused"], inputs.workload.score_bytes)
+
+
+def _falls_back(inputs: StepInputs, sequences: Number) -> NDArray[np.bool_]:
+    if not np.any(inputs.workload.megatron_softmax):
+        return np.zeros((), dtype=np.bool_)
+    heads = sequences * inputs.model.heads / inputs.plan.model
+    return np.logical_and(np.mod(heads, HEADS_TOGETHER) > 0, np.asarray(inputs.workload.megatron_softmax) > 0)
+
 
 BACKWARD_FLASH = 2.5  # five matmuls for two: FlashAttention-2, arXiv:2307.08691, section 4.1
 BACKWARD_MATMUL = 2.0  # gradients of input and of weights: Kaplan et al., arXiv:2001.08361, table 1
@@ -52,8 +78,8 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     model, work, layout = inputs.model, inputs.workload, inputs.plan
     tokens = inputs.tokens_per_microbatch
     latent = model.attention_parameters / (model.width * (model.qkv_width + model.out_width))
-    before = latent * _matmul(inputs, constants, tokens, inputs.qkv_width_per_device, model.width)
-    after = latent * _matmul(inputs, constants, tokens, model.width, model.out_width / layout.model)
+    before = latent * matmul_seconds(inputs, constants, tokens, inputs.qkv_width_per_device, model.width)
+    after = latent * matmul_seconds(inputs, constants, tokens, model.width, model.out_width / layout.model)
     mlp = _mlp(inputs, constants, tokens)
     attention, scores = _attention(inputs, constants, tokens)
     elementwise = _elementwise(inputs, constants, tokens)
@@ -66,7 +92,7 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     traffic_again = elementwise * layout.recompute_elementwise + scores * layout.recompute_attention
     traffic = 2 * (elementwise + scores) + traffic_again
 
-    product = _matmul(inputs, constants, tokens, model.vocab / layout.model, model.width)
+    product = matmul_seconds(inputs, constants, tokens, model.vocab / layout.model, model.width)
     logits = model.losses * product * (1 + BACKWARD_MATMUL)
     split = select(work.vocab_parallel_loss, layout.model, 1.0)
     softmax = (8 + 2 * work.logit_bytes) * model.losses * tokens * model.vocab / split / _hbm(inputs, constants)
@@ -90,7 +116,8 @@ def _hbm(inputs: StepInputs, constants: Constants) -> Number:
     return inputs.hardware.hbm_bandwidth * constants.memory_efficiency
 
 
-def _matmul(inputs: StepInputs, constants: Constants, rows: Number, columns: Number, inner: Number) -> Number:
+def matmul_seconds(inputs: StepInputs, constants: Constants, rows: Number, columns: Number, inner: Number) -> Number:
+    """Of one product of rows by inner and inner by columns."""
     flops = 2 * rows * columns * inner / (inputs.hardware.peak_matmul * constants.matmul_efficiency)
     size = inputs.workload.operand_bytes * (rows * inner + columns * inner) + ACTIVATION_BYTES * rows * columns
     return flops + constants.operand_exposure * size / _hbm(inputs, constants)
@@ -112,8 +139,8 @@ def _mlp(inputs: StepInputs, constants: Constants, tokens: Number) -> Number:
 
 
 def _gated(inputs: StepInputs, constants: Constants, rows: Number, hidden: Number) -> Number:
-    up = _matmul(inputs, constants, rows, inputs.model.up_projections * hidden, inputs.model.width)
-    return up + _matmul(inputs, constants, rows, inputs.model.width, hidden)
+    up = matmul_seconds(inputs, constants, rows, inputs.model.up_projections * hidden, inputs.model.width)
+    return up + matmul_seconds(inputs, constants, rows, inputs.model.width, hidden)
 
 
 def _attention(inputs: StepInputs, constants: Constants, tokens: Number) -> tuple[Number, Number]:
@@ -142,13 +169,57 @@ def _elementwise(inputs: StepInputs, constants: Constants, tokens: Number) -> Nu
     parallelism, if it is on.
     """
     model, work, layout = inputs.model, inputs.workload, inputs.plan
-    passes = RESIDUAL_PASSES + work.unfused_norm * NORM_PASSES * constants.norm_traffic
-    residual = model.sequential_blocks * passes * model.width / select(work.sequence_parallel, layout.model, 1.0)
+    norms = RESIDUAL_PASSES + work.unfused_norm * NORM_PASSES * constants.norm_traffic
+    residual = model.sequential_blocks * norms * model.width / select(work.sequence_parallel, layout.model, 1.0)
     moe_share = model.moe_share
     hidden = model.mlp_width * (1 - moe_share)
     hidden = hidden + moe_share * (
         inputs.computed_experts * (model.expert_mlp_width + 2 * model.width) + model.shared_mlp_width
     )
     inner = ((model.up_projections + 1) * hidden + 2 * model.qkv_width) / layout.model
-    traffic = ACTIVATION_BYTES * tokens * (residual + inner)
-    return constants.elementwise_traffic * traffic / _hbm(inputs, constants)
+    routed = moe_share * work.routing_passes * inputs.computed_experts * model.width / layout.model
+    passes = constants.elementwise_traffic * (residual + inner) + routed
+    return ACTIVATION_BYTES * tokens * passes / _hbm(inputs, constants)
+
+
+GRAPH_LAUNCH = 2.5e-6
+"""Seconds of the host for a CUDA graph; each of its kernels adds a nanosecond (NVIDIA, "Constant Time Launch for
+Straight-Line CUDA Graphs", CUDA 12.6, 2024)."""
+ROUTING = {"moe_router": 0.25, "moe_preprocess": 0.25}
+"""Share of the launches of a layer of experts, without its attention, that each captured module saves: scores, and
+tokens counted for each expert, come before dispatch, experts and combination (Megatron Core, ``moe_layer.py``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """Seconds of the host to launch a layer in all of its passes: what the device may hide, and what it waits for."""
+
+    ahead: Number
+    awaited: Number
+
+
+def graphed_shares(workload: Workload) -> tuple[float, float]:
+    """Shares of the launches that CUDA graphs save the host: of attention, and of the MLP or the experts."""
+    captured = {*workload.graph_modules}
+    if workload.cuda_graphs in ("layer", "step"):
+        return 1.0, 1.0
+    routing = sum(ROUTING.get(module, 0.0) for module in captured)
+    return float("attn" in captured), 1.0 if captured & {"mlp", "moe"} else routing
+
+
+def launches(inputs: StepInputs, constants: Constants) -> Launches:
+    """Launches of a layer, mean over dense layers and those of experts.
+
+    Attention is half of a dense layer's launches, and the same in a layer of experts. A host that does not know how
+    many tokens each expert gets waits for the device to count them, and launches nothing ahead of it (Megatron Core,
+    ``moe/token_dispatcher.py``, ``cuda_sync_point``).
+    """
+    work, layout, moe_share = inputs.workload, inputs.plan, inputs.model.moe_share
+    passes = (3 + layout.recompute_layer) * (1 - inputs.hardware.tpu)
+    collectives = constants.collective_floor * (layout.model > 1) / 2
+    half = (constants.kernel_floor + constants.engine_floor * work.transformer_engine) / 2 + collectives
+    dense = half * (1 - work.graphed_attention) + half * (1 - work.graphed_mlp) * (1 - moe_share)
+    experts = (constants.expert_floor + collectives) * (1 - work.graphed_mlp) * moe_share
+    graphs = GRAPH_LAUNCH * np.maximum(work.graphed_attention, work.graphed_mlp)
+    counted = select(work.counts_tokens, experts, 0.0)
+    return Launches(ahead=(dense + graphs + experts - counted) * passes, awaited=counted * passes)

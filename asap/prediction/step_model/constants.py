@@ -49,6 +49,8 @@ class Constants:
     """Fixed seconds of each step."""
     link_efficiency: Number
     """Sustained share of the bandwidth of ICI or NVLink."""
+    collective_ramp: Number
+    """Seconds that a collective of GPUs takes until it flows at that rate."""
     network_efficiency: Number
     """Sustained share of the bandwidth between nodes or slices."""
     tensor_exposure: Number
@@ -102,6 +104,7 @@ PRIORS: dict[str, Prior] = {
     "microbatch_overhead": Prior(1e-3, 1.0),
     "step_overhead": Prior(10e-3, 1.0),
     "link_efficiency": Prior(0.7, 0.3, chip=0.3),
+    "collective_ramp": Prior(50e-6, 0.3),
     "network_efficiency": Prior(0.75, 0.2, fabric=0.4),
     "tensor_exposure": Prior(0.8, 0.4, framework=0.3),
     "gather_exposure": Prior(0.2, 0.5, framework=0.4),
@@ -110,6 +113,11 @@ PRIORS: dict[str, Prior] = {
     "stage_exposure": Prior(0.8, 0.4),
     "overlap_window": Prior(0.8, 0.3),
 }
+
+MEASURED_LINKS = {"a100": "a100", "h100": "h100", "b200": "b200", "b300": "b200"}
+"""Generations of chips whose links NCCL was measured on, and on which: these rates are not fitted to whole steps
+(:mod:`asap.calibration.fit.link_rates`), and neither is the ramp."""
+MEASURED = ("collective_ramp",)
 
 SHARES = tuple(name for name in PRIORS if name.endswith(("_efficiency", "_exposure", "_window")))
 """Constants between 0 and 1."""

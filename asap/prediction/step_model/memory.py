@@ -4,12 +4,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from asap.prediction.step_model.activations import activations
+from asap.prediction.step_model.activations import activations, offloaded
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters, stage_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs, select
-from asap.prediction.step_model.tpu_buffers import TpuBuffers, load_tpu_buffers
-from asap.prediction.step_model.tpu_memory import block_share, tpu_peak
+from asap.prediction.step_model.tpu_memory import TpuBuffers, block_share, load_tpu_buffers, tpu_peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +161,15 @@ def in_flight(inputs: StepInputs) -> tuple[Number, Number]:
         return most
     looped = (inputs.workload.xla > 0) & (stages > 1)
     return np.where(looped, iterations, most[0]), np.where(looped, iterations, most[1])
+
+
+def host_memory(inputs: StepInputs) -> Number:
+    """Bytes: parameters, the optimizer's state, gradients where the host updates it, and the activations of all
+    microbatches in flight."""
+    work, layout, owned = inputs.workload, inputs.plan, owned_parameters(inputs)
+    state = layout.host_optimizer * work.optimizer_bytes * owned.under_zero(inputs, 1)
+    state = state + layout.host_parameters * work.parameter_bytes * owned.total
+    gradients = work.gradient_bytes * owned.under_zero(inputs, 2)
+    state = state + layout.host_optimizer * select(work.updates_on_host, gradients, 0.0)
+    first, _ = in_flight(inputs)
+    return state + first * inputs.layers_per_stage * offloaded(inputs)

@@ -6,11 +6,10 @@ import numpy as np
 
 from asap.prediction.step_model.activations import activations, offloaded
 from asap.prediction.step_model.communication import Communication, communication
-from asap.prediction.step_model.compute import Compute, compute
+from asap.prediction.step_model.compute import Compute, compute, launches
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
 from asap.prediction.step_model.inputs import Number, StepInputs, select
-from asap.prediction.step_model.launches import launches
 
 STACK_PASSES = 2.0
 """HBM passes over what a layer keeps, to copy it into the stack of a loop over layers: it is read and written once. In

@@ -8,21 +8,23 @@ from typing import NamedTuple
 from asap.mapping.coverage import layers_of
 from asap.mapping.language.program import Program
 from asap.mapping.target import Dimension, Target
-from asap.prediction.tensor_splits.cost import Cost
-from asap.prediction.tensor_splits.in_parts import in_parts_cost
+from asap.prediction.tensor_splits.cost import Cost, Fabric, in_parts_cost
 from asap.prediction.tensor_splits.layouts import (
     EXPERTS,
     HIDDEN,
     WIDTH,
+    Axes,
     Mlp,
     TensorLayout,
+    Undivided,
+    Weight,
+    lookup_cost,
     residual_axes,
+    storage_cost,
     tensor_layouts,
+    undivided_bytes,
+    undivided_cost,
 )
-from asap.prediction.tensor_splits.lookup import lookup_cost
-from asap.prediction.tensor_splits.rings import Fabric
-from asap.prediction.tensor_splits.storage import Axes, Weight, storage_cost
-from asap.prediction.tensor_splits.undivided import Undivided, undivided_bytes, undivided_cost
 
 _FORWARD_AND_BACKWARD = 2
 

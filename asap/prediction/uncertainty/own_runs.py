@@ -2,18 +2,25 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.core.errors import ConfigError
 from asap.core.files import home, write_atomically
 from asap.core.stores import warn_of_store
+from asap.core.units import format_percent
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
+from asap.prediction.prediction import OWN_RUNS
 from asap.prediction.step_model.groups import framework_class, precision_class
+from asap.prediction.uncertainty.residual_kernel import PRIOR_WEIGHT
 
 
 @dataclass(frozen=True)
@@ -22,10 +29,12 @@ class Likeness:
 
     Args:
         stack: chip and framework.
-        setting: model, devices, batch, sequence and precision, as a digest.
+        model: and the shapes of the model besides, as a digest.
+        setting: and devices, batch, sequence and precision besides, as a digest.
     """
 
     stack: str
+    model: str
     setting: str
 
     @classmethod
@@ -34,8 +43,11 @@ class Likeness:
         stack = f"{hardware.chip.name}, {framework_class(workload.framework) or 'other'}"
         shapes = architecture.model_dump(mode="json", exclude={"name"}, exclude_defaults=True)
         sizes = hardware.devices, workload.global_batch, workload.sequence_length, precision_class(workload.precision)
-        text = json.dumps([stack, shapes, *sizes], sort_keys=True)
-        return cls(stack, hashlib.sha256(text.encode()).hexdigest()[:16])
+        return cls(stack, _digest(stack, shapes), _digest(stack, shapes, *sizes))
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class OwnRun(BaseModel):
@@ -46,11 +58,17 @@ class OwnRun(BaseModel):
     id: str
     origin: str = Field(description="the file or session that it was read from")
     stack: str = Field(description="chip and framework")
-    setting: str = Field(description="digest of model, devices, batch, sequence and precision")
+    model: str = Field(description="digest of chip, framework and the shapes of the model")
+    setting: str = Field(description="the same with devices, batch, sequence and precision")
     step_time_s: float
     predicted_s: float
     residual: float = Field(description="ln(measured / predicted), in half-widths of the 90 % interval")
     how: str = Field(default="", description="how the step time came about, where it is not that of a whole run")
+
+    @property
+    def likeness(self) -> Likeness:
+        """What decides how much it has in common with others."""
+        return Likeness(self.stack, self.model, self.setting)
 
 
 class OwnRuns(BaseModel):
@@ -58,7 +76,7 @@ class OwnRuns(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    schema_: Literal["asap.own_runs/1"] = Field(default="asap.own_runs/1", alias="schema")
+    schema_: Literal["asap.own_runs/2"] = Field(default="asap.own_runs/2", alias="schema")
     calibrated: str = Field(description="date of the calibration that predicted them")
     runs: tuple[OwnRun, ...] = ()
 
@@ -107,3 +125,91 @@ def forget_own_runs() -> bool:
 
 def _path() -> Path:
     return home() / "own_runs.json"
+
+
+LEVELS = ("this chip and stack", "the same model", "the same program")
+"""What the nearest of one's own runs has in common with the run that is predicted: each includes those before it."""
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What own runs say of a prediction.
+
+    Args:
+        runs: of the same chip and stack; 0 where own runs cannot be used.
+        shift: of ``ln(step time)``, in half-widths of the interval.
+        scale: of the interval's width.
+        nearest: what the nearest of them has in common with the run, one of :data:`LEVELS`.
+    """
+
+    runs: int
+    shift: float = 0.0
+    scale: float = 1.0
+    nearest: str = LEVELS[0]
+
+    @property
+    def note(self) -> str:
+        """What was done, in words."""
+        if not self.runs:
+            return f"{OWN_RUNS}not used, from another calibration; asap accuracy calibrate --with adds them again"
+        change = f"{format_percent(abs(self.scale - 1), 0)} {'narrower' if self.scale < 1 else 'wider'}"
+        nearest = f", the nearest of {self.nearest}," if self.nearest != LEVELS[0] else ""
+        return f"{OWN_RUNS}{self.runs} of {LEVELS[0]}{nearest} correct the prediction; its interval is {change}"
+
+    @property
+    def source(self) -> str:
+        """What is added to the source of a figure."""
+        return f", {'narrowed' if self.scale < 1 else 'corrected'} by {self.runs} of your runs" if self.runs else ""
+
+
+class Sharing(BaseModel):
+    """How residuals of one team go together, in published runs.
+
+    The shares are of the variance of a residual in half-widths.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stack: float = Field(default=0.0, ge=0, le=1, description="that runs of one chip and stack have in common")
+    model: float = Field(default=0.0, ge=0, le=1, description="that runs of one model have in common")
+    setting: float = Field(default=0.0, ge=0, le=1, description="that runs have in common which differ in their plan")
+    mean_square: float = Field(default=1.0, gt=0, description="of residuals")
+    quantile: float = Field(default=1.0, gt=0, description="of |what is left| over the width expected of it")
+
+    def narrowing(self, wanted: Likeness, known: Sequence[OwnRun]) -> Narrowing | None:
+        """What own runs say of a run; ``None`` where none is of its chip and stack."""
+        alike = [run for run in known if run.stack == wanted.stack]
+        if not alike:
+            return None
+        residuals = np.array([run.residual for run in alike])
+        shift, scale = self.krige(residuals, [run.likeness for run in alike], [wanted])
+        nearest = max(map(partial(_level, wanted), alike), key=LEVELS.index)
+        return Narrowing(len(alike), float(shift[0]), self.quantile * float(scale[0]), nearest)
+
+    def krige(
+        self, residuals: NDArray[np.float64], known: Sequence[Likeness], wanted: Sequence[Likeness]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Expected residuals of further runs of a stack, and what is left of the interval's width.
+
+        Args:
+            residuals: of known runs of the stack, in half-widths, of shape (known,).
+            known: the likeness of the known runs.
+            wanted: of the further runs.
+        """
+        among = self._common(known, known) + np.eye(len(known)) * (1 - self.setting)
+        to_own = self._common(wanted, known)
+        weights = np.linalg.solve(among, to_own.T).T
+        found = residuals @ np.linalg.solve(among, residuals) / self.mean_square
+        left = np.clip(1 - np.einsum("ij,ij->i", weights, to_own), 0.0, 1.0)
+        return weights @ residuals, np.sqrt(left * (PRIOR_WEIGHT + found) / (PRIOR_WEIGHT + len(known)))
+
+    def _common(self, some: Sequence[Likeness], others: Sequence[Likeness]) -> NDArray[np.float64]:
+        by_model = np.array([one.model for one in some])[:, None] == np.array([one.model for one in others])
+        by_setting = np.array([one.setting for one in some])[:, None] == np.array([one.setting for one in others])
+        return self.stack + (self.model - self.stack) * by_model + (self.setting - self.model) * by_setting
+
+
+def _level(wanted: Likeness, run: OwnRun) -> str:
+    if run.setting == wanted.setting:
+        return LEVELS[2]
+    return LEVELS[1] if run.model == wanted.model else LEVELS[0]

@@ -13,7 +13,7 @@ from asap.hardware.slices import Slice
 from asap.models import Workload
 from asap.models.workload import ContextParallel
 from asap.plans import Plan, Remat
-from asap.prediction.step_model.context_parallelism import context_parallel_kind
+from asap.prediction.step_model.communication import context_parallel_kind
 from asap.prediction.step_model.groups import framework_class, is_kernel_open
 
 Vector = NDArray[np.float64]
@@ -31,6 +31,12 @@ SHARDS_OPTIMIZER = 0.5
 """That plain data parallelism shards the optimizer's state (ZeRO 1): as often as not."""
 CONTEXT_PARALLEL: tuple[ContextParallel, ...] = ("all_gather", "ring", "ulysses")
 """Ways of context parallelism, the first as it is read; equally likely where the stack has none of its own."""
+SHARDS_SEQUENCE: dict[str | None, float] = {"nemo": 0.86, "megatron": 0.32}
+"""That a run with tensor parallelism has sequence parallelism as well, by stack: of the published runs that say so,
+mean over nine and three sources."""
+OVERLAPS_TENSOR = 0.48
+"""That a run of Megatron-Core hides collectives of tensor parallelism behind products: of the published runs that say
+so, mean over seven sources."""
 _REPLICATES = ("megatron", None)
 
 
@@ -84,6 +90,14 @@ def alternatives(
         for kind in CONTEXT_PARALLEL[1:]:
             read = workload.model_copy(update={"context_parallel": kind})
             add("context parallelism", "context_parallel in the experiment", 1 / len(CONTEXT_PARALLEL), workload=read)
+    if any(plan.degree("model") > 1 for plan in chosen):
+        if (usual := SHARDS_SEQUENCE.get(stack)) is not None and workload.sequence_parallel is None:
+            as_read = stack == "nemo"
+            read = workload.model_copy(update={"sequence_parallel": not as_read})
+            add("sequence parallelism", "sequence_parallel", 1 - usual if as_read else usual, workload=read)
+        if stack == "nemo" and workload.overlaps_tensor is None:
+            read = workload.model_copy(update={"overlaps_tensor": True})
+            add("overlap of tensor parallelism", "overlaps_tensor", OVERLAPS_TENSOR, workload=read)
     stated = network_stated or hardware.chip.network.stated
     if not stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
         for factor, weight in SLOWER_NETWORKS.items():

@@ -16,7 +16,7 @@ from asap.plans.torus import split_axes
 from asap.plans.validity import Degrees
 from asap.plans.workload import field_of
 from asap.prediction.prediction import Prediction
-from asap.prediction.profile_scaling.plan_distance import doublings
+from asap.prediction.profile_scaling.ratios import doublings
 from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.study.start import is_start

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.hardware import Slice
-from asap.hardware.nodes import chips_per_node
+from asap.hardware.instances import chips_per_node
 from asap.levers.lever import Run
 from asap.levers.table import LEVERS
 from asap.models import Architecture

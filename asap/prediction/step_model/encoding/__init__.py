@@ -1,9 +1,7 @@
 """Architecture, Workload, Slice and Plan as :class:`StepInputs`."""
 
 from asap.prediction.step_model.encoding.hardware import hardware_inputs
-from asap.prediction.step_model.encoding.model import model_inputs
-from asap.prediction.step_model.encoding.plan import plan_inputs
-from asap.prediction.step_model.encoding.step import require, step_inputs
+from asap.prediction.step_model.encoding.step import model_inputs, plan_inputs, require, step_inputs
 from asap.prediction.step_model.encoding.workload import OPTIMIZERS
 
 __all__ = ["OPTIMIZERS", "hardware_inputs", "model_inputs", "plan_inputs", "require", "step_inputs"]

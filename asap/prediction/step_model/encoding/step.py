@@ -1,16 +1,100 @@
 """A run under plans, in numbers."""
 
 from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
-from asap.plans import Plan
+from asap.plans import AXES, Plan, Remat
+from asap.plans.remat import Policy
 from asap.prediction.step_model.encoding.hardware import hardware_inputs
-from asap.prediction.step_model.encoding.model import model_inputs
-from asap.prediction.step_model.encoding.plan import plan_inputs
-from asap.prediction.step_model.encoding.workload import under_meshes, workload_under_plans
-from asap.prediction.step_model.inputs import StepInputs
+from asap.prediction.step_model.encoding.workload import is_xla, under_meshes, workload_under_plans
+from asap.prediction.step_model.groups import framework_class
+from asap.prediction.step_model.inputs import ModelInputs, PlanInputs, StepInputs
+from asap.prediction.step_model.remat.policies import EVERY_SECOND_PRODUCT, RematShares, remat_shares
+from asap.stacks.launchers import stack_of
+
+
+def model_inputs(a: Architecture) -> ModelInputs:
+    """Widths of the decoder; MLA by its own projections (arXiv:2405.04434, section 2.1)."""
+    layers, width, heads = (a.layers or 0) + a.mtp_layers, a.d_model or 0, a.heads or 0
+    if a.kv_lora_rank is not None:
+        nope, rope, value = a.qk_nope_head_dim or 0, a.qk_rope_head_dim or 0, a.v_head_dim or 0
+        query = nope + rope
+        query_rank = a.q_lora_rank or 0
+        into = width * query_rank + query_rank * heads * query if query_rank else width * heads * query
+        latent = width * (a.kv_lora_rank + rope) + a.kv_lora_rank * heads * (nope + value)
+        parameters = into + latent + heads * value * width
+        qkv, key_value = heads * (query + nope + value), heads * (nope + rope + value)
+    else:
+        query = value = a.head_dim or 0
+        key_value = 2 * (a.kv_heads or 0) * query
+        qkv = heads * query + key_value
+        parameters = width * (qkv + heads * value)
+    every = a.global_layer_every
+    local = 0.0 if a.sliding_window is None else layers * (1 - 1 / every if every else 1.0)
+    return ModelInputs(
+        layers=layers,
+        moe_layers=a.moe_layers + (a.mtp_layers if a.is_moe else 0),
+        width=width,
+        vocab=a.vocab or 0,
+        heads=heads,
+        kv_heads=heads if a.kv_lora_rank is not None else a.kv_heads or heads,
+        qkv_width=qkv,
+        out_width=heads * value,
+        key_value_width=key_value,
+        attention_parameters=a.attention_parameters or parameters,
+        score_width=heads * (query + value),
+        up_projections=2 if a.gated_mlp else 1,
+        sequential_blocks=1 if a.parallel_block else 2,
+        mlp_width=a.d_ff or 0,
+        experts=a.experts,
+        experts_per_token=a.experts_per_token,
+        expert_mlp_width=a.expert_d_ff or 0,
+        shared_mlp_width=a.shared_experts * (a.expert_d_ff or 0),
+        losses=1 + a.mtp_layers,
+        tied_embeddings=float(a.tied_embeddings),
+        window=a.sliding_window or 0,
+        local_layers=local,
+    )
+
+
+def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -> PlanInputs:
+    """Plans as arrays of shape (plans,).
+
+    A plan that does not say what it recomputes is taken to recompute everything. Microbatches that are unknown are as
+    many as the stages in MaxText's pipeline (its configs/types.py), and hold one sequence each in another; else there
+    is one microbatch.
+    """
+    replica, data, seq, tensor, expert, stage = np.array([plan.ici.degrees for plan in plans], dtype=float).T
+    far = dict(zip(AXES, np.array([plan.dcn.degrees for plan in plans], dtype=float).T, strict=True))
+    shards = replica * data * expert * far["replica"] * far["data"] * far["expert"]
+    stages = stage * far["stage"]
+    microbatches = np.array([plan.microbatches or 0 for plan in plans])
+    batch = np.array([plan.global_batch or workload.global_batch or 0 for plan in plans])
+    maxtext = framework_class(workload.framework) == "maxtext"
+    unknown = np.where(stages > 1, stages if maxtext else np.maximum(batch / shards, 1.0), 1.0)
+    shares = [remat_shares(_policy(plan, workload), model, is_xla(workload)) for plan in plans]
+    return PlanInputs(
+        replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
+        stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],
+        microbatches=np.where(microbatches > 0, microbatches, unknown),
+        pipeline_repeats=np.where(stages > 1, [plan.pipeline_repeats for plan in plans], 1).astype(float),
+        **{field.name: np.array([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
+        host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
+        host_parameters=np.array(["parameters" in plan.offload for plan in plans], dtype=float),
+        host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
+    )  # fmt: skip
+
+
+def _policy(plan: Plan, workload: Workload) -> Policy:
+    """What a plan recomputes; everything where it does not say it."""
+    if plan.remat is Remat.MINIMAL and stack_of(workload.framework) == "torchtitan":
+        return EVERY_SECOND_PRODUCT
+    return plan.remat or Remat.FULL
 
 
 def step_inputs(plans: Sequence[Plan], architecture: Architecture, workload: Workload, hardware: Slice) -> StepInputs:

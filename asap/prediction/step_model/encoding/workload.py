@@ -1,30 +1,64 @@
 """What a step works on, and how the training stack stores and computes it, in numbers."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from asap.models import Architecture, Workload
+from asap.models.architecture import pattern_length
 from asap.plans import Plan
 from asap.plans.workload import workload_under
-from asap.prediction.step_model.attention_scores import KEPT_BYTES, PASSES
-from asap.prediction.step_model.context_parallelism import context_parallel_kind
-from asap.prediction.step_model.encoding.stack import (
-    accumulates_whole,
-    gathers_logits,
-    has_fused_norm,
-    is_xla,
-    layers_together,
-    reduces_in_buckets,
-    scans_layers,
-)
+from asap.prediction.step_model.communication import context_parallel_kind
+from asap.prediction.step_model.compute import KEPT_BYTES, PASSES, graphed_shares
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
-from asap.prediction.step_model.launches import graphed_shares
 from asap.stacks.deepspeed.settings import shards_parameters
 from asap.stacks.launchers import stack_of
+
+GATHERS_LOGITS = ("aa-scaling",)
+"""Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
+_TRAINER_FSDP = ("accelerate fsdp", "axolotl fsdp")
+"""Frameworks whose loop is Hugging Face's Trainer, on FSDP."""
+
+
+def accumulates_whole(workload: Workload) -> bool:
+    """Whether gradients stay whole between microbatches: the Trainer scatters them in the last alone."""
+    return (workload.framework or "").casefold() in _TRAINER_FSDP and workload.sync_each_batch is not True
+
+
+def is_xla(workload: Workload) -> bool:
+    """Whether XLA compiles the step."""
+    return framework_class(workload.framework) in ("jax", "maxtext")
+
+
+def scans_layers(workload: Workload) -> bool:
+    """Whether XLA runs the layers as a loop."""
+    return is_xla(workload) and workload.scan_layers is not False
+
+
+def layers_together(workload: Workload, architecture: Architecture) -> int:
+    """Of MaxText, whose scan repeats a pattern of layers as one module under one policy (its models/gemma3.py)."""
+    return pattern_length(architecture) if scans_layers(workload) else 1
+
+
+def has_fused_norm(w: Workload) -> bool:
+    """Whether RMS norms are one kernel each, as in XLA, Transformer Engine and Apex, on which Megatron stands."""
+    apex = framework_class(w.framework) == "megatron" and not gathers_logits(w)
+    return apex or "rms" in (w.attention or "").casefold()
+
+
+def reduces_in_buckets(w: Workload) -> bool:
+    """Whether replicas are PyTorch's DistributedDataParallel."""
+    return re.search(r"nanotron|\bddp\b", (w.framework or "").casefold()) is not None
+
+
+def gathers_logits(w: Workload) -> bool:
+    """Whether the stack gathers logits for the loss and keeps gathered activations."""
+    return (w.framework or "").casefold().startswith(GATHERS_LOGITS)
+
 
 FP32_MASTER = 4.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
@@ -105,6 +139,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         score_bytes=KEPT_BYTES[kernel],
         megatron_softmax=float(kernel == "softmax" and framework in ("megatron", "nemo")),
         unfused_norm=float(gated_eager and not has_fused_norm(w)),
+        routing_passes=_routing_passes(w),
         unfused_glu=float(gated_eager),
         gathers_tokens=float(w.expert_dispatcher == "all_gather"),
         forwards_tokens=float(w.expert_dispatcher == "deepep"),
@@ -140,6 +175,17 @@ def _logit_bytes(w: Workload) -> float:
     if framework_class(w.framework) == "fsdp" and w.compiled_loss is False:
         return EAGER_LOSS_BYTES
     return LOGIT_BYTES.get(framework_class(w.framework) or "", EAGER_LOGIT_BYTES)
+
+
+def _routing_passes(w: Workload) -> float:
+    """HBM passes over a routed copy of a token beside its gather, in the forward pass, of operations in PyTorch:
+    rows are padded for grouped products and taken out again, and outputs are cast to fp32, scaled, cast back and added
+    up (torchtitan, ``moe/utils.py`` and ``token_dispatcher.py``); torch.compile makes one kernel of the casts."""
+    if framework_class(w.framework) != "fsdp":
+        return 0.0
+    padding, added = 4.0, 3.0
+    cast_and_scaled = 2.0 if w.compiled else 10.0
+    return padding + cast_and_scaled + added
 
 
 def _loss_chunks(w: Workload, architecture: Architecture) -> int:

@@ -4,11 +4,7 @@ Each field is a float, or an array of shape (cases,): plans of one model, or run
 once and broadcasts over both. Switches are 1 for yes and 0 for no.
 """
 
-from asap.prediction.step_model.inputs.hardware import HardwareInputs
-from asap.prediction.step_model.inputs.model import ModelInputs
-from asap.prediction.step_model.inputs.number import Number, select
-from asap.prediction.step_model.inputs.plan import PlanInputs
-from asap.prediction.step_model.inputs.step import StepInputs, once
-from asap.prediction.step_model.inputs.workload import WorkloadInputs
+from asap.prediction.step_model.inputs.model import HardwareInputs, ModelInputs, Number, PlanInputs, select
+from asap.prediction.step_model.inputs.step import StepInputs, WorkloadInputs, once
 
 __all__ = ["HardwareInputs", "ModelInputs", "Number", "PlanInputs", "StepInputs", "WorkloadInputs", "once", "select"]

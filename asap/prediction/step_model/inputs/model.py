@@ -1,8 +1,20 @@
 """Shapes of the decoder, in numbers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from asap.prediction.step_model.inputs.number import Number
+import numpy as np
+from numpy.typing import NDArray
+
+Number = float | NDArray[np.float64]
+"""One value, or an array of shape (cases,): plans of one model, or runs of many models."""
+
+
+def select(switch: Number, on: Number, off: Number) -> Number:
+    """``on`` where the switch is above 0, else ``off``. A switch that is one number selects without copying."""
+    if isinstance(switch, float):
+        return on if switch > 0 else off
+    return np.where(switch > 0, on, off)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +70,143 @@ class ModelInputs:
     def moe_share(self) -> Number:
         """Share of the layers that are MoE."""
         return self.moe_layers / self.layers
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareInputs:
+    """Rates of one device and of what joins devices."""
+
+    tpu: Number
+    """Switch: a TPU on a torus; else a GPU on NVLink and a fabric."""
+    peak_matmul: Number
+    """FLOP/s in the precision of the workload."""
+    peak_bf16: Number
+    """FLOP/s in bf16."""
+    peak_attention: Number
+    """FLOP/s in bf16 that a fused attention kernel can use."""
+    hbm_bytes: Number
+    """Bytes."""
+    hbm_bandwidth: Number
+    """Bytes/s."""
+    host_bandwidth: Number
+    """Bytes/s between HBM and host memory, in one direction."""
+    host_bytes: Number
+    """Bytes of host memory for one device; without a limit where they are not known."""
+    link_bandwidth: Number
+    """Bytes/s in one direction: of one ICI link, or into NVLink."""
+    torus_axes: Number
+    """Axes of the torus that are longer than 1."""
+    torus_x: Number
+    """Devices along the first axis of the torus; 1 where there is none."""
+    torus_y: Number
+    """Along the second."""
+    torus_z: Number
+    """Along the third."""
+    links_x: Number
+    """Links over which a ring along the first axis sends at once: 2 if the axis closes, else 1."""
+    links_y: Number
+    """Along the second."""
+    links_z: Number
+    """Along the third."""
+    scaleup_domain: Number
+    """Devices that ICI or NVLink joins."""
+    link_latency: Number
+    """Seconds per hop on ICI or NVLink."""
+    network_bandwidth: Number
+    """Bytes/s into the network between nodes or slices."""
+    network_latency: Number
+    """Seconds per hop between nodes or slices."""
+
+
+@dataclass(frozen=True)
+class PlanInputs:
+    """The plan. Degrees within a slice, and over slices (``dcn_``); ``seq``, ``model`` and ``expert`` hold both."""
+
+    replica: Number
+    """Degree of plain data parallelism."""
+    data: Number
+    """Degree of data parallelism with sharded parameters (FSDP)."""
+    seq: Number
+    """Degree of context parallelism."""
+    model: Number
+    """Degree of tensor parallelism."""
+    expert: Number
+    """Degree of expert parallelism."""
+    stage: Number
+    """Pipeline stages."""
+    dcn_replica: Number
+    """Degree of plain data parallelism over slices."""
+    dcn_data: Number
+    """Degree of FSDP over slices."""
+    dcn_stage: Number
+    """Pipeline stages over slices."""
+    microbatches: Number
+    """Microbatches of a step."""
+    pipeline_repeats: Number
+    """Virtual stages that a device holds."""
+    recompute_qkv: Number
+    """Share of the projections before attention that the backward pass computes again."""
+    recompute_out: Number
+    """Share of the projection after attention that the backward pass computes again."""
+    recompute_mlp: Number
+    """Share of the MLP that the backward pass computes again."""
+    recompute_attention: Number
+    """Share of attention itself that the backward pass computes again."""
+    recompute_elementwise: Number
+    """Share of the elementwise operations that the backward pass computes again."""
+    kept_layer: Number
+    """Share of all of a layer's tensors that is kept for the backward pass."""
+    kept_qkv: Number
+    """Share kept of what the projections before attention write."""
+    kept_context: Number
+    """Share kept of what attention writes."""
+    kept_out: Number
+    """Share kept of what the projection after attention writes."""
+    kept_mlp: Number
+    """Share kept of what the products into the MLP write."""
+    freed_norms: Number
+    """Share freed, of a layer that is kept otherwise, of what norms write."""
+    freed_qkv: Number
+    """Share freed of what the projections before attention write."""
+    freed_mlp: Number
+    """Share freed of what lies inside dense MLPs."""
+    freed_experts: Number
+    """Share freed of what lies inside routed experts, and of the tokens sent to them."""
+    freed_shared_experts: Number
+    """Share freed of what lies inside shared experts."""
+    freed_activation: Number
+    """Share freed of what the activation function of routed experts writes."""
+    host_optimizer: Number
+    """Switch: optimizer state lies in host memory."""
+    host_parameters: Number
+    """Switch: parameters lie in host memory between steps."""
+    host_activations: Number
+    """Switch: the inputs of layers lie in host memory."""
+    host_qkv: Number
+    """Share that lies there of what the projections before attention write."""
+    host_context: Number
+    """Share that lies there of what attention writes."""
+    host_out: Number
+    """Share that lies there of what the projection after attention writes."""
+    host_mlp: Number
+    """Share that lies there of what the products into the MLP write."""
+
+    @cached_property
+    def stages(self) -> Number:
+        """Pipeline stages of the job."""
+        return self.stage * self.dcn_stage
+
+    @cached_property
+    def fsdp(self) -> Number:
+        """Degree of FSDP within a slice and over slices."""
+        return self.data * self.dcn_data
+
+    @cached_property
+    def batch_shards(self) -> Number:
+        """Parts into which the batch is divided."""
+        return self.replica * self.dcn_replica * self.fsdp * self.expert
+
+    @cached_property
+    def recompute_layer(self) -> Number:
+        """Largest share of a matrix multiplication of a layer that is computed again."""
+        return np.maximum(self.recompute_mlp, np.maximum(self.recompute_qkv, self.recompute_out))

@@ -7,11 +7,114 @@ from typing import TypeVar
 
 import numpy as np
 
-from asap.prediction.step_model.inputs.hardware import HardwareInputs
-from asap.prediction.step_model.inputs.model import ModelInputs
-from asap.prediction.step_model.inputs.number import Number, select
-from asap.prediction.step_model.inputs.plan import PlanInputs
-from asap.prediction.step_model.inputs.workload import WorkloadInputs
+from asap.prediction.step_model.inputs.model import HardwareInputs, ModelInputs, Number, PlanInputs, select
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadInputs:
+    """What a step works on, and how the training stack stores and computes it."""
+
+    batch: Number
+    """Sequences of a step, whole job."""
+    sequence: Number
+    """Tokens of a sequence."""
+    operand_bytes: Number
+    """Bytes of an element of a matrix multiplication's operands."""
+    kept_input_bytes: Number
+    """Bytes of an element of the input that a matrix multiplication keeps for its backward pass."""
+    parameter_bytes: Number
+    """Bytes of a parameter as it is held between steps."""
+    gradient_bytes: Number
+    """Bytes of an accumulated gradient."""
+    reduce_bytes: Number
+    """Bytes of a gradient in its reduce-scatter."""
+    gather_bytes: Number
+    """Bytes per parameter in the all-gather that follows: of gradients, or of parameters after a sharded update."""
+    reduction_bucket: Number
+    """Bytes of gradients that replicas reduce at once, each time at the latency of their ring; without a limit, all."""
+    optimizer_bytes: Number
+    """Bytes per parameter of optimizer state, with the master copy."""
+    fused_attention: Number
+    """Switch: the kernel keeps scores on the chip."""
+    score_passes: Number
+    """HBM passes over the score matrix, forward."""
+    score_bytes: Number
+    """Bytes that a score keeps in HBM for the backward pass."""
+    megatron_softmax: Number
+    """Switch: Megatron's fused softmax takes the scores, where it can."""
+    unfused_norm: Number
+    """Switch: a norm is several kernels."""
+    routing_passes: Number
+    """HBM passes over each copy of a token that goes to an expert, beyond the fewest."""
+    unfused_glu: Number
+    """Switch: gate and product of a gated MLP are kernels of their own, with one more tensor to keep."""
+    logit_bytes: Number
+    """Bytes per logit, with its gradient and copies."""
+    loss_chunks: Number
+    """Parts in which the loss is computed."""
+    vocab_parallel_loss: Number
+    """Switch: logits stay split over the tensor axis."""
+    regathers_activations: Number
+    """Switch: what sequence parallelism gathered is not kept but gathered again for the backward pass."""
+    xla: Number
+    """Switch: XLA compiles the step."""
+    scans_layers: Number
+    """Switch: XLA runs the layers as a loop, which stacks what they keep."""
+    layers_together: Number
+    """Layers that are rematerialised as one: of the block that a scan over unlike layers repeats, else 1."""
+    overlaps_reduction: Number
+    """Switch: gradients are reduced during the backward pass."""
+    gathers_tokens: Number
+    """Switch: every device that has experts gets the tokens of all, and what experts write is reduced and scattered."""
+    forwards_tokens: Number
+    """Switch: a token crosses the network once for all experts of a node, and is forwarded there."""
+    zero_stage: Number
+    """ZeRO stage over the replicas, 0 to 2: stage 3 is the ``data`` axis of a plan, and its replicas hold copies."""
+    secondary_shards: Number
+    """Devices over which a second 16-bit copy of sharded parameters lies, from which the backward pass gathers; 0 where
+    there is none."""
+    weights_over_tokens: Number
+    """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
+    gathers_through_one_port: Number
+    """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
+    stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
+    updates_on_host: Number
+    """Switch: the host updates what is offloaded, so gradients wait there with the optimizer, and parameters come to
+    the device a layer at a time (PyTorch, ``CPUOffloadPolicy``; ZeRO-Offload, arXiv:2101.06840)."""
+    accumulates_whole: Number
+    """Switch: FSDP scatters gradients in the last microbatch alone, and keeps all of them until then, in 16 bits: under
+    ``no_sync``, which Hugging Face's Trainer takes (accelerate, ``concept_guides/gradient_synchronization.md``)."""
+    keeps_expert_outputs: Number
+    """Switch: what experts write is weighted after them, and kept for that; Megatron Core weights before the last
+    product of an expert (``moe/experts.py``, ``weighted_bias_swiglu_impl``)."""
+    capacity_factor: Number
+    """Slots of an expert over its fair share of the tokens."""
+    graphed_attention: Number
+    """Share of a layer's launches for attention that CUDA graphs save the host of a GPU."""
+    graphed_mlp: Number
+    """The same for its MLP, or its experts."""
+    counts_tokens: Number
+    """Switch: the host waits for the number of tokens of each expert: no shape is fixed, by XLA or by a capacity."""
+    overlaps_experts: Number
+    """Switch: all-to-alls of one microbatch run beside the compute of another."""
+    transformer_engine: Number
+    """Switch: layers are Transformer Engine's modules, whose Python takes the host longer."""
+    blocks_launches: Number
+    """Switch: the host waits for each kernel, so launches hide behind nothing, nor do collectives."""
+    overlaps_tensor: Number
+    """Switch: collectives of tensor parallelism run piece by piece beside matrix products (Transformer Engine, user
+    buffers; Wang et al., ASPLOS 2023)."""
+    rings_context: Number
+    """Switch: context parallelism passes keys and values around a ring while attention computes."""
+    swaps_heads: Number
+    """Switch: context parallelism swaps heads for tokens around attention, by all-to-alls."""
+    sequence_parallel: Number
+    """Switch: norms and residuals are split over the tensor axis."""
+    experts_over_model: Number
+    """Switch: experts lie whole over the tensor axis as well, and are not split by it."""
+    experts_over_seq: Number
+    """Switch: experts lie over the context axis as well."""
+
 
 Result = TypeVar("Result")
 
