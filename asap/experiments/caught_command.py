@@ -14,6 +14,9 @@ from asap.core.errors import ConfigError, InsufficientEvidenceError, UsageError
 from asap.core.files import scratch_folder
 from asap.core.secrets import names_secret, redacted
 from asap.core.text import REDACTED, plain
+from asap.experiments.configuration import read_commands
+from asap.experiments.create import Statement, amend
+from asap.experiments.experiment import Experiment
 from asap.flags.environment import is_performance_variable
 
 STAND_INS = (
@@ -148,3 +151,21 @@ def _parts(path: Path) -> list[str]:
 
 def _is_help(words: Sequence[str]) -> bool:
     return any(word in ("--help", "-h", "--version") for word in words[1:2])
+
+
+def record_of_call(call: CaughtCommand, id: str, stated: Statement) -> Experiment:
+    """What a launcher was called with, as a record.
+
+    Args:
+        call: of the launcher, made in the folder of this process.
+        id: of the record.
+        stated: what the user says beside it.
+
+    Raises:
+        ConfigError: it starts nothing that is read, or its settings contradict each other.
+        NotFoundError: the hardware is unknown.
+    """
+    found = read_commands(
+        call.script, Path("caught.sh"), (), amend(Experiment(id=id), Statement(hardware=stated.hardware))
+    )
+    return amend(found, stated)

@@ -10,12 +10,10 @@ from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_document, read_text
-from asap.experiments.files.saved_settings import without_wrapping
-from asap.experiments.files.sweeps import one_value_needed
+from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
+from asap.experiments.files.yaml_text import one_value_needed
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.job import manifests, read_job, refuse_job, with_devices
-from asap.experiments.launch.manifest import starts_maxtext
+from asap.experiments.launch.job import manifests, read_job, refuse_job, starts_maxtext, with_devices
 from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch

@@ -11,36 +11,33 @@ from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file, trainer_program, trl
-from asap.experiments.cut_commands import with_note_on_cut
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_text
-from asap.experiments.files.hydra_defaults import with_defaults
+from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
 from asap.experiments.files.named_file import Brought
-from asap.experiments.files.sweeps import one_value_needed
+from asap.experiments.files.yaml_text import one_value_needed
 from asap.experiments.launch.refusal import check_evaluated
 from asap.experiments.megatron import arguments as megatron
 from asap.experiments.megatron import yaml_file
 from asap.experiments.megatron.bridge import recipe_script as bridge_recipe_script
 from asap.experiments.megatron.bridge import script as bridge_script
-from asap.experiments.megatron.bridge.reader import read_bridge_script
-from asap.experiments.megatron.hydra import is_hydra_key
+from asap.experiments.megatron.bridge.script import read_bridge_script
 from asap.experiments.megatron.names import CORE
-from asap.experiments.megatron.nemo import launcher as nemo_launcher
+from asap.experiments.megatron.nemo import script as nemo_launcher
 from asap.experiments.megatron.nemo import script as nemo_script
 from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
 from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.primus import reader as primus
-from asap.experiments.processes import with_devices, with_gpu_of_directives
+from asap.experiments.processes import with_devices, with_gpu_of_directives, with_note_on_cut, with_note_on_others
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.script_environment import with_exports
 from asap.experiments.settings.stack_settings import StackSettings
-from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Given, is_script, script_text, with_given, with_sources
-from asap.experiments.swift import arguments_file as swift_arguments
 from asap.experiments.swift import script as swift
+from asap.experiments.swift import script as swift_arguments
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan

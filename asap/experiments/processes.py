@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from asap.core.numbers import digits
+from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.shell import Command, gpu_of_directives, options, words
+from asap.experiments.shell import Command, gpu_of_directives, options, read_commands, unread_line, with_sources, words
 from asap.hardware import find_chip
 
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
@@ -141,3 +143,40 @@ def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
     if {"num_nodes", "hostfile", "exclude"} & said.keys():
         return None
     return _visible(command)
+
+
+def with_note_on_others(experiment: Experiment, path: Path, runs: int, line: int) -> Experiment:
+    """``experiment`` with a note on which of the runs of a script it is.
+
+    Args:
+        experiment: the run that is read.
+        path: the script.
+        runs: how many it starts.
+        line: of the command that starts the one that is read.
+    """
+    if runs < 2:
+        return experiment
+    note = f"{path.name} starts {runs} runs; the one of line {line} is read"
+    return experiment.model_copy(update={"notes": (*experiment.notes, note)})
+
+
+def with_note_on_cut(text: str, path: Path, experiment: Experiment, brought: Brought | None = None) -> Experiment:
+    """``experiment`` with notes on what a comment keeps from the commands of a script, and on a line that is no bash.
+
+    Args:
+        text: the commands.
+        path: the file that has them.
+        experiment: what is known besides.
+        brought: files that it finds beside itself.
+    """
+    commands = read_commands(with_sources(text, path.parent, brought))
+    cut = next((command.cut for command in commands if command.cut), "")
+    notes = [*experiment.notes, *note_on_cut(cut)]
+    if (line := unread_line(text)) is not None:
+        notes.append(f"what begins in line {line} of {path.name} is no syntax of bash that is read, and left out")
+    return experiment.model_copy(update={"notes": tuple(notes)})
+
+
+def note_on_cut(cut: str) -> tuple[str, ...]:
+    """What is not given to a command; nothing where nothing is cut off."""
+    return (f"a comment ends the command before {plain(cut, 60)}: what follows is not given to it",) if cut else ()

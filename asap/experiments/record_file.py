@@ -17,7 +17,7 @@ from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.named_model import SHAPES
-from asap.experiments.settings.unsaid import still_open
+from asap.experiments.settings.remarks import still_open
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures
 from asap.plans import Plan

@@ -1,6 +1,6 @@
 import pytest
 
-from asap.experiments.settings.transformers_arguments import attention_kernel, loaded_in_bf16
+from asap.experiments.settings.optimizer_names import attention_kernel, loaded_in_bf16
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]

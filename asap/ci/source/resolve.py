@@ -14,7 +14,7 @@ from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.files.documents import LARGEST_BYTES
 from asap.experiments.launch import SCRIPTS, Launch, read_launch
-from asap.experiments.launch.unsettled import without_unsettled
+from asap.experiments.launch.reader import without_unsettled
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 

@@ -141,7 +141,7 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
 def _read(caught: "list[CaughtCommand]", stated: "Statement", id: str) -> "tuple[Experiment, CaughtCommand]":
     """The record of the first call that is read, from the last one back: what comes first prepares."""
     from asap.core.errors import AsapError
-    from asap.experiments.caught_record import record_of_call
+    from asap.experiments.caught_command import record_of_call
 
     failures: list[AsapError] = []
     for call in reversed(caught):

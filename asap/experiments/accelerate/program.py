@@ -1,11 +1,19 @@
-"""Arguments of the program that Accelerate starts, with those of a file that they name."""
+"""What Accelerate's launcher starts, and programs that it or no launcher starts."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
+from asap.core.numbers import digits
+from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
-from asap.experiments.shell import check_made
+from asap.experiments.processes import visible_gpus, with_devices
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.experiments.shell import check_made, has_substitution, options
+from asap.stacks.accelerate import options as inline
+from asap.stacks.accelerate import settings as accelerate
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
@@ -25,3 +33,122 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None 
     if found is None:
         raise missing("names the arguments in", named, path, "lay it beside the file")
     return {**found.document().values, **{key: value for key, value in arguments.items() if key != CONFIG}}
+
+
+_SIZES = (accelerate.SHARD, accelerate.REPLICATE, accelerate.TENSOR, accelerate.CONTEXT, "sp_size")
+_SWITCHES = ("offload_params", "activation_checkpointing", "cpu_ram_efficient_loading", "use_orig_params")
+_PRECISIONS = ("no", "fp16", "bf16", "fp8")
+_VERSIONS = ("1", "2")
+_EMPTY = ("", "none", "null")
+
+
+def check_values(settings: StackSettings) -> None:
+    """Raise ConfigError at the first value of the wrong kind; empty ones, and those that a template leaves open, say
+    nothing."""
+    sizes = (accelerate.size_key(settings, name) for name in _SIZES)
+    for key in (accelerate.PROCESSES, accelerate.MACHINES, *sizes):
+        if is_said(settings, key):
+            settings.count(key)
+    for name in _SWITCHES:
+        if is_said(settings, key := accelerate.fsdp_key(settings, name)):
+            settings.flag(key)
+    if settings.get("mixed_precision") is not False and is_said(settings, "mixed_precision"):
+        settings.choice("mixed_precision", _PRECISIONS)
+    if is_said(settings, version := accelerate.fsdp_key(settings, "version")):
+        settings.choice(version, _VERSIONS)
+
+
+def is_said(settings: StackSettings, key: str) -> bool:
+    """Whether a key has a value that is known."""
+    text = str(settings.get(key, "")).strip()
+    return text.casefold() not in _EMPTY and not has_substitution(text) and "{{" not in text
+
+
+KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
+_OF_DEEPSPEED = frozenset(
+    word.partition(".")[2] for word in (*inline.OF_DEEPSPEED.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
+)
+_NOT = "no_"
+_VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)
+
+
+def said(text: str) -> dict[str, Any]:
+    """Options by name; several words as a text, a switch as true, ``--no_packing`` as a false ``packing``."""
+    found: dict[str, Any] = {}
+    for option in options(text):
+        negated = not option.words and option.name.startswith(_NOT)
+        name = option.name.removeprefix(_NOT) if negated else option.name
+        found[name] = " ".join(_value(option.words)) if option.words else not negated
+    return found
+
+
+def _value(words: Sequence[str]) -> Sequence[str]:
+    """The words of a value, without variables after it that hold further options: ``--lr 1e-5 $EXTRA``."""
+    return [word for place, word in enumerate(words) if not place or not _VARIABLE.fullmatch(word)]
+
+
+def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of Accelerate's own command as settings by dotted key, which win over its file."""
+    found: dict[str, Any] = {
+        key: known[key] for key in (accelerate.PROCESSES, accelerate.MACHINES, "mixed_precision") if key in known
+    }
+    if kind := next((kind for option, kind in KINDS.items() if known.get(option)), None):
+        found[accelerate.KIND] = kind
+    for key, value in known.items():
+        if key.startswith("fsdp_"):
+            found[f"{accelerate.FSDP}.{key}"] = value
+        elif key.startswith(accelerate.SIZES):
+            found[f"{accelerate.SIZES}.{key}"] = value
+        elif key in _OF_DEEPSPEED:
+            found[f"{inline.CONFIG}.{key}"] = value
+    return found
+
+
+PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
+_SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
+_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b|--spmd_\w+")
+_RANK = re.compile(r"^[ \t]*(?:export\s+)?(?:LOCAL_)?RANK=", re.MULTILINE)
+"""What a script gives a process that is one of several: ``export RANK=$SLURM_PROCID``."""
+_WORLD = "WORLD_SIZE"
+_INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
+_ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
+
+
+def is_one_of_several(script: str, environment: Mapping[str, str]) -> bool:
+    """Whether a script says that the process which it starts is one of several."""
+    ranks = digits(environment.get(_WORLD, ""))
+    return (ranks or 0) > 1 or (ranks is None and _RANK.search(script) is not None)
+
+
+def in_one_process(
+    start: str, script: str, environment: Mapping[str, str], path: Path, experiment: Experiment
+) -> Experiment:
+    """``experiment`` with the one device of such a program, where no hardware is said; with all ranks where the script
+    says that it is one of several.
+
+    Args:
+        start: the command.
+        script: that has it.
+        environment: variables that it finds.
+        path: the file that has it.
+        experiment: what is known besides.
+
+    Raises:
+        ConfigError: the process drives several devices by itself.
+    """
+    if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
+        raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
+    if is_one_of_several(script, environment):
+        return with_devices(digits(environment.get(_WORLD, "")), experiment)
+    several = visible_gpus(environment)
+    if several is not None and several > 1:
+        reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
+        raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
+    known = experiment.hardware.devices
+    if known == 1 or _SEVERAL.search(start):
+        return experiment
+    if known is not None:
+        note = f"python starts one process; the plan is for {known} devices with one each, as a launcher starts them"
+        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
+    found = with_devices(1, experiment)
+    return found if several == 1 else found.model_copy(update={"notes": (*found.notes, _ONE)})

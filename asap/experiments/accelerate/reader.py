@@ -7,9 +7,8 @@ from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.accelerate import workload as terms
-from asap.experiments.accelerate.checks import check_values, is_said
-from asap.experiments.accelerate.program import CONFIG, with_file
-from asap.experiments.accelerate.trainer_fsdp import ACCELERATOR, syncs_each_batch
+from asap.experiments.accelerate.program import CONFIG, check_values, is_said, with_file
+from asap.experiments.accelerate.workload import ACCELERATOR, syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
@@ -17,8 +16,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_nodes
+from asap.experiments.settings.remarks import NO_BATCH, no_batch
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
-from asap.experiments.settings.unsaid import NO_BATCH, no_batch
 from asap.experiments.training_program import check_method
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError

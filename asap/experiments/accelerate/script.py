@@ -8,21 +8,17 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.launcher import KINDS, of_command, said
-from asap.experiments.accelerate.one_process import PYTHON, in_one_process
-from asap.experiments.accelerate.program import with_file
+from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, said, with_file
 from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
-from asap.experiments.accelerate.trainer_fsdp import of_trainer
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
+from asap.experiments.accelerate.workload import of_trainer
+from asap.experiments.deepspeed.defaults import defaults_under, own_defaults
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
-from asap.experiments.deepspeed.program_defaults import own_defaults
-from asap.experiments.deepspeed.trainer_defaults import defaults_under
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
-from asap.experiments.processes import environment_of
+from asap.experiments.processes import environment_of, with_note_on_others
 from asap.experiments.settings.stack_settings import dotted
-from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
     check_made,

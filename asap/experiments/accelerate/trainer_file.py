@@ -7,7 +7,7 @@ from typing import Any
 
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.experiment import Experiment
 from asap.experiments.settings.stack_settings import overriding

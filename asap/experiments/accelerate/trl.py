@@ -12,11 +12,10 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.launcher import KINDS, of_command, said
-from asap.experiments.accelerate.program import with_file
+from asap.experiments.accelerate.program import KINDS, of_command, said, with_file
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
-from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed.llama_factory import read_training_file
 from asap.experiments.deepspeed.training_arguments import check_trains_all
 from asap.experiments.experiment import Experiment

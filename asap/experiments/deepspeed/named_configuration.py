@@ -1,13 +1,56 @@
-"""The DeepSpeed configuration that another file names."""
+"""DeepSpeed's configurations that arguments name, and those that stacks bring along."""
 
-from pathlib import Path
+import re
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.deepspeed.shipped import note_on_shipped, shipped_configuration
+from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
-from asap.experiments.settings.stack_settings import dotted
+from asap.experiments.settings.remarks import note_on_unused
+from asap.experiments.settings.stack_settings import StackSettings, dotted
+from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
+from asap.stacks.deepspeed.trainer import AUTO
+
+_FACTORY = re.compile(r"ds_z(?P<stage>[023])(?P<offload>_offload)?_config\.json")
+_AXOLOTL = {
+    "zero1.json": (1, ()),
+    "zero2.json": (2, ("optimizer",)),
+    "zero3.json": (3, ()),
+    "zero3_bf16.json": (3, ()),
+    "zero3_bf16_cpuoffload_all.json": (3, ("optimizer", "param")),
+    "zero3_bf16_cpuoffload_params.json": (3, ("param",)),
+}
+"""The ZeRO stage, and what is offloaded."""
+_OPEN = (MICRO_BATCH, ACCUMULATION, BATCH, "bf16.enabled", "fp16.enabled")
+
+
+def shipped_configuration(named: str) -> dict[str, Any] | None:
+    """What decides a step in the configuration of that path, by dotted key; ``None`` where no stack brings it along."""
+    path = PurePosixPath(named)
+    if path.parent.name == "deepspeed_configs" and path.name in _AXOLOTL:
+        stage, offloaded = _AXOLOTL[path.name]
+        return _settings(stage, offloaded, "bf16" in path.name)
+    found = _FACTORY.fullmatch(path.name) if path.parent.name == "deepspeed" else None
+    if found is None:
+        return None
+    stage = int(found["stage"])
+    return _settings(stage, ("optimizer", "param")[: stage - 1] if found["offload"] else (), False)
+
+
+def note_on_shipped(named: str) -> str:
+    """That a file is not there, and was taken for the stack's own."""
+    return f"{plain(named, 80)} is not there, and taken as the one that the stack brings along"
+
+
+def _settings(stage: int, offloaded: tuple[str, ...], bf16: bool) -> dict[str, Any]:
+    found: dict[str, Any] = dict.fromkeys(_OPEN, AUTO) | {STAGE: stage}
+    found |= {f"zero_optimization.offload_{what}.device": "cpu" for what in offloaded}
+    if bf16:
+        found["bf16.enabled"] = True
+        del found["fp16.enabled"]
+    return found
 
 
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
@@ -39,3 +82,30 @@ def with_note_on_shipped(experiment: Experiment, named: Any, path: Path, brought
     if not isinstance(named, str) or shipped_configuration(named) is None or find_named(named, path, brought):
         return experiment
     return experiment.model_copy(update={"notes": (*experiment.notes, note_on_shipped(named))})
+
+
+_ZERO, _RECOMPUTED = "zero_optimization", "activation_checkpointing"
+_USUAL: dict[str, object] = {
+    f"{_ZERO}.zero_quantized_weights": False,
+    f"{_ZERO}.zero_quantized_gradients": False,
+    f"{_ZERO}.offload_optimizer.ratio": 1.0,
+    f"{_ZERO}.zenflow": False,
+    f"{_RECOMPUTED}.cpu_checkpointing": False,
+    f"{_RECOMPUTED}.partition_activations": False,
+    "communication_data_type": False,
+    "data_types.grad_accum_dtype": False,
+}
+_DEVICES = (f"{_ZERO}.offload_optimizer.device", f"{_ZERO}.offload_param.device")
+_DISK = "nvme"
+_COMPRESSED = ("onebit", "zeroone")
+"""How the names of optimizers begin that exchange gradients of a bit."""
+
+
+def not_predicted(settings: StackSettings) -> tuple[str, ...]:
+    """Notes that name them; none where all are as DeepSpeed has them."""
+    notes = list(note_on_unused(settings, _USUAL))
+    if disk := [key for key in _DEVICES if str(settings.get(key)).casefold() == _DISK]:
+        notes.append(f"{' and '.join(disk)} is {_DISK}, taken as the memory of the host")
+    if str(settings.get("optimizer.type")).casefold().startswith(_COMPRESSED):
+        notes.append("optimizer.type compresses what is exchanged; taken as exchanged whole")
+    return tuple(notes)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.deepspeed.predicted import not_predicted
+from asap.experiments.deepspeed.named_configuration import not_predicted
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL
+from asap.experiments.settings.remarks import no_batch
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
-from asap.experiments.settings.unsaid import no_batch
 from asap.models import Workload
 from asap.plans.plan import Plan
 from asap.stacks.deepspeed import settings as zero

@@ -12,15 +12,13 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.deepspeed.program_defaults import note_on_own, own_defaults
-from asap.experiments.deepspeed.trainer_defaults import defaults_under, note_on
+from asap.experiments.deepspeed.defaults import defaults_under, note_on, note_on_own, own_defaults
 from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.processes import with_processes
+from asap.experiments.processes import with_note_on_others, with_processes
 from asap.experiments.settings.stack_settings import StackSettings, dotted
-from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import (
     Command,
     check_made,

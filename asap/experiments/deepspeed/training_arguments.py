@@ -15,8 +15,7 @@ from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import name_at_end, read_named_model
-from asap.experiments.settings.stack_settings import StackSettings
-from asap.experiments.settings.transformers_arguments import (
+from asap.experiments.settings.optimizer_names import (
     ATTENTION,
     FLASH,
     attention_kernel,
@@ -24,7 +23,8 @@ from asap.experiments.settings.transformers_arguments import (
     has_fused_linear_cross_entropy,
     loaded_in_bf16,
 )
-from asap.experiments.settings.unsaid import in_words_of_program
+from asap.experiments.settings.remarks import in_words_of_program
+from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH

@@ -6,6 +6,7 @@ A document is a mapping without repeated keys or tags. Every key of the top leve
 import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,17 @@ def _unrepeated(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
             raise ConfigError(f"{plain(key, 60)} is given twice", where=where)
         values[key] = value
     return values
+
+
+_OWN = ("_wandb", "wandb_version")
+_VALUE = "value"
+
+
+def without_wrapping(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of ``config.yaml`` (``key: {desc: …, value: …}``) and of a run of MosaicML's, as the program had
+    them; any other as it is."""
+    own = {key: value for key, value in values.items() if key not in _OWN}
+    if "command" in values and isinstance(run := values.get("parameters"), dict):
+        return {**run, "compute": values.get("compute")}
+    wrapped = own and len(own) < len(values) and all(isinstance(one, dict) and _VALUE in one for one in own.values())
+    return {key: one[_VALUE] for key, one in own.items()} if wrapped else dict(values)

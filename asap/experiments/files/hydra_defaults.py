@@ -1,13 +1,15 @@
-"""Files of settings that a YAML is laid over: ``defaults: [base_llama, _self_]``
-(hydra.cc/docs/advanced/defaults_list), or by its path, ``defaults: ../base.yaml``, as NeMo's programs have it."""
+"""YAML of Hydra: files of its defaults, settings laid over others, references."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UsageError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import Document, read_document
+from asap.experiments.files.yaml_text import parse_yaml
+from asap.models import Architecture
 
 _KEY, _SELF = "defaults", "_self_"
 _YAML = (".yaml", ".yml")
@@ -49,3 +51,52 @@ def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Mappings one over the other, key by key."""
     both = {key: value for key, value in below.items() if isinstance(value, dict) and isinstance(above.get(key), dict)}
     return {**below, **above, **{key: _merged(value, above[key]) for key, value in both.items()}}
+
+
+_ADDS, _DELETES = "+", "~"
+
+
+def is_hydra_key(values: Mapping[str, Any], key: str) -> bool:
+    """Whether an override says a setting of a section, and not a field of a record."""
+    section, dot, name = key.lstrip(_ADDS + _DELETES).partition(".")
+    if not dot or (section == "model" and name in Architecture.model_fields):
+        return False
+    return section in values or key.startswith((_ADDS, _DELETES))
+
+
+def laid_over(values: Mapping[str, Any], overrides: Iterable[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A YAML with the overrides of its sections on top, and the other overrides.
+
+    Raises:
+        ConfigError: a value is no YAML, or what stands before its last dot is no section.
+        UsageError: an override is not ``key=value``.
+    """
+    found, others = dict(values), list[str]()
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        deletes = key.startswith(_DELETES)
+        if not is_hydra_key(values, key):
+            others.append(override)
+        elif not separator and not deletes:
+            raise UsageError("is not key=value", where=plain(override, 80))
+        elif deletes:
+            _section(found, key).pop(_name(key), None)
+        else:
+            _section(found, key)[_name(key)] = parse_yaml(text, f"override {plain(key, 80)}")[0]
+    return found, tuple(others)
+
+
+def _name(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
+    """The section that a key stands in, which belongs to no other YAML from here on."""
+    node = values
+    for name in key.lstrip(_ADDS + _DELETES).split(".")[:-1]:
+        below = node.get(name)
+        if below is not None and not isinstance(below, Mapping):
+            raise ConfigError(f"{plain(name, 60)} is no section", where=f"override {plain(key, 80)}")
+        node[name] = dict(below or {})
+        node = node[name]
+    return node

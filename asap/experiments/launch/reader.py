@@ -1,34 +1,76 @@
 """An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import AsapError, ConfigError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
-from asap.experiments.cut_commands import note_on_cut
 from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, parse_document, read_document
 from asap.experiments.files.named_file import Brought, find_brought
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
-from asap.experiments.launch.config_maps import config_maps
-from asap.experiments.launch.job import with_gpus
+from asap.experiments.launch.containers import config_maps
+from asap.experiments.launch.job import read_manifest, with_gpus
 from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.manifest import read_manifest
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import find_other_program, read_benchmark, read_launch
-from asap.experiments.launch.unsettled import without_unsettled
-from asap.experiments.maxtext.defaults import known_keys
+from asap.experiments.maxtext.architecture import UNNAMED, decides_model
+from asap.experiments.maxtext.defaults import known_keys, shipped
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE
-from asap.experiments.maxtext.shipped import shipped
-from asap.experiments.maxtext.task import TRAINS
+from asap.experiments.maxtext.settings import OVERRIDE, TRAINS
+from asap.experiments.processes import note_on_cut
 from asap.experiments.shell import is_script, script_text, with_given, with_sources
+from asap.models import Architecture
+from asap.stacks.maxtext.axes import decides_mesh
+
+_BATCH = frozenset(("per_device_batch_size", "gradient_accumulation_steps"))
+_SEQUENCE = frozenset(("max_target_length",))
+_OF_PLAN = {
+    "remat": frozenset(("remat_policy",)),
+    "microbatches": frozenset(("gradient_accumulation_steps", "num_pipeline_microbatches")),
+}
+
+
+def without_unsettled(experiment: Experiment, keys: Collection[str]) -> Experiment:
+    """``experiment`` without what hangs on keys whose value is not said; each of it is named.
+
+    Args:
+        experiment: as read with MaxText's defaults in the place of such keys.
+        keys: of MaxText, set to variables that nothing settles.
+    """
+    notes: list[str] = []
+
+    def hangs_on(what: str, found: Collection[str]) -> bool:
+        if found:
+            notes.append(f"the {what} is unknown: it hangs on {', '.join(sorted(found))}; add it as key=value")
+        return bool(found)
+
+    update: dict[str, Any] = {}
+    workload, plan = experiment.workload, experiment.plan
+    if hangs_on("model", {key for key in keys if decides_model(key)}):
+        update["model"] = Architecture()
+        experiment = experiment.model_copy(
+            update={"notes": tuple(note for note in experiment.notes if not note.startswith(UNNAMED))}
+        )
+    if hangs_on("batch", _BATCH & set(keys)):
+        workload = workload.model_copy(update={"global_batch": None})
+    if hangs_on("sequence length", _SEQUENCE & set(keys)):
+        workload = workload.model_copy(update={"sequence_length": None})
+    if plan is not None and hangs_on("plan", {key for key in keys if decides_mesh(key, experiment.hardware.slices)}):
+        plan = None
+    if plan is not None:
+        open_fields = [field for field, said in _OF_PLAN.items() if said & set(keys)]
+        plan = plan.model_copy(update=dict.fromkeys(open_fields))
+    update |= {"workload": workload, "plan": plan, "notes": (*experiment.notes, *notes)}
+    return experiment.model_copy(update=update)
+
 
 DEFINITIONS = (".py",)
 _BASE = Path("base.yml")

@@ -10,7 +10,7 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import below_variable, find_named
-from asap.experiments.launch.suggestion import suggestion, trained_part
+from asap.experiments.launch.launch import suggestion, trained_part
 from asap.experiments.launch.task_file import STARTS
 from asap.experiments.shell import (
     EVALUATED,

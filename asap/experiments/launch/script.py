@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from asap.experiments.launch.launch import Launch
-from asap.experiments.maxtext.task import OTHER_PROGRAMS, TRAINERS
+from asap.experiments.maxtext.settings import OTHER_PROGRAMS, TRAINERS
 from asap.experiments.shell import SCRIPTS, Command, has_substitution, read_commands, words
 from asap.flags.environment import is_performance_variable
 

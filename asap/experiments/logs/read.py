@@ -13,8 +13,7 @@ from asap.core.errors import ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
-from asap.experiments.files.documents import read_document
-from asap.experiments.files.saved_settings import without_wrapping
+from asap.experiments.files.documents import read_document, without_wrapping
 from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of

@@ -6,11 +6,10 @@ from typing import Any
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.experiments.maxtext.mixed_attention import mean_attention_parameters
-from asap.experiments.maxtext.model_files import model_name_of
-from asap.experiments.maxtext.own_keys import note_on_own_keys
+from asap.experiments.maxtext.defaults import model_name_of, note_on_own_keys
 from asap.experiments.maxtext.settings import OVERRIDE, MaxTextSettings, SettingLayer
 from asap.experiments.maxtext.unsupported import not_counted, refuse_model, refuse_unsupported
+from asap.experiments.maxtext.workload import mean_attention_parameters
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
 
 _ROW_KEYS = {

@@ -10,9 +10,15 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import Document, read_document
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.maxtext.defaults import DEFAULTS, EARLIER
-from asap.experiments.maxtext.model_files import find_model_file, model_name_of
-from asap.experiments.maxtext.own_keys import check_key, check_keys, is_own
+from asap.experiments.maxtext.defaults import (
+    DEFAULTS,
+    EARLIER,
+    check_key,
+    check_keys,
+    find_model_file,
+    is_own,
+    model_name_of,
+)
 from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, MaxTextSettings, Setting, SettingLayer
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
 

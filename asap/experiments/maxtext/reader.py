@@ -13,9 +13,7 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.maxtext.architecture import architecture_of
 from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.experiments.maxtext.loading import load_settings
-from asap.experiments.maxtext.predicted import not_predicted
-from asap.experiments.maxtext.settings import DEFAULT, MaxTextSettings, SettingLayer
-from asap.experiments.maxtext.task import refuse_other_tasks
+from asap.experiments.maxtext.settings import DEFAULT, MaxTextSettings, SettingLayer, not_predicted, refuse_other_tasks
 from asap.experiments.maxtext.workload import workload_of
 from asap.models import Architecture
 from asap.plans import AXES, Plan

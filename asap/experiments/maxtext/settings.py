@@ -1,5 +1,6 @@
 """MaxText's settings: each value, and which layer of MaxText's configuration said it."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -123,3 +124,75 @@ class MaxTextSettings(Mapping[str, Any]):
 
     def _wrong(self, key: str, what: str) -> ConfigError:
         return ConfigError(f"{key} must be {what}, not {plain(repr(self[key]), 40)}", where=self.origin(key))
+
+
+TRAINS = "pre-training and supervised fine-tuning of all weights are read"
+TRAINERS = re.compile(r"(?i)(?:^|[./])maxtext[\w./]*[./](?:train(?:_compile|_sft|_sft_native)?|sft_trainer)(?:\.py)?$")
+"""Modules and files of MaxText that run steps of training, or compile one."""
+OTHER_PROGRAMS = re.compile(
+    r"(?i)(?:^|[./])maxtext[\w./]*[./](?:\w*decode|maxengine_server|train_(?:rl|dpo|distill)|grpo_trainer|"
+    r"\w*inference_\w*|offline_(?:mode|inference))(?:\.py)?$"
+)
+"""Those that serve, or train otherwise."""
+
+_SERVING_BASES = ("inference.yml", "inference_jetstream.yml")
+"""In ``configs/inference``: what configurations that serve are laid over."""
+_OF_RL = ("rl", "trainer_devices_fraction", "rollout_tensor_parallelism")
+"""Keys of ``configs/post_train/rl.yml`` alone."""
+
+
+def refuse_other_tasks(settings: MaxTextSettings) -> None:
+    """Refuse what runs no steps of training, or steps of another kind.
+
+    Raises:
+        ConfigError: with the task, and the setting that tells.
+    """
+    for task, key in _other_tasks(settings):
+        raise ConfigError(f"makes this a configuration for {task}", where=settings.source(key), hint=TRAINS)
+
+
+def _other_tasks(settings: MaxTextSettings) -> Iterator[tuple[str, str]]:
+    said = [key for key in settings if settings.layer(key) in (SettingLayer.FILE, SettingLayer.OVERRIDE)]
+    if settings.get("model_call_mode") == "inference":
+        yield "serving", "model_call_mode"
+    yield from (("serving", key) for key in said if settings.origin(key).partition(":")[0] in _SERVING_BASES)
+    yield from (("reinforcement learning", key) for key in _OF_RL if key in said)
+    if settings.flag("use_grpo"):
+        yield "reinforcement learning", "use_grpo"
+    if settings.flag("use_dpo"):
+        yield "training by preferences", "use_dpo"
+    adapters = settings.get("lora")
+    if isinstance(adapters, dict) and adapters.get("enable_lora") is True:
+        yield "training of adapters", "lora"
+
+
+_DEFAULTS: dict[str, object] = {
+    "batch_split_factor": 1,
+    "custom_mesh": "",
+    "enable_diloco": False,
+    "grad_dtype": "float32",
+    "num_moe_token_chunks": 1,
+    "pipeline_fsdp_ag_once": False,
+    "pipeline_fsdp_ag_per_repeat": False,
+    "pipeline_parallel_layers": -1,
+    "shard_exp_on_fsdp": False,
+    "fsdp_shard_on_exp": False,
+    "use_2d_fsdp_sharding": False,
+    "use_batch_split_schedule": False,
+}
+"""Key → what MaxText's base.yml says (commit e591f30c), under which the prediction holds."""
+
+
+def not_predicted(settings: MaxTextSettings) -> tuple[str, ...]:
+    """One note that names them all; none where all are as MaxText has them."""
+    found = [f"{key}={settings[key]}" for key, usual in _DEFAULTS.items() if _differs(settings, key, usual)]
+    return (f"the prediction does not use {', '.join(found)}",) if found else ()
+
+
+def _differs(settings: MaxTextSettings, key: str, usual: object) -> bool:
+    if settings.layer(key) is SettingLayer.DEFAULT:
+        return False
+    value = settings[key]
+    if isinstance(value, bool | int | float):
+        return value != usual
+    return str(value or "") != usual

@@ -9,6 +9,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.maxtext.settings import MaxTextSettings
 from asap.models import Architecture, Workload
+from asap.models.parameters import linear_attention_parameters
 from asap.models.workload import ContextParallel
 from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.pipeline import LAYERS
@@ -141,3 +142,37 @@ def _optimizer(settings: MaxTextSettings) -> str | None:
     near = difflib.get_close_matches(name, _OPTIMIZERS, n=1) or _OPTIMIZERS
     reason = f"MaxText has no opt_type {name[:40]!r}"
     raise ConfigError(reason, where=settings.origin("opt_type"), hint=f"one of {', '.join(near)}")
+
+
+_GLOBAL_EVERY = {"gemma4": 6, "qwen3_next": 4, "qwen3_5": 4}
+
+
+def mean_attention_parameters(settings: MaxTextSettings) -> int | None:
+    """Parameters of attention in a layer, averaged over local and global ones; ``None`` where all are alike."""
+    block = settings.text("decoder_block") or ""
+    every = _GLOBAL_EVERY.get(block)
+    layers = settings.positive("base_num_decoder_layers")
+    if every is None or layers is None:
+        return None
+    local, full = (_gemma4 if block == "gemma4" else _linear)(settings)
+    return round((local * (layers - layers // every) + full * (layers // every)) / layers)
+
+
+def _gemma4(settings: MaxTextSettings) -> tuple[int, int]:
+    width, heads = settings.positive("base_emb_dim") or 0, settings.positive("base_num_query_heads") or 0
+    kv_heads, dim = settings.positive("base_num_kv_heads") or 0, settings.positive("head_dim") or 0
+    global_kv = settings.positive("global_num_kv_heads") or kv_heads
+    global_dim = settings.positive("global_head_dim") or dim
+    shared = 1 if settings.flag("share_kv_projections") else 2
+    return width * dim * (2 * heads + 2 * kv_heads), width * global_dim * (2 * heads + shared * global_kv)
+
+
+def _linear(settings: MaxTextSettings) -> tuple[int, int]:
+    width, heads = settings.positive("base_emb_dim") or 0, settings.positive("base_num_query_heads") or 0
+    kv_heads, dim = settings.positive("base_num_kv_heads") or 0, settings.positive("head_dim") or 0
+    key_heads, value_heads = settings.positive("gdn_num_key_heads") or 0, settings.positive("gdn_num_value_heads") or 0
+    linear = linear_attention_parameters(
+        width, key_heads, settings.positive("gdn_key_head_dim") or 0, value_heads,
+        settings.positive("gdn_value_head_dim") or 0, settings.positive("gdn_conv_kernel_dim") or 0,
+    )  # fmt: skip
+    return linear, width * dim * (3 * heads + 2 * kv_heads)

@@ -12,7 +12,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.named_file import below_variable
-from asap.experiments.megatron.foreign_arguments import (
+from asap.experiments.megatron.forks import (
     arguments_within,
     counts_experts,
     decides_recomputation,

@@ -1,5 +1,15 @@
 """Names of Megatron-LM's arguments, of its forks', and of what runs them."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.settings.remarks import note_on_unused
+from asap.experiments.settings.stack_settings import StackSettings
+from asap.stacks.megatron.arguments import is_fully_sharded
+
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
 """Frameworks that have these arguments, as a workload names them."""
 
@@ -173,3 +183,57 @@ FLAGS = frozenset(
     ]
 )  # fmt: skip
 """Arguments without a value."""
+
+
+_ADAPTERS, _SCHEME, _NONE = "peft", "peft_scheme", "none"
+_HINT = "give a run that trains all parameters on tokens"
+_DISTILLATION = "distils another model: the step of its teacher is not modelled"
+_PREFERENCES = "trains on preferences or rewards, which is not modelled"
+_OF_MODEL = {
+    "teacher": _DISTILLATION,
+    "kd_config": _DISTILLATION,
+    **dict.fromkeys(("dpo", "kto", "ppo", "spin", "reinforce", "reward_model_type"), _PREFERENCES),
+}
+
+
+def check_method(values: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where a configuration trains adapters, distils a model, or trains on preferences."""
+    model = values["model"]
+    if scheme := _scheme(values.get(_ADAPTERS)) or _scheme(model.get(_ADAPTERS)):
+        reason = f"{_ADAPTERS} is {plain(scheme, 40)}: training a part of the parameters is not modelled"
+        raise ConfigError(reason, where=str(path), hint=_HINT)
+    if found := next((key for key in _OF_MODEL if model.get(key) is not None), None):
+        raise ConfigError(f"model.{found}: {_OF_MODEL[found]}", where=str(path), hint=_HINT)
+
+
+def _scheme(said: Any) -> str | None:
+    """What adapters are called: a word, or a mapping with its scheme (NeMo) or its class (Megatron-Bridge)."""
+    if isinstance(said, Mapping):
+        if _SCHEME in said:
+            return _scheme(said[_SCHEME])
+        return str(said.get("_target_", "said")).rpartition(".")[2] if said else None
+    return None if str(said).casefold() in ("", _NONE, "false") else str(said)
+
+
+_USUAL: dict[str, object] = {
+    "fine_grained_activation_offloading": False,
+    "cpu_offloading": False,
+    "cpu_offloading_num_layers": False,
+    "activation_offload_fraction": False,
+    "offload_optimizer_states": False,
+    "distribute_saved_activations": False,
+    "hybrid_context_parallel": False,
+    "ds_sequence_parallel_fpdt": False,
+    "freeze_all_layers": False,
+    "optimizer_offload_fraction": 1.0,
+    "outer_dp_sharding_strategy": "no_shard",
+}
+"""Argument → what it is by default (``megatron/training/arguments.py``; ``model_parallel_config.py``;
+Megatron-DeepSpeed)."""
+_INSTANCES = {"num_distributed_optimizer_instances": 1}
+"""A plan says them where parameters are sharded."""
+
+
+def not_predicted(settings: StackSettings) -> tuple[str, ...]:
+    """One note that names them all; none where all are as Megatron-LM has them."""
+    return note_on_unused(settings, _USUAL | ({} if is_fully_sharded(settings) else _INSTANCES))

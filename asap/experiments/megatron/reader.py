@@ -9,15 +9,13 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.files.hydra_defaults import laid_over
 from asap.experiments.files.named_file import Brought
 from asap.experiments.megatron.architecture import SHAPES, architecture_of
 from asap.experiments.megatron.arguments import script_arguments, with_overrides
-from asap.experiments.megatron.deepspeed import of_deepspeed
 from asap.experiments.megatron.deepspeed_configuration import with_configuration
-from asap.experiments.megatron.forks import left_to_checkpoint, of_forks
-from asap.experiments.megatron.hydra import laid_over
-from asap.experiments.megatron.names import CORE, DEEPSPEED, READ
-from asap.experiments.megatron.predicted import not_predicted
+from asap.experiments.megatron.forks import left_to_checkpoint, of_deepspeed, of_forks
+from asap.experiments.megatron.names import CORE, DEEPSPEED, READ, not_predicted
 from asap.experiments.megatron.workload import PRECISION, workload_of
 from asap.experiments.megatron.yaml_dialects import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_model import NO_MODEL

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from asap.experiments.megatron.cuda_graphs import cuda_graphs, graph_modules
+from asap.experiments.megatron.deepspeed_configuration import cuda_graphs, graph_modules
 from asap.experiments.megatron.names import CORE, FLASH
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Workload

@@ -12,7 +12,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
-from asap.experiments.megatron.tuning_methods import check_method
+from asap.experiments.megatron.names import check_method
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.stacks.megatron.sections import CORE_SECTION
 

@@ -22,8 +22,7 @@ from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import read_named_model
 from asap.experiments.primus import bridge
-from asap.experiments.primus.presets import find_presets, merged, read_preset
-from asap.experiments.primus.variables import has_default, open_keys, with_defaults
+from asap.experiments.primus.presets import find_presets, has_default, merged, open_keys, read_preset, with_defaults
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.primus_lines import MODULE

@@ -1,13 +1,38 @@
 """Settings of a training stack by name, each with where it was said, read with types."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.numbers import real_number, whole_number
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.experiments.settings.near_misses import near_misses
+
+_ALMOST = 0.93
+"""Share of equal letters; the closest names that Megatron-LM has, ``hybrid_override_pattern`` and that of
+multi-token prediction, have 0.92."""
+_MOST = 3
+
+
+def near_misses(said: Collection[str], missing: Collection[str]) -> tuple[str, ...]:
+    """A note on settings that nothing asks for and that almost have the name of one that is missing.
+
+    Args:
+        said: names that nothing asks for.
+        missing: names that are asked for and not said.
+    """
+    pairs = [(key, near) for key in sorted(said) if (near := nearest(key, missing))]
+    if not pairs:
+        return ()
+    shown = ", ".join(f"{plain(key, 60)} (did you mean {near}?)" for key, near in pairs[:_MOST])
+    return (f"not read, as there is no such setting: {shown}",)
+
+
+def nearest(key: str, missing: Collection[str], almost: float = _ALMOST) -> str | None:
+    """The missing name with nearly the same letters, or the same in another order."""
+    swapped = next((name for name in missing if len(name) == len(key) and sorted(name) == sorted(key)), None)
+    return swapped or next(iter(difflib.get_close_matches(key, missing, n=1, cutoff=almost)), None)
 
 
 class StackSettings(Mapping[str, Any]):

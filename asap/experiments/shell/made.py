@@ -7,7 +7,7 @@ from pathlib import Path
 from asap.core.errors import UnreadError
 from asap.core.text import plain
 from asap.experiments.files.named_file import Brought, find_brought
-from asap.experiments.shell.command import Command
+from asap.experiments.shell.scope import Command
 from asap.experiments.shell.words import words
 
 _CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".conf")

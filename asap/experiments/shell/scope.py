@@ -99,3 +99,25 @@ def arguments_of(words: Sequence[str]) -> dict[str, str]:
 def _is_substituted(value: str) -> bool:
     """Whether only a run can tell a value; of several arguments those without a substitution are known."""
     return ("$(" in value or "`" in value) and _OPTION.search(value) is None
+
+
+EVALUATED = "eval"
+"""The text of a command that evaluates others; these are as it is written, with their variables."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A simple command, or an assignment, with the variables replaced that are known."""
+
+    text: str
+    written: str
+    """As the script has it."""
+    line: int
+    certain: bool
+    """Whether it is run: no condition before it is undecided."""
+    scope: Scope
+    assigns: bool = False
+    document: str = ""
+    """The here-document of its line, with the variables replaced that are known."""
+    cut: str = ""
+    """What a comment in the middle of it keeps from it."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import Brought, below_variable, find_brought
-from asap.experiments.shell.command import Command
-from asap.experiments.shell.scope import Variables
+from asap.experiments.shell.scope import Command, Variables
 from asap.experiments.shell.walk import Walk
+from asap.experiments.shell.words import unquoted, written_words
 
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 
@@ -50,3 +50,11 @@ def with_sources(text: str, folder: Path, brought: Brought | None = None, deeper
         return with_sources(along, folder, brought, deeper - 1)
 
     return _SOURCE.sub(inline, text)
+
+
+def commands_within(command: Command) -> Iterator[Command]:
+    """Commands of what stands in quotes, with the variables that are known where the command is reached."""
+    known = {name: value for name, value in command.scope.variables.items() if value is not None}
+    for word in written_words(command.text):
+        if word[:1] in ("'", '"'):
+            yield from read_commands(unquoted(word), known)

@@ -8,9 +8,8 @@ from tree_sitter import Node
 
 from asap.core.errors import UnreadError
 from asap.core.numbers import digits
-from asap.experiments.shell.command import EVALUATED, Command
 from asap.experiments.shell.conditions import holds, matches
-from asap.experiments.shell.scope import Variables
+from asap.experiments.shell.scope import EVALUATED, Command, Variables
 from asap.experiments.shell.slurm import slurm_variables
 from asap.experiments.shell.syntax import Script, branches, called_names, substitutions
 from asap.experiments.shell.variables import LONGEST, expand, has_substitution

@@ -1,8 +1,10 @@
 """Words of a command, as they are written and without their quotes."""
 
+import re
 import shlex
 from collections.abc import Iterator
 
+_WITHIN_WORD = re.compile(r"(?<=[\w=./-])\$\([^()\"']*\)")
 _ESCAPED_IN_QUOTES = '"\\$`\n'
 
 
@@ -35,8 +37,9 @@ def unquoted(word: str) -> str:
 
 
 def words(command: str) -> list[str]:
-    """The words of a command; operators such as ``&&`` are words of their own."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    """The words of a command; operators such as ``&&`` are words of their own, a substitution that ends a word is not:
+    ``run_name=7b-$(date +%s)``, which stays open."""
+    lexer = shlex.shlex(_WITHIN_WORD.sub("``", command), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:

@@ -13,7 +13,7 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.shell import has_substitution
-from asap.experiments.swift.checks import check_trains_decoder
+from asap.experiments.swift.trainer import check_trains_decoder
 from asap.stacks.megatron.arguments import EXPERT, EXPERT_TENSOR, TENSOR
 from asap.stacks.megatron.forks import OF_SWIFT
 from asap.stacks.megatron.versions import JOINT

@@ -1,17 +1,17 @@
 """Scripts that start ms-swift: ``NPROC_PER_NODE=8 swift sft --model … --deepspeed zero3``, ``megatron sft …``."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import digits
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
-from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
-from asap.experiments.several_runs import with_note_on_others
+from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices, with_note_on_others
 from asap.experiments.shell import (
     Command,
     commands_within,
@@ -21,10 +21,12 @@ from asap.experiments.shell import (
     undecided_options,
     with_sources,
 )
+from asap.experiments.swift import megatron, trainer
 from asap.experiments.swift.megatron import is_setting as is_megatron_setting
 from asap.experiments.swift.megatron import read_megatron_swift
 from asap.experiments.swift.trainer import is_setting as is_trainer_setting
 from asap.experiments.swift.trainer import read_trainer
+from asap.stacks.megatron.arguments import TENSOR
 
 _COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)
 _PROGRAM = re.compile(
@@ -121,3 +123,30 @@ def _arguments(text: str) -> dict[str, Any]:
         option.name: list(option.words) if option.name in _MANY else option.words[0] if option.words else True
         for option in options(text)
     }
+
+
+_VERSION, _PROCESSES = "swift_version", "global_world_size"
+_OF_PREFERENCES = "rlhf_type"
+
+
+def is_arguments_file(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping holds the arguments of a run."""
+    return _VERSION in values and ("model" in values or "model_type" in values)
+
+
+def is_setting_of(values: Mapping[str, Any]) -> Callable[[str], bool]:
+    """What tells whether an override is one of the arguments."""
+    return megatron.is_setting if TENSOR in values else trainer.is_setting
+
+
+def read_arguments_file(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what the arguments say; raises like :func:`asap.experiments.swift.trainer.read_trainer`."""
+    if values.get(_OF_PREFERENCES):
+        reason = f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")
+    experiment = with_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
+    if TENSOR in values:
+        return megatron.read_megatron_swift(values, path, overrides, experiment)
+    return trainer.read_trainer(values, path, overrides, experiment)

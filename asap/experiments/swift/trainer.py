@@ -1,29 +1,61 @@
 """Arguments of ``swift sft`` and ``swift pt``: those of transformers' Trainer, with ms-swift's names and defaults
-(modelscope/ms-swift, ``swift/llm/argument/train_args.py``, ``swift/config``)."""
+(modelscope/ms-swift, ``swift/llm/argument/train_args.py``, ``swift/config``).
+"""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.text import plain
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.accelerate.trainer_fsdp import of_trainer
+from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, open_variable
 from asap.experiments.named_model import name_at_end
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
-from asap.experiments.swift.checks import check_trains_decoder
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_method
 from asap.stacks.accelerate.options import OPTION
 from asap.stacks.accelerate.settings import CONTEXT, SIZES
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+
+TUNERS = ("tuner_type", "train_type", "sft_type")
+"""What is trained, as versions 4, 3 and 2 call it."""
+_FROZEN = ("freeze_parameters", "freeze_parameters_regex")
+_BESIDE_DECODER = re.compile(r"vit|vis|audio|align|project|merger|^(?:\[\]|none|null)?$", re.IGNORECASE)
+"""In names of parameters of encoders that are trained beside a decoder."""
+_CAUSAL = ("causal_lm", "none")
+
+
+def check_trains_decoder(arguments: StackSettings, default: str) -> None:
+    """Raise ConfigError where a part of the parameters is trained, or another model than a decoder of tokens.
+
+    Args:
+        arguments: by name.
+        default: what is trained where no argument says it.
+    """
+    key = next((key for key in TUNERS if key in arguments), TUNERS[0])
+    tuner = arguments.text(key, default) or default
+    if tuner != "full":
+        reason = f"{key}={plain(tuner, 20)}: training a part of the parameters is not modelled"
+        raise ConfigError(reason, where=arguments.where(key), hint=f"give a run with {key} full")
+    frozen = [word for key in _FROZEN for word in arguments.words(key) if not _BESIDE_DECODER.search(word)]
+    share = str(arguments.get("freeze_parameters_ratio", 0)) not in ("0", "0.0")
+    if arguments.flag("freeze_llm") or share or frozen:
+        reason = "freezes parameters: training a part of them is not modelled"
+        raise ConfigError(reason, where=arguments.where(), hint="give a run that trains all of them")
+    if (task := arguments.text("task_type", _CAUSAL[0]) or "").casefold() not in _CAUSAL:
+        reason = f"task_type={plain(task, 20)}: trains another model than a decoder of tokens"
+        raise ConfigError(reason, where=arguments.where("task_type"), hint="give a run with task_type causal_lm")
+
 
 _RENAMED = {"batch_size": TRAINER_MICRO_BATCH, "dtype": "torch_dtype", "model_id_or_path": "model"}
 """What version 2 called otherwise."""

@@ -14,15 +14,12 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import validation_reason
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
-from asap.experiments.settings.near_misses import near_misses
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
-from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
-from asap.experiments.settings.unsaid import no_batch
-from asap.experiments.settings.unused_settings import note_on_unused
+from asap.experiments.settings.remarks import no_batch, note_on_unused
+from asap.experiments.settings.stack_settings import StackSettings, dotted, near_misses, overriding
 from asap.experiments.shell import has_substitution
-from asap.experiments.tables.deepspeed import read_with_deepspeed
 from asap.experiments.tables.model import with_model
-from asap.experiments.tables.planned import keys_of, planned
+from asap.experiments.tables.planned import keys_of, planned, read_with_deepspeed
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans import Plan

@@ -9,9 +9,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
-from asap.experiments.processes import with_devices, with_processes
+from asap.experiments.processes import with_devices, with_note_on_others, with_processes
 from asap.experiments.settings.stack_settings import dotted
-from asap.experiments.several_runs import with_note_on_others
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.detection import score

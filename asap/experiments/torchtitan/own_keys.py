@@ -1,11 +1,17 @@
-"""Settings of a fork's own in sections of torchtitan that decide the model and its layout."""
+"""torchtitan's settings that a fork or a later release has, and what of a run they change."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
+from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.named_model import SHAPES
+from asap.experiments.settings.remarks import note_on_unused
 from asap.experiments.settings.stack_settings import StackSettings
+from asap.plans.plan import Plan
+from asap.stacks.torchtitan import settings as titan
 
 _KNOWN = {
     "model": frozenset(
@@ -79,3 +85,58 @@ def _own(settings: StackSettings, sections: Iterable[str]) -> list[str]:
 
 def _listed(keys: list[str]) -> str:
     return plain(", ".join(keys[:_MOST]), 240) + (", …" if len(keys) > _MOST else "")
+
+
+_STEPS = re.compile(r"training\.(?:gradient|grad)?_?accum(?:ulation)?(?:_steps)?", re.ASCII)
+
+
+def with_global_batch(settings: StackSettings, plan: Plan | None) -> tuple[StackSettings, tuple[str, ...]]:
+    """The settings with the batch of all steps that a fork accumulates, and a note on them.
+
+    Args:
+        settings: of a run.
+        plan: on its devices; without one nothing is added.
+    """
+    key = next((key for key in settings if _STEPS.fullmatch(key)), None)
+    steps = settings.count(key) if key else None
+    if plan is None or key is None or steps in (None, 1) or str(settings.get(titan.GLOBAL_BATCH, -1)) != "-1":
+        return settings, ()
+    batch = steps * titan.global_batch_of(settings, plan.batch_shards)
+    note = f"{plain(key, 60)}={steps}, which no torchtitan has, is read by its name: {steps} microbatches to an update"
+    return settings.overridden({titan.GLOBAL_BATCH: batch}), (note,)
+
+
+_ADAPTERS = re.compile(r"(?<![a-z])(?:q?lora|dora|peft|adapters?)(?![a-z])", re.IGNORECASE)
+_CONVERTERS, _FLAVOR = "model.converters", "model.flavor"
+_ENABLED = ("enable", "enabled", "use")
+_OFF = ("false", "none", "0", "")
+
+
+def refuse_adapters(settings: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where adapters are trained."""
+    named = next((key for key in (_CONVERTERS, _FLAVOR) if _ADAPTERS.search(str(settings.get(key) or ""))), None)
+    sections = (str(key).rpartition(".")[0] for key in settings)
+    section = next((one for one in sections if _ADAPTERS.fullmatch(one.rpartition(".")[2])), None)
+    switches = [str(settings[key]) for name in _ENABLED if (key := f"{section}.{name}") in settings]
+    if any(switch.casefold() in _OFF for switch in switches):
+        section = None
+    if found := named or section:
+        shown = f"{found} = {plain(settings[found], 40)}" if named else plain(found, 60)
+        reason = f"{shown}: training a part of the parameters is not modelled"
+        raise ConfigError(reason, where=str(path), hint="give a run that trains all of them")
+
+
+_USUAL: dict[str, object] = {
+    "optimizer.early_step_in_backward": False,
+    "training.mixed_precision_reduce": "float32",
+    "parallelism.fsdp_reshard_after_forward": "default",
+    "parallelism.enable_async_tensor_parallel": False,
+    "experimental.enable_async_tensor_parallel": False,
+    "float8.enable_fsdp_float8_all_gather": False,
+    "quantize.linear.float8.enable_fsdp_float8_all_gather": False,
+}
+
+
+def not_predicted(settings: StackSettings) -> tuple[str, ...]:
+    """One note that names them all; none where all are as torchtitan has them."""
+    return note_on_unused(settings, _USUAL)

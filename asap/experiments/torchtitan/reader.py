@@ -11,11 +11,16 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
-from asap.experiments.torchtitan.accumulation import with_global_batch
-from asap.experiments.torchtitan.adapters import refuse_adapters
 from asap.experiments.torchtitan.own_flavors import own_model
-from asap.experiments.torchtitan.own_keys import notes_on_own, own_shapes, own_vocabulary, unknown_shapes
-from asap.experiments.torchtitan.predicted import not_predicted
+from asap.experiments.torchtitan.own_keys import (
+    not_predicted,
+    notes_on_own,
+    own_shapes,
+    own_vocabulary,
+    refuse_adapters,
+    unknown_shapes,
+    with_global_batch,
+)
 from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel

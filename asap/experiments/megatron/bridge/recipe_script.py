@@ -13,8 +13,7 @@ from asap.experiments.files.named_file import Brought
 from asap.experiments.files.python_literals import CLASS, UNKNOWN
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.megatron.bridge.recipe import read_recipe
-from asap.experiments.processes import processes_of, with_processes
-from asap.experiments.several_runs import with_note_on_others
+from asap.experiments.processes import processes_of, with_note_on_others, with_processes
 from asap.experiments.shell import (
     Command,
     commands_within,

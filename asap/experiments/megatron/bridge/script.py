@@ -4,11 +4,17 @@ The recipe has the model and whatever the command does not say; the degrees that
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
+from asap.experiments.experiment import Experiment
+from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.yaml_dialects import BRIDGE
+from asap.experiments.named_model import read_named_model
 from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import options
 from asap.models import Architecture
@@ -106,3 +112,33 @@ def left_to_recipe(settings: StackSettings, model: Architecture | None) -> froze
     if "bf16" not in settings and "fp4_format" not in settings:
         wanted.append("bf16")
     return frozenset(key for key in wanted if key not in settings)
+
+
+_SHARDS_STATE = "use_distributed_optimizer"
+
+
+def read_bridge_script(start: Start, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with the start of a recipe of Megatron-Bridge; raises like :func:`read_megatron`.
+
+    What it does not say is the recipe's: the degrees and sharding are unknown then, and so is recomputation.
+    """
+    settings = recipe_arguments(start, path)
+    experiment = _with_recipe(start, settings, experiment)
+    read = read_megatron(settings, overrides, experiment, BRIDGE, left_to_recipe(settings, experiment.model))
+    if read.workload.zero_stage is not None or _SHARDS_STATE in read.hyperparameters:
+        return read
+    note = f"whether replicas share the optimizer's state is the recipe's: add {_SHARDS_STATE}=true where they do"
+    return read.model_copy(update={"notes": (*read.notes, note)})
+
+
+def _with_recipe(start: Start, settings: StackSettings, experiment: Experiment) -> Experiment:
+    """The experiment with the GPUs and the model of a recipe, where they are not said."""
+    given = experiment.hardware
+    if given.chip is None and (said := hardware_of(settings, given.devices)) is not None:
+        hardware, _ = refer_to_hardware(said)
+        sources = experiment.provenance | {"hardware": settings.source("gpu")}
+        experiment = experiment.model_copy(update={"hardware": hardware, "provenance": sources})
+    if experiment.model is None:
+        model, notes = read_named_model(start.model)
+        experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
+    return experiment

@@ -1,0 +1,74 @@
+"""Notes on settings: what is left open, what no prediction uses, what only a fork has."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from asap.core.text import plain
+from asap.stacks.deepspeed.settings import MICRO_BATCH
+from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+
+NO_BATCH = "the batch is not said"
+_BATCH = "workload.global_batch"
+
+
+def no_batch(keys: Iterable[str]) -> str:
+    """The note on a batch that hangs on settings, by what a command says them as."""
+    asked = " and ".join(f"{key}=…" for key in keys)
+    return f"{NO_BATCH}: add {asked}, or --batch N"
+
+
+def in_words_of_program(notes: Iterable[str]) -> tuple[str, ...]:
+    """Notes on DeepSpeed's settings in the words of a program with the Trainer's arguments."""
+    return tuple(
+        note.replace(MICRO_BATCH, TRAINER_MICRO_BATCH) if note.startswith(NO_BATCH) else note for note in notes
+    )
+
+
+def still_open(notes: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
+    """Notes without those that ask for a field of the record which was said since."""
+
+    def answered(note: str) -> bool:
+        return any(f": add {field}=" in note for field in said) or (_BATCH in said and note.startswith(NO_BATCH))
+
+    return tuple(note for note in notes if not answered(note))
+
+
+_OFF = ("", "0", "0.0", "false", "none", "null", "[]", "{}", "auto")
+
+
+def note_on_unused(settings: Mapping[str, object], usual: Mapping[str, object]) -> tuple[str, ...]:
+    """One note that names them all; none where all are as the prediction takes them.
+
+    Args:
+        settings: by the name that the stack has.
+        usual: what each is under the prediction; ``False`` stands for anything that is off.
+    """
+    found = [key for key, value in usual.items() if key in settings and _differs(settings[key], value)]
+    shown = (key if settings[key] is True else f"{key}={plain(settings[key], 40)}" for key in found)
+    return (f"the prediction does not use {', '.join(shown)}",) if found else ()
+
+
+def _differs(said: object, usual: object) -> bool:
+    text = str(said).casefold()
+    if text in _OFF and (usual is False or text in ("none", "null", "auto", "")):
+        return False
+    try:
+        return float(text) != float(str(usual))
+    except ValueError:
+        return usual is False or text != str(usual).casefold()
+
+
+_SHAPES = re.compile(
+    r"(?:^|_)(?:experts?|heads?|hidden|ffn|intermediate|latent|lora|dense|window|depth|width|layers?|freeze|frozen|only)(?:_|$)"
+)
+_RECOMPUTES = re.compile(r"recompute|(?:^|_)(?:swap|offload)_(?:attention|modules?|activations?)(?:_|$)")
+
+
+def decides(key: str) -> bool:
+    """Whether a setting by its name decides the model, or what is recomputed."""
+    return _SHAPES.search(key) is not None or recomputes(key)
+
+
+def recomputes(key: str) -> bool:
+    """Whether a setting by its name says what is recomputed, or kept in host memory."""
+    return _RECOMPUTES.search(key) is not None
