@@ -13,11 +13,9 @@ from functools import partial
 from math import log2
 from pathlib import Path
 
-from asap.agents.workflow.schemas import Judgement
-
 from asap.agents.grounding.catalogue import Catalogue
 from asap.agents.grounding.verdict import check
-from asap.agents.workflow.protocol import read_answer
+from asap.agents.workflow.protocol import Judgement, read_answer
 from asap.chat.classifier import classifier
 from asap.chat.language import parse as read_line
 from asap.chat.slots import read_slots
@@ -172,7 +170,7 @@ def _measured(read: Callable[[str], object], before: str, unit: str, length: int
 
 def _seconds(read: Callable[[str], object], text: str) -> float:
     began = time.process_time()
-    with suppress(AsapError):
+    with suppress(AsapError, ValueError):
         read(text)
     return time.process_time() - began
 
