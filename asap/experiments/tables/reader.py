@@ -229,8 +229,10 @@ def _absolute(key: str, value: Any) -> Any:
 
 
 def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> frozenset[str]:
-    """Settings that the table reads and that only a run can tell; a model is known by the end of its path."""
+    """Settings that the table reads and that only a run can tell; a model is known by the end of its path, and what is
+    refused stays said."""
     named = {*spec.model.name.keys} if spec.model.name else set[str]()
+    named |= {key for refusal in spec.refused for key in refusal.keys}
     open_ = {key for key in spec.words() - named if has_substitution(str(settings.get(key, "")))}
     doubtful = {left for said, left in spec.doubtful.items() if settings.get(said) not in (None, settings.get(left))}
     return frozenset(open_ | (doubtful - given.keys()))
