@@ -12,8 +12,11 @@ from asap.profiles.locate import locate
 from asap.traces.clocks import align
 from asap.traces.trace import RankTrace, Step, Trace
 
-EXPECTED = "give Kineto *.json[.gz], *.xplane.pb, *_thunks.csv[.gz], *.parquet or *.et files, or a folder of them"
-_KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA = "kineto", "xplane", "nsys-jax", "passes", "chakra"
+EXPECTED = (
+    "give Kineto *.json[.gz], *.xplane.pb, nsys *.sqlite, *_thunks.csv[.gz], *.parquet or *.et files, or a folder"
+)
+EXPORT = "nsys export --type sqlite FILE.nsys-rep makes one that is"
+_KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA, _NSYS = "kineto", "xplane", "nsys-jax", "passes", "chakra", "nsys"
 _LOG_FOLDERS = ("plugins", "profile")
 """Where TensorBoard keeps the runs of a log directory."""
 
@@ -28,7 +31,10 @@ _SUFFIXES = {
     "thunks.csv.gz": _THUNKS,
     ".parquet": _PASSES,
     ".et": _CHAKRA,
+    ".sqlite": _NSYS,
 }
+_OF_NSYS = (".nsys-rep", ".qdrep")
+"""Reports of Nsight Systems, which it alone reads."""
 
 
 def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = lambda stage: None) -> Trace:
@@ -51,12 +57,13 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
     ranks: list[RankTrace] = []
     for file in files:
         progress(f"reading {file.name}")
-        ranks += _numbered_on(_read(file, found), len(ranks)) if found == _XPLANE else _read(file, found)
+        several = found in (_XPLANE, _NSYS)
+        ranks += _numbered_on(_read(file, found), len(ranks)) if several else _read(file, found)
     return _assembled(found, ranks)
 
 
 def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
-    """Each host counts its devices from zero."""
+    """Each file counts its devices from zero."""
     if not before:
         return list(devices)
     return [replace(device, rank=before + i) for i, device in enumerate(devices)]
@@ -129,6 +136,10 @@ def _read(file: Path, found: str) -> list[RankTrace]:
         from asap.traces.chakra import read_chakra
 
         return [read_chakra(file)]
+    if found == _NSYS:
+        from asap.traces.readers.nsys import read_nsys
+
+        return read_nsys(file)
     from asap.traces.readers.kineto import read_kineto
 
     return [read_kineto(file)]
@@ -138,7 +149,8 @@ def _format(file: Path) -> str:
     for suffix, found in _SUFFIXES.items():
         if file.name.endswith(suffix):
             return found
-    raise BadInputError("is not a trace by its name", where=plain(file), hint=EXPECTED)
+    hint = EXPORT if file.suffix in _OF_NSYS else EXPECTED
+    raise BadInputError("is not a trace by its name", where=plain(file), hint=hint)
 
 
 def trace_files(path: str | Path) -> list[Path]:
@@ -164,7 +176,7 @@ def trace_files(path: str | Path) -> list[Path]:
 def is_recording(file: Path) -> bool:
     """Whether a file is a profile or a trace: by its name, and ``*.json`` by how it begins."""
     if not file.name.endswith(tuple(_SUFFIXES)):
-        return file.suffix == ".pb"
+        return file.suffix in (".pb", *_OF_NSYS)
     if file.suffix != ".json":
         return True
     try:
@@ -177,6 +189,8 @@ def is_recording(file: Path) -> bool:
 
 def is_kernel_trace(path: str | Path) -> bool:
     """Whether a path is of a format that only this room reads: all but XPlane, which is a profile, too."""
+    if Path(path).suffix in _OF_NSYS:
+        return True
     try:
         return all(_format(file) != _XPLANE for file in trace_files(path))
     except AsapError:

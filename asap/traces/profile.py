@@ -7,11 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median, pstdev
+from typing import Literal
+
+import numpy as np
 
 from asap.core.text import plain
 from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
-from asap.profiles.host_time import split
+from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, split
 from asap.profiles.kpis import Busy, kpis_from
 from asap.profiles.operators.roof import program_roofline
 from asap.profiles.steps import Steps
@@ -31,6 +34,9 @@ KERNELS = Gap(
 )
 START_UP = 2.0
 """A first execution that takes as many times the others, or more, holds the start-up of the job."""
+
+_FRAMEWORKS: Mapping[str, Literal["pytorch", "xla"]] = {"kineto": "pytorch", "xplane": "xla", "nsys-jax": "xla"}
+"""What a recording is of, where its format says so."""
 
 _Timed = tuple[RankTrace, RankTimes]
 
@@ -59,7 +65,7 @@ def profile_of(
     return Profile(
         source=plain(source),
         extent="step" if marked else "window",
-        framework="pytorch" if graph.trace.format == "kineto" else "xla",
+        framework=_FRAMEWORKS.get(graph.trace.format),
         device_type=device,
         devices=max(worlds, default=len(ranks) if len(ranks) > 1 else None),
         kpis=kpis_from(steps, _busy(settled), operations),
@@ -75,13 +81,26 @@ def profile_of(
 def _host(ranks: Sequence[_Timed], hosts: Mapping[int, HostWork]) -> dict[str, float]:
     """What the host did while the device waited for it, mean over the ranks of which that was read."""
     shares: defaultdict[str, float] = defaultdict(float)
-    known = [(rank, times, hosts[rank.rank]) for rank, times in ranks if rank.rank in hosts and len(rank.calls)]
-    for rank, times, work in known:
-        activities = work.shifted(_origin(rank, work))
+    known = [(rank, times) for rank, times in ranks if len(rank.calls) and (rank.rank in hosts or not hosts)]
+    for rank, times in known:
+        work = hosts.get(rank.rank)
+        activities = work.shifted(_origin(rank, work)) if work else _activities(rank)
         found = split(host_waits(rank, times), activities, times.window[1] - times.window[0])
         for kind, share in found.items():
             shares[kind] += share / len(known)
     return dict(sorted(shares.items(), key=lambda each: -each[1]))
+
+
+def _activities(rank: RankTrace) -> Activities:
+    """By the calls and spans of the trace alone, of the threads that launch."""
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for events in (rank.calls, rank.spans):
+        for name, start, end in zip(events.name.tolist(), events.start.tolist(), events.end.tolist(), strict=True):
+            if kind := activity_of(str(rank.names[name]), end - start):
+                found[kind].append((start, end))
+    spans = {kind: tuple(np.array(each, dtype=np.int64).T) for kind, each in found.items()}
+    columns = {kind: (start, end) for kind, (start, end) in spans.items()}
+    return Activities(columns, columns.get(SYNCHRONISATION, Activities({}).blocking))
 
 
 def _origin(rank: RankTrace, work: HostWork) -> int:

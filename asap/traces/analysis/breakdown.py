@@ -50,6 +50,7 @@ class RankTimes(NamedTuple):
     arrival: Integers
     """When the last rank came to the collective; its own start for all other operations."""
     window: tuple[int, int]
+    """All that was recorded; where no step is marked, from the first operation to the last, which is taken for one."""
 
 
 def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
@@ -65,7 +66,8 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
         launches = find_launches(rank)
         ends = times[nodes.call_end]
         launched = np.where(launches.known, ends[launches.call], np.iinfo(np.int64).min) if len(ends) else start * 0
-        mine = np.concatenate([times[every] for every in vars(nodes).values()])
+        ran = (nodes.operation_start, nodes.operation_end)
+        mine = np.concatenate([times[every] for every in (vars(nodes).values() if rank.steps else ran)])
         window = (int(mine.min()), int(mine.max()))
         found.append(RankTimes(start, times[nodes.operation_end], launched, arrival, window))
     return found

@@ -28,15 +28,20 @@ class Part(NamedTuple):
 
 
 def path_edges(graph: Graph) -> Integers:
-    """Rows of the edges of the critical path, from the start of the trace to its last moment, as replayed."""
+    """Rows of the edges of the critical path, as replayed: from the start of the trace to its last moment, or, where no
+    step is marked, from the first operation to the last."""
     edges, time = graph.edges, graph.replayed
     tight = np.flatnonzero(time[edges.source] + edges.weight == time[edges.target])
     deciding = np.full(len(time), -1, dtype=np.int64)
     deciding[edges.target[tight]] = tight
     sources = edges.source.tolist()
-    node, path = int(np.argmax(time)), []
+    begin, node, path = int(time.min()), int(np.argmax(time)), []
+    if not any(rank.steps for rank in graph.trace.ranks):
+        ends = np.concatenate([nodes.operation_end for nodes in graph.nodes])
+        node = int(ends[np.argmax(time[ends])])
+        begin = min(int(time[nodes.operation_start].min()) for nodes in graph.nodes)
     following = deciding.tolist()
-    while (edge := following[node]) >= 0:
+    while time[node] > begin and (edge := following[node]) >= 0:
         path.append(edge)
         node = sources[edge]
     return np.array(path[::-1], dtype=np.int64)

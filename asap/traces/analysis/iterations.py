@@ -29,6 +29,13 @@ def step_times(graph: Graph, nodes: RankNodes) -> list[Times]:
     return [_between(graph, int(a), int(b)) for a, b in zip(nodes.step_start, nodes.step_end, strict=True)]
 
 
+def single_step(graph: Graph, rank: RankTrace, nodes: RankNodes) -> Times:
+    """The one marked step, until its end and the last operation that it launched."""
+    ends = np.append(nodes.operation_end[step_of_operations(rank) == 0], nodes.step_end[0])
+    begin = int(nodes.step_start[0])
+    return Times(*(NS * float(times[ends].max() - times[begin]) for times in (graph.measured, graph.replayed)))
+
+
 def device_iterations(graph: Graph, rank: RankTrace, nodes: RankNodes) -> list[Times]:
     """Iterations as the device sees them.
 

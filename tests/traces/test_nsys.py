@@ -1,0 +1,82 @@
+"""Nsight Systems' export to SQLite, made as ``nsys export`` makes it."""
+
+import sqlite3
+
+import pytest
+
+from asap.core.errors import BadInputError, InsufficientEvidenceError
+from asap.traces.load import load_trace
+from asap.traces.recording import read_recording
+from asap.traces.trace import OperationKind
+
+PROCESS = 77 << 24
+NAMES = {1: "sm90_xmma_gemm_bf16", 2: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 3: "cudaLaunchKernel", 4: "step 1"}
+
+
+def export(path, devices=(0,), text="step 1"):
+    """Two products and a collective on each device, in one marked step; times in microseconds."""
+    with sqlite3.connect(path) as database:
+        database.executescript("""
+            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+            CREATE TABLE TARGET_INFO_GPU (id INT, name TEXT);
+            CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME
+                (start INT, end INT, globalTid INT, correlationId INT, nameId INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL
+                (start INT, end INT, deviceId INT, streamId INT, correlationId INT, globalPid INT, demangledName INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY
+                (start INT, end INT, deviceId INT, streamId INT, correlationId INT, globalPid INT, copyKind INT);
+            """)
+        database.executemany("INSERT INTO StringIds VALUES (?, ?)", NAMES.items())
+        for device in devices:
+            database.execute("INSERT INTO TARGET_INFO_GPU VALUES (?, 'NVIDIA H100 80GB HBM3')", (device,))
+            process = PROCESS + (device << 24)
+            database.execute("INSERT INTO NVTX_EVENTS VALUES (0, 400000, ?, NULL, ?)", (text, process + 1))
+            for number, (start, end, name) in enumerate(((20, 120, 1), (130, 230, 1), (230, 380, 2))):
+                launched = (10_000 * number, 10_000 * number + 5_000, process + 1, number, 3)
+                database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", launched)
+                row = (1000 * start, 1000 * end, device, 7, number, process, name)
+                database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            copy = (385_000, 390_000, device, 7, 9, process, 2)
+            database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?, ?, ?, ?, ?, ?, ?)", copy)
+    return path
+
+
+def test_each_process_and_device_is_a_rank(tmp_path):
+    ranks = load_trace([export(tmp_path / "run.sqlite", (0, 1))]).ranks
+    assert [rank.rank for rank in ranks] == [0, 1]
+    for rank in ranks:
+        kinds = [OperationKind(kind) for kind in rank.operations.kind.tolist()]
+        assert kinds == [OperationKind.COMPUTE, OperationKind.COMPUTE, OperationKind.COMMUNICATION, OperationKind.COPY]
+        assert [step.label for step in rank.steps] == ["1"]
+        assert len(rank.calls) == 3
+        assert rank.names[rank.operations.name[3]] == "Memcpy DtoH"
+
+
+def test_it_is_a_profile_like_others(tmp_path):
+    profile = read_recording(export(tmp_path / "run.sqlite"))
+    assert profile.device_type == "NVIDIA H100 80GB HBM3"
+    assert profile.kpis.step_time_s == pytest.approx(400e-6)
+    assert profile.kpis.communication == pytest.approx(150 / 400, abs=0.01)
+    assert profile.framework is None
+
+
+def test_without_marks_the_time_between_the_first_and_the_last_operation_counts(tmp_path):
+    profile = read_recording(export(tmp_path / "run.sqlite", text="forward"))
+    assert profile.extent == "window"
+    assert profile.kpis.communication == pytest.approx(150 / 370, abs=0.01)
+
+
+def test_what_cannot_be_read_is_one_error(tmp_path):
+    damaged, empty, report = (tmp_path / name for name in ("damaged.sqlite", "empty.sqlite", "run.nsys-rep"))
+    damaged.write_bytes(b"SQLite format 3\0 and no more")
+    report.write_bytes(b"report")
+    with sqlite3.connect(empty) as database:
+        database.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
+    with pytest.raises(BadInputError, match="cannot be read"):
+        load_trace([damaged])
+    with pytest.raises(InsufficientEvidenceError, match="no GPU activity"):
+        load_trace([empty])
+    with pytest.raises(BadInputError) as refused:
+        read_recording(report)
+    assert "nsys export --type sqlite" in refused.value.hint
