@@ -27,10 +27,10 @@ from asap.plans import Plan
 from asap.prediction import Measured, predict
 from asap.prediction.from_trace.predict import predict_runs
 from asap.prediction.from_trace.run import Run, virtual_devices
-from asap.traces.analysis.step_time import step_time
+from asap.traces.analysis.iterations import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from record_run import CPU_DEVICES, SIZES, Size, degrees, facts
 
 RECORDINGS = 3

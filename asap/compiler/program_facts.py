@@ -8,13 +8,13 @@ from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
 from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
+from asap.mapping.coverage import Target
 from asap.mapping.explain import Explanation, explain
+from asap.mapping.language.feedback import nearest
 from asap.mapping.language.format import format_program
-from asap.mapping.language.nearest import nearest
 from asap.mapping.language.program import Program
 from asap.mapping.maxtext import read_rules
 from asap.mapping.plan_program import plan_text
-from asap.mapping.target import Target
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.catalogue import known_architectures
 from asap.plans import Plan

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asap.profiles import Gap
-from asap.profiles.gaps import NO_PROFILE
+from asap.profiles.kpis import NO_PROFILE
 from asap.stacks.launchers import Stack
 from asap.stacks.megatron.forks import is_of_swift
 from asap.stacks.megatron.versions import PROFILER, lacks

@@ -13,7 +13,7 @@ from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.profiles import Gap, Profile
-from asap.profiles.gaps import NO_PROFILE
+from asap.profiles.kpis import NO_PROFILE
 from asap.stacks.launchers import Stack
 from asap.traces.analysis.report import ReplayReport
 

@@ -1,18 +1,20 @@
 """Everything that can be checked in a program without compiling it."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.feedback import repaired
 from asap.hardware import Slice
 from asap.mapping.checks.algorithms import check_algorithm
 from asap.mapping.checks.machine import check_mesh, check_order
-from asap.mapping.checks.names import check_names
-from asap.mapping.checks.once import check_once
+from asap.mapping.checks.names import check_names, check_once
 from asap.mapping.checks.tensors import check_agreement, check_shardings
+from asap.mapping.coverage import Target
 from asap.mapping.language.feedback import Feedback
 from asap.mapping.language.parse import MOST_FEEDBACK, parse
 from asap.mapping.language.program import Program
-from asap.mapping.target import Target
 
 _MOST_REPAIRS = 3
 
@@ -70,3 +72,27 @@ def check_program(program: Program, target: Target | None, hardware: Slice | Non
     if target is not None and not named:
         found += check_shardings(program, target)
     return found
+
+
+_FROZEN = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class CheckReport(BaseModel):
+    """Whether a program passes, and everything that is wrong with it."""
+
+    model_config = _FROZEN
+
+    schema_: Literal["asap.mapping/1"] = Field(default="asap.mapping/1", alias="schema")
+    valid: bool
+    decisions: int
+    feedback: tuple[Feedback, ...]
+    unchecked: tuple[str, ...] = Field(description="what could not be checked, and for want of what")
+
+
+class FormatReport(BaseModel):
+    """A program in its one form."""
+
+    model_config = _FROZEN
+
+    schema_: Literal["asap.mapping/1"] = Field(default="asap.mapping/1", alias="schema")
+    text: str

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import PlanError
 from asap.core.provenance import Quantity
 from asap.core.units import format_bytes, format_seconds
-from asap.mapping.coverage import Place
+from asap.mapping.coverage import Place, Target
 from asap.mapping.kept_state import kept_state
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import (
@@ -27,7 +27,6 @@ from asap.mapping.language.program import (
 )
 from asap.mapping.maxtext import write_rules
 from asap.mapping.sharding import TensorSharding, shardings
-from asap.mapping.target import Target
 from asap.plans.axes import MEANINGS
 
 _LARGEST = 3

@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
 
-from asap.mapping.coverage import Coverage, Place, layers_of, value_of
+from asap.mapping.coverage import Coverage, Place, Target, layers_of, value_of
 from asap.mapping.language.program import Program
 from asap.mapping.sharding import shardings
-from asap.mapping.target import Target
 
 _BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}
 _MOMENTS = 2

@@ -10,12 +10,11 @@ from typing import Literal
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.mapping.coverage import matches
+from asap.mapping.coverage import Target, matches
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Program, TensorSetting
 from asap.mapping.plan_program import beyond_plan, plan_text
 from asap.mapping.sharding import TensorSharding, shardings
-from asap.mapping.target import Target
 from asap.plans import Plan
 from asap.plans.axes import MAXTEXT
 from asap.stacks.maxtext.axes import axis_key

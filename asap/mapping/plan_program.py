@@ -1,8 +1,10 @@
 """A plan as a short program, and the plan of a program."""
 
+from collections import Counter
 from typing import get_args
 
 from asap.core.errors import PlanError
+from asap.mapping.coverage import Coverage, Target, value_of
 from asap.mapping.language.grammar import STATES
 from asap.mapping.language.parse import parse
 from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Setting, TensorSetting
@@ -115,3 +117,14 @@ def _offload(program: Program) -> tuple[Offload, ...]:
 
 def _degrees(mesh: Mesh, network: Network) -> Degrees:
     return Degrees(**{each.axis.text: each.degree.value for each in mesh.degrees if each.network == network})
+
+
+def layers_by_policy(program: Program, target: Target, otherwise: Policy) -> dict[Policy, int]:
+    """Rematerialisation → number of layers that have it; ``otherwise`` is that of layers no line speaks of."""
+    coverage, found = Coverage(target, "remat", program), Counter[Policy]()
+    for bit, line in coverage.holding().items():
+        first, last = coverage.places[bit].layers or (0, -1)
+        found[policy_of(*value_of(line))] += last - first + 1
+    if left := target.layers - found.total():
+        found[otherwise] += left
+    return dict(found)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from asap.mapping.coverage import Coverage, Line, Place
+from asap.mapping.coverage import Coverage, Dimension, Line, Place, Target
 from asap.mapping.language.program import Mesh, Program, Sharding
-from asap.mapping.target import Dimension, Target
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from asap.core.text import plain
 from asap.core.units import format_seconds
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS
-from asap.mapping.algorithm_space import machine_space
 from asap.mapping.check import check, mended
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
+from asap.mapping.space import machine_space
 from asap.optimize.evaluators.mapping import MappingEvaluator
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Configuration, Try

@@ -14,7 +14,7 @@ as it appears                             kind               seen in
 ``async-collective-start``                none               issues the transfer, takes no time
 ``fusion``, calls async_collective_fusion none               a matrix product that carries a transfer along
 ``send``, ``recv``                        send-recv          between two devices or slices
-``host send``, ``infeed``, …              none               :mod:`asap.profiles.host_transfers` has them
+``host send``, ``infeed``, …              none               :mod:`asap.profiles.collectives` has them
 ``psum``, ``ppermute``, …                 as XLA calls them  CPU: instructions named after their JAX primitive
 ``ncclDevKernel_AllReduce_…``, ``rccl…``  as named           GPU kernels without HLO
 ========================================= ================== ==================================================
@@ -95,3 +95,33 @@ def result_shape(expression: str) -> str | None:
 def _callee(expression: str) -> str:
     found = _CALLEE.search(expression)
     return found.group(1) if found else ""
+
+
+_HOST_MEMORY = re.compile(r"\{[^{}]*S\(5\)[^{}]*\}")
+_MOVES = re.compile(r"(?:copy|slice|dynamic-slice|dynamic-update-slice|async)(?:-(?:start|update|done))?")
+_TARGETS = re.compile(r'custom_call_target="(?:MoveToHost|MoveToDevice|annotate_device_placement)"')
+_EVENT = re.compile(r"Memcpy(?:H2D|D2H)|Copy(?:HostToDevice|DeviceToHost)|Memcpy (?:HtoD|DtoH)(?: \(.*\))?")
+
+
+def is_host_copy(category: str, expression: str = "") -> bool:
+    """Whether an operation copies between HBM and host memory, or waits for such a copy.
+
+    Args:
+        category: as XProf gives it.
+        expression: the instruction as HLO prints it, with the memory spaces of its operands.
+    """
+    if category.startswith(("host send", "host recv")):
+        return True
+    if _HOST_MEMORY.search(expression) is None:
+        return False
+    return _MOVES.fullmatch(opcode(expression)) is not None or _TARGETS.search(expression) is not None
+
+
+def is_host_copy_event(name: str) -> bool:
+    """Whether an event of a GPU's stream copies between HBM and host memory."""
+    return _EVENT.fullmatch(name) is not None
+
+
+def is_input(category: str) -> bool:
+    """Whether an operation is fed by the host, or feeds it: infeed and outfeed."""
+    return "infeed" in category or "outfeed" in category

@@ -6,14 +6,72 @@
 - Matrix products in a vendor's library come without FLOPs and bytes; their shapes tell both.
 """
 
+import math
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from asap.core.units import GIB, format_rate
 from asap.hardware import Chip, find_chip, known_chips, load_chip
-from asap.profiles.library_calls import library_product
-from asap.profiles.xprof.conversion import Conversion
+from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import HloRow, Peaks, RooflineRow
+
+_TARGET = re.compile(r'custom_call_target="__cublas\$(?:gemm|lt\$matmul(?:\$f8)?)"')
+_CALL = re.compile(r"\A[^=]* = (?P<results>.*?) custom-call\((?P<operands>.*?)\), custom_call_target", re.DOTALL)
+_SHAPE = re.compile(r"\b([a-z]+)(\d+)\w*\[([\d,]*)\]")
+
+
+@dataclass(frozen=True)
+class LibraryProduct:
+    """A product of matrices: FLOPs, and the bytes of its operands and its result, each moved once."""
+
+    flops: float
+    bytes: float
+
+
+def library_product(expression: str) -> LibraryProduct | None:
+    """The product that an instruction computes; ``None`` if it is another call, or its shapes do not say.
+
+    The sizes of operands and result determine the length ``k`` that is summed over: ``mk * kn / mn = k²``, in each of
+    the products that leading dimensions count.
+
+    Args:
+        expression: the instruction as HLO prints it.
+    """
+    call = _CALL.search(expression) if _TARGET.search(expression) else None
+    if call is None:
+        return None
+    result, operands = _SHAPE.search(call["results"]), _SHAPE.findall(call["operands"])
+    if result is None or len(operands) < 2:
+        return None
+    left, right, product = shapes = [_Shape.of(*parts) for parts in (*operands[:2], result.groups())]
+    batches = {shape.dimensions[:-2] for shape in shapes}
+    if len(batches) > 1 or not product.elements:
+        return None
+    squared = left.elements * right.elements / (product.elements * math.prod(batches.pop()))
+    depth = math.isqrt(round(squared))
+    if not depth or depth * depth != squared:
+        return None
+    return LibraryProduct(2.0 * product.elements * depth, sum(shape.bytes for shape in shapes))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    dimensions: tuple[int, ...]
+    bits: int
+
+    @classmethod
+    def of(cls, _kind: str, bits: str, dimensions: str) -> "_Shape":
+        return cls(tuple(int(size) for size in dimensions.split(",") if size), int(bits))
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.dimensions)
+
+    @property
+    def bytes(self) -> float:
+        return self.elements * self.bits / 8
+
 
 _GIGA, _MICRO = 1e9, 1e-6
 _AGREES = 0.1

@@ -1,7 +1,9 @@
 """Operations from XProf's tables, from GPU kernels, and from the events of a CPU."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from asap.core.units import GIB, PERCENT
@@ -9,17 +11,108 @@ from asap.profiles.collectives import (
     base_name,
     collective_of,
     collective_of_kernel,
+    is_host_copy,
+    is_input,
     opcode,
     result_shape,
 )
 from asap.profiles.cpu import CpuInstruction, Total
-from asap.profiles.host_transfers import is_host_copy, is_input
 from asap.profiles.kernel_names import bound_of_kernel
-from asap.profiles.profile import Bound, Collective, CollectiveKind, Operation
-from asap.profiles.scale import US, Scale
+from asap.profiles.profile import Bound, Collective, CollectiveKind, Extent, Operation
 from asap.profiles.skeleton import ExposedCopies
-from asap.profiles.xprof.conversion import Conversion
-from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks
+from asap.profiles.xprof.converter import Conversion
+from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks, StepRow, Summary
+
+MS = 1e-3
+DOMINANT_SHARE = 0.5
+"""Share of all module time above which one module is taken for the training step."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Step times in seconds."""
+
+    mean: float
+    least: float
+    most: float
+    deviation: float
+    count: int
+
+
+def marked_steps(summary: Summary, rows: Sequence[StepRow]) -> Steps | None:
+    """Steps that the training loop marked. XProf rounds its averages: exact durations are better where it has them."""
+    exact = [row.duration * MS for row in rows if row.duration]
+    if exact:
+        return _summarised(exact, len(exact))
+    if not rows or not summary.steptime_ms_average:
+        return None
+    times = (
+        summary.steptime_ms_average,
+        summary.steptime_ms_minimum,
+        summary.steptime_ms_maximum,
+        summary.steptime_ms_standard_deviation,
+    )
+    return Steps(*((time or 0.0) * MS for time in times), count=len(rows))
+
+
+def module_steps(modules: Mapping[str, Sequence[float]], devices: int) -> tuple[str, Steps] | None:
+    """The module that took most of the time and ran more than once: one run is taken for one step.
+
+    Args:
+        modules: seconds of each run on each device.
+        devices: that ran them.
+    """
+    total = sum(map(sum, modules.values()))
+    for name, times in modules.items():
+        if sum(times) > DOMINANT_SHARE * total and len(times) > devices > 0:
+            return name, _summarised(times, len(times) // devices)
+    return None
+
+
+def _summarised(times: Sequence[float], count: int) -> Steps:
+    mean = fmean(times)
+    return Steps(mean, min(times), max(times), fmean((time - mean) ** 2 for time in times) ** 0.5, count)
+
+
+US = 1e-6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What sums are divided by.
+
+    Args:
+        devices: that the sums run over.
+        window_s: of one device, idle time included; ``None`` is unknown, and then there must be steps.
+        steps: that were marked; without them everything is per window.
+    """
+
+    devices: int
+    window_s: float | None
+    marked: Steps | None = None
+
+    @property
+    def extent(self) -> Extent:
+        """What times are per."""
+        return "step" if self.marked else "window"
+
+    @property
+    def steps(self) -> float:
+        """Steps in the window: those that were marked, or as many as fit where the window has cut some off."""
+        if self.marked is None:
+            return 1.0
+        fitting = (self.window_s or self.marked.count * self.marked.mean) / self.marked.mean
+        return self.marked.count if abs(fitting - self.marked.count) < 0.5 else fitting
+
+    def each(self, total: float) -> float:
+        """Of a sum over all, the part of one device and step (or window)."""
+        return total / self.devices / self.steps
+
+    def fraction(self, total_s: float) -> float:
+        """Share of the step (or window) that a sum of times makes up."""
+        whole_s = self.marked.mean if self.marked else self.window_s
+        return self.each(total_s) / whole_s if whole_s else 0.0
+
 
 GIGA = 1e9
 _NO_OPERATION = ("", "XlaModule")

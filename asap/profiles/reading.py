@@ -10,28 +10,30 @@ from dataclasses import dataclass, field, replace
 from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.core.units import format_bytes
-from asap.profiles import gaps
-from asap.profiles.cpu import CpuEvents, read_cpu
-from asap.profiles.cpu_tables import convert_cpu
-from asap.profiles.host_lines import host_time
+from asap.profiles import kpis
+from asap.profiles.cpu import CpuEvents, convert_cpu, read_cpu
+from asap.profiles.host_time import host_time
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
 from asap.profiles.locate import ProfileRun
 from asap.profiles.operations import (
+    US,
+    Scale,
+    Steps,
     bound_of,
     cpu_operations,
     hlo_operations,
     host_copy_operations,
     kernel_operations,
     longest_first,
+    marked_steps,
+    module_steps,
     si_peaks,
 )
 from asap.profiles.profile import Extent, Gap, Operation, Profile, Roofline
-from asap.profiles.scale import US, Scale
 from asap.profiles.skeleton import Skeleton, skeleton_of
-from asap.profiles.steps import Steps, marked_steps, module_steps
 from asap.profiles.tpu.convert import convert_tpu
 from asap.profiles.xplane.planes import Plane, read_planes
-from asap.profiles.xprof.conversion import Conversion, convert
+from asap.profiles.xprof.converter import Conversion, convert
 from asap.profiles.xprof.tables import RooflineRow
 
 
@@ -45,7 +47,7 @@ class _Facts:
     busy: Busy = field(default_factory=Busy)
     names: tuple[str, ...] = ()
     modules: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    gaps: tuple[Gap, ...] = (gaps.OPERATIONS,)
+    gaps: tuple[Gap, ...] = (kpis.OPERATIONS,)
 
 
 def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
@@ -56,7 +58,7 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     """
     hosts, events, made = _tables(run, progress)
     conversion, replaced_peaks = _corrected(made)
-    missing = gaps.CUDA_GRAPHS if conversion.hides_kernels else gaps.HLO
+    missing = kpis.CUDA_GRAPHS if conversion.hides_kernels else kpis.HLO
     if conversion.hides_kernels:
         conversion = replace(conversion, operations=(), roofline=())
     marked = marked_steps(conversion.summary, conversion.steps)
@@ -147,7 +149,7 @@ def _from_cpu(events: CpuEvents, marked: Steps | None) -> _Facts:
         busy=Busy(duty_cycle=duty_cycle, idle=None if duty_cycle is None else 1.0 - duty_cycle),
         names=tuple(instruction.module for instruction in events.operations),
         modules=events.modules,
-        gaps=(gaps.COSTS,),
+        gaps=(kpis.COSTS,),
     )
 
 
@@ -161,8 +163,8 @@ def _profile(
 ) -> Profile:
     module = None if marked else module_steps(facts.modules, facts.devices)
     used, capacity = conversion.memory.fullest or (None, None)
-    unmarked = () if marked else (gaps.STEP_MARKERS,)
-    no_memory = (gaps.MEMORY,) if skeleton.devices and used is None else ()
+    unmarked = () if marked else (kpis.STEP_MARKERS,)
+    no_memory = (kpis.MEMORY,) if skeleton.devices and used is None else ()
     return Profile(
         source=plain(run.path),
         extent=facts.extent,
@@ -198,13 +200,13 @@ def _warnings(
 ) -> list[str]:
     warnings = []
     if not skeleton.has_host:
-        warnings.append(gaps.NO_HOST)
+        warnings.append(kpis.NO_HOST)
     if module:
-        warnings.append(gaps.module_as_step(module[0], module[1].count))
+        warnings.append(kpis.module_as_step(module[0], module[1].count))
     if 0 < skeleton.active < skeleton.devices:
-        warnings.append(gaps.some_devices(skeleton.active, skeleton.devices))
-    if facts.operations and not marked and not gaps.looks_like_training(facts.names):
-        warnings.append(gaps.NOT_TRAINING)
+        warnings.append(kpis.some_devices(skeleton.active, skeleton.devices))
+    if facts.operations and not marked and not kpis.looks_like_training(facts.names):
+        warnings.append(kpis.NOT_TRAINING)
     if conversion.summary.kind == "gpu" and any(op.is_collective or op.host_copy for op in facts.operations):
-        warnings.append(gaps.OVERLAP)
+        warnings.append(kpis.OVERLAP)
     return warnings

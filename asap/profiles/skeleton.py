@@ -9,9 +9,9 @@ from statistics import fmean
 
 import numpy as np
 
-from asap.profiles.host_transfers import is_host_copy_event
+from asap.profiles.collectives import is_host_copy_event
+from asap.profiles.xplane.columns import uncovered
 from asap.profiles.xplane.planes import Line, Plane
-from asap.profiles.xplane.spans import uncovered
 
 NS, PS = 1e-9, 1e-12
 

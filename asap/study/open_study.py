@@ -88,7 +88,7 @@ def experiment_id(target: str, store: ExperimentStore) -> str:
 
 
 def _is_configuration(target: str, store: ExperimentStore) -> bool:
-    from asap.traces.load import is_recording
+    from asap.traces.recording import is_recording
 
     if store.has(target) or is_tracked(target) or is_remote(target):
         return False

@@ -19,10 +19,17 @@ from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.traces.collectives import TRANSFER
 from asap.traces.graph.graph import Cause, Graph, RankNodes
-from asap.traces.groups import UNSAID, CollectiveCall, Group
-from asap.traces.operations import collective_kind
-from asap.traces.readers.rows import Numbering
-from asap.traces.trace import Events, Integers, OperationKind, RankTrace
+from asap.traces.trace import (
+    UNSAID,
+    CollectiveCall,
+    Events,
+    Group,
+    Integers,
+    Numbering,
+    OperationKind,
+    RankTrace,
+    collective_kind,
+)
 
 US = 1000
 VERSION = "0.0.4"

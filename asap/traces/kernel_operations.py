@@ -11,17 +11,15 @@ from typing import NamedTuple, cast
 
 from asap.hardware import Chip
 from asap.profiles import Operation
-from asap.profiles.host_transfers import is_host_copy_event
+from asap.profiles.collectives import is_host_copy_event
 from asap.profiles.kernel_names import bound_of_kernel, compute_class
 from asap.profiles.operations import longest_first
-from asap.profiles.operators.cost import Cost, cost_of, is_misaligned
-from asap.profiles.operators.operator_call import OperatorCall
+from asap.profiles.operators.cost import Cost, OperatorCall, cost_of, is_misaligned
 from asap.profiles.operators.roof import Roof
 from asap.profiles.profile import CollectiveKind, Total, Trait
 from asap.traces.analysis.breakdown import RankTimes, exposed_time
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind
 from asap.traces.readers.operators import HostWork, Launched
-from asap.traces.trace import NS, RankTrace
+from asap.traces.trace import ANY_COLLECTIVE, NS, RankTrace, collective_kind
 
 HOST_COPY = "host copy"
 _SMALL = 1 << 20

@@ -16,12 +16,11 @@ from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
 from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, split
 from asap.profiles.kpis import Busy, kpis_from
+from asap.profiles.operations import Steps
 from asap.profiles.operators.roof import program_roofline
-from asap.profiles.steps import Steps
 from asap.traces.analysis.breakdown import RankTimes, breakdown, host_waits, rank_times
-from asap.traces.analysis.iterations import device_iterations, step_of_operations
+from asap.traces.analysis.iterations import device_iterations, iterations, step_of_operations
 from asap.traces.analysis.quality import doubts
-from asap.traces.analysis.step_time import iterations
 from asap.traces.graph.graph import Graph
 from asap.traces.kernel_operations import kernel_operations
 from asap.traces.readers.operators import HostWork
@@ -98,8 +97,8 @@ def _activities(rank: RankTrace) -> Activities:
         for name, start, end in zip(events.name.tolist(), events.start.tolist(), events.end.tolist(), strict=True):
             if kind := activity_of(str(rank.names[name]), end - start):
                 found[kind].append((start, end))
-    spans = {kind: tuple(np.array(each, dtype=np.int64).T) for kind, each in found.items()}
-    columns = {kind: (start, end) for kind, (start, end) in spans.items()}
+    tables = {kind: np.array(each, dtype=np.int64) for kind, each in found.items()}
+    columns = {kind: (table[:, 0], table[:, 1]) for kind, table in tables.items()}
     return Activities(columns, columns.get(SYNCHRONISATION, Activities({}).blocking))
 
 

@@ -1,15 +1,207 @@
 """What was recorded of a run, read once: its execution graph, and the profile that it makes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+from asap.core.errors import AsapError, BadInputError, NotFoundError
+from asap.core.files import exists, user_path
+from asap.core.text import plain
 from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
+from asap.profiles.locate import locate
+from asap.traces.collectives import align
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
-from asap.traces.load import is_kernel_trace, load_trace, trace_files
 from asap.traces.profile import profile_of
 from asap.traces.readers.operators import HostWork, read_operators
+from asap.traces.trace import RankTrace, Step, Trace
+
+EXPECTED = (
+    "give Kineto *.json[.gz], *.xplane.pb, nsys *.sqlite, *_thunks.csv[.gz], *.parquet or *.et files, or a folder"
+)
+EXPORT = "nsys export --type sqlite FILE.nsys-rep makes one that is"
+_KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA, _NSYS = "kineto", "xplane", "nsys-jax", "passes", "chakra", "nsys"
+_LOG_FOLDERS = ("plugins", "profile")
+"""Where TensorBoard keeps the runs of a log directory."""
+
+_BEGINNING_BYTES = 1_000_000
+"""Within which Kineto names its events."""
+
+_SUFFIXES = {
+    ".json": _KINETO,
+    ".json.gz": _KINETO,
+    ".xplane.pb": _XPLANE,
+    "thunks.csv": _THUNKS,
+    "thunks.csv.gz": _THUNKS,
+    ".parquet": _PASSES,
+    ".et": _CHAKRA,
+    ".sqlite": _NSYS,
+}
+_OF_NSYS = (".nsys-rep", ".qdrep")
+"""Reports of Nsight Systems, which it alone reads."""
+
+
+def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = lambda stage: None) -> Trace:
+    """Read all ranks of one run, or those that are at hand.
+
+    Args:
+        paths: files or folders, all of one format.
+        progress: called with what is being read.
+
+    Raises:
+        NotFoundError: a path does not exist, or a folder holds no trace.
+        BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
+        InsufficientEvidenceError: a file holds no device activity.
+    """
+    files = [file for path in paths for file in trace_files(path)]
+    formats = {_format(file) for file in files}
+    if len(formats) > 1:
+        raise BadInputError(f"are traces of several formats: {', '.join(sorted(formats))}", hint="give one run")
+    (found,) = formats
+    ranks: list[RankTrace] = []
+    for file in files:
+        progress(f"reading {file.name}")
+        several = found in (_XPLANE, _NSYS)
+        ranks += _numbered_on(_read(file, found), len(ranks)) if several else _read(file, found)
+    return _assembled(found, ranks)
+
+
+def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
+    """Each file counts its devices from zero."""
+    if not before:
+        return list(devices)
+    return [replace(device, rank=before + i) for i, device in enumerate(devices)]
+
+
+def _assembled(found: str, ranks: list[RankTrace]) -> Trace:
+    ranks = sorted(ranks, key=lambda rank: rank.rank)
+    for one, other in pairwise(ranks):
+        if one.rank == other.rank:
+            hint = "give the files of one run, a file a rank"
+            raise BadInputError(f"two files are of rank {one.rank}", hint=hint)
+    ranks, spread = align(ranks)
+    origin = min(rank.first for rank in ranks)
+    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks))
+
+
+def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
+    sizes = {rank.world_size for rank in ranks} - {None}
+    expected = max((size for size in sizes if size), default=len(ranks))
+    ranks_of: dict[str, list[int]] = {}
+    for rank in ranks:
+        for note in (*rank.notes, *_step_notes(rank)):
+            ranks_of.setdefault(note, []).append(rank.rank)
+    notes = [
+        f"rank {numbers[0]}{f' and {more} more' if (more := len(numbers) - 1) else ''}: {note}"
+        for note, numbers in ranks_of.items()
+    ]
+    if len(ranks) < expected:
+        missing = (
+            "waiting for other ranks cannot be told from transfer"
+            if len(ranks) == 1
+            else ("a collective may wait for a rank that is not here")
+        )
+        notes.append(f"{len(ranks)} of {expected} ranks: {missing}")
+    return tuple(notes)
+
+
+def _step_notes(rank: RankTrace) -> list[str]:
+    pairs = list(pairwise(rank.steps))
+    overlapping = [pair for pair in pairs if pair[1].start < pair[0].end]
+    apart = [pair for pair in pairs if not pair[1].follows(pair[0])]
+    notes = []
+    if overlapping:
+        notes.append(f"steps {_between(overlapping)} overlap: each one's time holds both")
+    if apart:
+        notes.append(f"no step between {_between(apart)} was recorded")
+    return notes
+
+
+def _between(pairs: Sequence[tuple[Step, Step]]) -> str:
+    one, other = pairs[0]
+    more = f", and at {len(pairs) - 1} more places," if len(pairs) > 1 else ""
+    return f"{plain(one.label, 40)} and {plain(other.label, 40)}{more}"
+
+
+def _read(file: Path, found: str) -> list[RankTrace]:
+    if found == _XPLANE:
+        from asap.traces.readers.xplane import read_xplane
+
+        return read_xplane(file)
+    if found == _THUNKS:
+        from asap.traces.readers.thunks import read_thunks
+
+        return [read_thunks(file)]
+    if found == _PASSES:
+        from asap.traces.readers.passes import read_passes
+
+        return read_passes(file)
+    if found == _CHAKRA:
+        from asap.traces.chakra import read_chakra
+
+        return [read_chakra(file)]
+    if found == _NSYS:
+        from asap.traces.readers.nsys import read_nsys
+
+        return read_nsys(file)
+    from asap.traces.readers.kineto import read_kineto
+
+    return [read_kineto(file)]
+
+
+def _format(file: Path) -> str:
+    for suffix, found in _SUFFIXES.items():
+        if file.name.endswith(suffix):
+            return found
+    hint = EXPORT if file.suffix in _OF_NSYS else EXPECTED
+    raise BadInputError("is not a trace by its name", where=plain(file), hint=hint)
+
+
+def trace_files(path: str | Path) -> list[Path]:
+    """The files that a path means: itself, or all traces of a folder; of a log directory its newest run.
+
+    Raises:
+        NotFoundError: the path does not exist, or the folder holds no trace.
+    """
+    path = user_path(path)
+    if not exists(path):
+        raise NotFoundError("does not exist", where=plain(path), hint=EXPECTED)
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.is_file() and file.name.endswith(tuple(_SUFFIXES)))
+    files = [file for file in files if file.suffix != ".parquet"] or files
+    if not files and any((path / folder).is_dir() for folder in _LOG_FOLDERS):
+        return list(locate(path).files)
+    if not files:
+        raise NotFoundError("holds no trace", where=plain(path), hint=EXPECTED)
+    return files
+
+
+def is_recording(file: Path) -> bool:
+    """Whether a file is a profile or a trace: by its name, and ``*.json`` by how it begins."""
+    if not file.name.endswith(tuple(_SUFFIXES)):
+        return file.suffix in (".pb", *_OF_NSYS)
+    if file.suffix != ".json":
+        return True
+    try:
+        with file.open("rb") as stream:
+            beginning = stream.read(_BEGINNING_BYTES)
+    except OSError:
+        return False
+    return beginning.lstrip().startswith(b"[") or b'"traceEvents"' in beginning
+
+
+def is_kernel_trace(path: str | Path) -> bool:
+    """Whether a path is of a format that only this room reads: all but XPlane, which is a profile, too."""
+    if Path(path).suffix in _OF_NSYS:
+        return True
+    try:
+        return all(_format(file) != _XPLANE for file in trace_files(path))
+    except AsapError:
+        return False
+
 
 HOSTS_READ = 8
 """Ranks of which the host is read."""

@@ -4,14 +4,72 @@ Times are integer nanoseconds after the start of the trace: epoch microseconds i
 microsecond apart, which is enough to cut a dependency.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.traces.groups import CollectiveCall
+from asap.profiles.collectives import base_name, collective_of
+from asap.profiles.kernel_names import work_of_kernel
+
+ELEMENT_BYTES = {
+    **dict.fromkeys(("Byte", "Char", "Bool", "QInt8", "Float8_e4m3fn", "Float8_e5m2"), 1),
+    **dict.fromkeys(("Half", "BFloat16", "Short"), 2),
+    **dict.fromkeys(("Float", "Int", "QInt32"), 4),
+    **dict.fromkeys(("Double", "Long", "ComplexFloat"), 8),
+}
+"""Bytes of an element, by the names of PyTorch (c10/core/ScalarType.h)."""
+
+
+class Group(NamedTuple):
+    """Ranks that communicate with each other; no ranks: which they are is not known."""
+
+    name: str = ""
+    description: str = ""
+    ranks: tuple[int, ...] = ()
+
+
+WORLD = Group()
+"""Of a collective that names none: all ranks, as far as is known."""
+
+
+class CollectiveCall(NamedTuple):
+    """What an operation says of its collective.
+
+    ``size_bytes`` is what a rank contributes or receives, the larger of both; 0 where it is not known. ``sender`` and
+    ``receiver`` are the ranks of a transfer between two.
+    """
+
+    group: Group = WORLD
+    size_bytes: int = 0
+    sender: int | None = None
+    receiver: int | None = None
+
+    @property
+    def pair(self) -> tuple[int, int] | None:
+        """Sender and receiver, if both are known."""
+        if self.sender is None or self.receiver is None:
+            return None
+        return self.sender, self.receiver
+
+
+UNSAID = CollectiveCall()
+"""Of an operation of which the recording says nothing."""
+
+
+def bus_factor(kind: str, ranks: int) -> float:
+    """Bytes that the slowest link carries, over the larger of what a rank gives and gets (NCCL tests)."""
+    if ranks < 2:
+        return 0.0
+    if kind == "all-reduce":
+        return 2 * (ranks - 1) / ranks
+    return (ranks - 1) / ranks if kind in ("all-gather", "reduce-scatter", "all-to-all") else 1.0
+
 
 Integers = NDArray[np.int64]
 NS = 1e-9
@@ -149,3 +207,34 @@ class Trace:
     ranks: Sequence[RankTrace]
     clock_spread_s: float | None = None
     notes: tuple[str, ...] = ()
+
+
+ANY_COLLECTIVE = "collective"
+"""A collective whose name does not say which: ``ncclDevKernel_Generic``."""
+
+_LOADING = re.compile(r"enumerate\(DataLoader\)#.*|_(?:Single|Multi)Process\w*DataLoaderIter.*__next__")
+
+
+@lru_cache(maxsize=1 << 16)
+def collective_kind(name: str) -> str | None:
+    """Kind of the collective that a kernel, thunk or HLO operation carries out; None if it is not one."""
+    if kind := collective_of(base_name(name))[0]:
+        return kind
+    kernel = work_of_kernel(name)
+    return kernel.collective or (ANY_COLLECTIVE if kernel.work == "communication" else None)
+
+
+def is_loading(name: str) -> bool:
+    """Whether a span is the training loop waiting for PyTorch's data loader."""
+    return bool(_LOADING.fullmatch(name))
+
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class Numbering(dict[Value, int]):
+    """Gives each different value the next number."""
+
+    def __missing__(self, value: Value) -> int:
+        number = self[value] = len(self)
+        return number

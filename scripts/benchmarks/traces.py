@@ -21,7 +21,7 @@ STEPS, LAUNCHES, OPERATORS = 50, 2_000, 3
 _PEAK = "import re, sys; {load}; print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
 """Of the process alone: ``ru_maxrss`` begins with what the process that started it had (Linux)."""
 
-_OURS = "from asap.traces.load import load_trace; load_trace([sys.argv[1]])"
+_OURS = "from asap.traces.recording import load_trace; load_trace([sys.argv[1]])"
 _HTA = """import logging; logging.disable(logging.CRITICAL)
 from hta.common.trace import Trace
 Trace(trace_files={0: sys.argv[1]}, trace_dir="/").parse_traces(use_multiprocessing=False)"""
@@ -30,7 +30,7 @@ _PLAIN = "import gzip, json; json.load(gzip.open(sys.argv[1]))"
 
 def trace_load() -> Result:
     """Reading the columns of a compressed trace against ``json`` reading the same file."""
-    from asap.traces.load import load_trace
+    from asap.traces.recording import load_trace
 
     with _trace() as path:
         events = gzip.decompress(path.read_bytes()).count(b'"ph"')
@@ -55,7 +55,7 @@ def trace_memory() -> Result:
 def trace_what_if() -> Result:
     """A change of a loaded graph, with its interval."""
     from asap.traces.graph.build import build_graph
-    from asap.traces.load import load_trace
+    from asap.traces.recording import load_trace
     from asap.traces.what_if.change import parse_change
     from asap.traces.what_if.predict import predict_change
 

@@ -14,8 +14,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.logs.reading import LogDocument
 from asap.history.record import HistoryRecord
 from asap.ledger.ledger import Ledger
+from asap.mapping.check import CheckReport, FormatReport
 from asap.mapping.explain import Explanation
-from asap.mapping.report import CheckReport, FormatReport
 from asap.mapping.space import Space
 from asap.optimize.by_mapping import MappingOptimization
 from asap.optimize.report import OptimizationReport

@@ -41,8 +41,8 @@ from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.plans.remat import read_policy as read_remat
 from asap.sharding_memory.record import scan
-from asap.traces.load import load_trace
 from asap.traces.readers.thunks import read_thunks
+from asap.traces.recording import load_trace
 from asap.traces.what_if.change import parse_change
 
 LENGTH = 50_000

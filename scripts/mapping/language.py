@@ -8,8 +8,8 @@ from pathlib import Path
 from asap.compiler.reference.expressible import mapping_target
 from asap.hardware import resolve_hardware
 from asap.mapping.check import check
+from asap.mapping.coverage import Target
 from asap.mapping.language.feedback import Feedback
-from asap.mapping.target import Target
 from asap.models import Architecture, Workload, find_architecture
 
 CORPUS = Path(__file__).parents[1] / "fuzzing" / "corpus" / "mappings"

@@ -13,10 +13,10 @@ from asap.core.provenance import Provenance
 from asap.evidence.step_belief import Prior
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import textbook_grid
-from asap.mapping.algorithm_space import AlgorithmSpace, raw_space
 from asap.mapping.check import check
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
+from asap.mapping.space import AlgorithmSpace, raw_space
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.mapping_prior import mapping_prior
 

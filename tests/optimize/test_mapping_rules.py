@@ -6,8 +6,8 @@ from asap.core.feedback import Feedback, Repair
 from asap.core.provenance import Provenance
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
-from asap.mapping.algorithm_space import legal_space, machine_space
 from asap.mapping.check import check, mended
+from asap.mapping.space import legal_space, machine_space
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.mapping_rules import MappingRules
 from mapping.loop import HELD_OUT, SEARCHES, measure

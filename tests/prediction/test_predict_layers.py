@@ -3,7 +3,7 @@ import pytest
 from asap.compiler.reference.expressible import mapping_target
 from asap.hardware import resolve_hardware
 from asap.mapping.language.parse import parse
-from asap.mapping.policies import layers_by_policy
+from asap.mapping.plan_program import layers_by_policy
 from asap.models import Workload, find_architecture
 from asap.plans import Plan, Remat
 from asap.prediction import predict

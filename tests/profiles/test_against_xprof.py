@@ -5,11 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
-from asap.profiles.cpu import read_cpu
-from asap.profiles.cpu_tables import convert_cpu
+from asap.profiles.cpu import convert_cpu, read_cpu
 from asap.profiles.tpu.convert import convert_tpu
 from asap.profiles.xplane.planes import read_planes
-from asap.profiles.xprof.conversion import Conversion, convert
+from asap.profiles.xprof.converter import Conversion, convert
 
 ROUNDED = 0.051
 """XProf prints percentages and step times with one digit."""

@@ -1,7 +1,7 @@
 import pytest
 
 from asap.profiles.corrections import corrected
-from asap.profiles.xprof.conversion import Conversion
+from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import HloRow, MemoryProfile, Peaks, RooflineRow, Summary
 
 GIB = 2**30

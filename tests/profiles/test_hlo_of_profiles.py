@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import InsufficientEvidenceError, NotFoundError, ProfileError
-from asap.profiles.hlo.expressions import program_of
-from asap.profiles.hlo.program import read_program
+from asap.profiles.hlo.program import program_of, read_program
 from asap.profiles.hlo.surroundings import surroundings
 from asap.profiles.xplane.wire import BYTES
 from tests.profiles.xspaces import TRAINING, Op, plane, serialised, tpu_profile

@@ -2,7 +2,7 @@ import pytest
 from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
 from asap.profiles import read_profile
-from asap.profiles.host_transfers import is_host_copy, is_input
+from asap.profiles.collectives import is_host_copy, is_input
 from asap.profiles.skeleton import skeleton_of
 from asap.profiles.xplane.planes import read_planes
 

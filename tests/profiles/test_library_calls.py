@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.profiles.library_calls import library_product
+from asap.profiles.corrections import library_product
 
 SIZES = st.integers(1, 512)
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.hardware import load_chip
-from asap.profiles.operators.cost import cost_of, is_misaligned
-from asap.profiles.operators.operator_call import OperatorCall
+from asap.profiles.operators.cost import OperatorCall, cost_of, is_misaligned
 from asap.profiles.operators.roof import Roof
 
 SIZES = st.integers(1, 300)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from made_runs import Run, simulate
 
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from tests.command_line import asap, indexed_home, run_command
 
 __all__ = ["asap", "indexed_home", "real", "real_profile", "run_command"]

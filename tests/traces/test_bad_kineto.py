@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from made_runs import Run, simulate, write
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
-from asap.traces.analysis.iterations import device_iterations
-from asap.traces.analysis.step_time import step_time
+from asap.traces.analysis.iterations import device_iterations, step_time
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.summary import describe, report_replay
 
 

@@ -7,11 +7,11 @@ from made_runs import simulate as simple
 from megatron import Job, simulate
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
-from asap.traces.analysis.step_time import step_time
+from asap.traces.analysis.iterations import step_time
 from asap.traces.chakra import _messages, write_chakra
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import longest_path
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
 

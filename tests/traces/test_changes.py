@@ -7,7 +7,7 @@ from made_runs import Run, simulate, write
 
 from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.what_if.change import COLLECTIVES, GRAMMAR, Action, Change, parse_change
 from asap.traces.what_if.predict import predict_change
 

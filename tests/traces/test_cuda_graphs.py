@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import GOOD, unexplained
-from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
 from asap.traces.graph.host import find_launches

@@ -12,7 +12,7 @@ from asap.plans import Plan
 from asap.proposals.trials import most_held, trials_of
 from asap.study.open_study import open_study
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.summary import QUESTIONS, report_replay
 
 MODEL = Architecture(layers=4, d_model=256, d_ff=1024, heads=4, kv_heads=4, head_dim=64, vocab=1024)

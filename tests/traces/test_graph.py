@@ -9,12 +9,12 @@ from made_runs import Run, simulate, write
 
 from asap.traces.analysis.breakdown import breakdown, rank_times
 from asap.traces.analysis.critical_path import critical_path
+from asap.traces.analysis.groups import stragglers
+from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import unexplained
-from asap.traces.analysis.step_time import step_time
-from asap.traces.analysis.stragglers import stragglers
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
 

@@ -12,12 +12,11 @@ from megatron import simulate as pipeline
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.diagnosis import Bottleneck, diagnose
-from asap.profiles.xplane.spans import covered
+from asap.profiles.xplane.columns import covered
 from asap.traces.analysis.iterations import step_of_operations
 from asap.traces.analysis.quality import QualityVerdict
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
-from asap.traces.recording import read_graph, read_recording
+from asap.traces.recording import load_trace, read_graph, read_recording
 from asap.traces.summary import report_replay
 from asap.traces.trace import NS, OperationKind
 from asap.traces.what_if.change import parse_change

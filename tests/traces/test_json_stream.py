@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asap.traces.load import load_trace
 from asap.traces.readers import json_stream
+from asap.traces.recording import load_trace
 
 
 def nested(depth):

@@ -5,8 +5,7 @@ import sqlite3
 import pytest
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
-from asap.traces.load import load_trace
-from asap.traces.recording import read_recording
+from asap.traces.recording import load_trace, read_recording
 from asap.traces.trace import OperationKind
 
 PROCESS = 77 << 24

@@ -9,7 +9,7 @@ from made_runs import Run, simulate, write
 from asap.core.errors import InsufficientEvidenceError
 from asap.traces.graph.build import build_graph, ordered
 from asap.traces.graph.graph import Cause, Edges
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from asap.prediction.from_trace.predict import what_if
 from asap.prediction.from_trace.run import axes_of
 from asap.study.open_study import open_study
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 
 BATCH = 16
 DEGREES = [each for each in product((1, 2, 4, 8), repeat=3) if each[0] * each[1] * each[2] == 8]

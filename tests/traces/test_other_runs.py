@@ -14,7 +14,7 @@ from asap.prediction.from_trace.factors import modelled
 from asap.prediction.from_trace.predict import predict_run
 from asap.prediction.from_trace.run import Run, Schedule, changed_run
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.what_if.change import NOT_FROM_A_TRACE, SETTINGS, parse_change
 
 MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)

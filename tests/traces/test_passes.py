@@ -5,7 +5,7 @@ import pytest
 
 from asap.core.errors import BadInputError
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.summary import describe, report_replay
 from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import predict_change

@@ -7,14 +7,13 @@ from made_runs import write
 from megatron import Job, simulate
 
 from asap.traces.analysis.groups import group_times
+from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import QualityVerdict, unexplained, verdict
-from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.summary import report_replay
 from asap.traces.what_if.change import parse_change
-from asap.traces.what_if.predict import predict_change
-from asap.traces.what_if.slow_ranks import slow_ranks
+from asap.traces.what_if.predict import predict_change, slow_ranks
 
 LAYOUTS = [(2, 2, 2), (1, 2, 4), (1, 1, 8), (2, 1, 4), (4, 2, 1), (1, 8, 1)]
 """Tensor, data and pipeline degrees."""

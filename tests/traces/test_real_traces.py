@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from asap.traces.analysis.breakdown import breakdown, rank_times
-from asap.traces.analysis.iterations import device_iterations, step_times
+from asap.traces.analysis.iterations import device_iterations, step_time, step_times
 from asap.traces.analysis.quality import GOOD, unexplained
-from asap.traces.analysis.step_time import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import predict_change

@@ -12,9 +12,9 @@ from asap.plans import Plan
 from asap.prediction.from_trace.predict import predict_run, what_if
 from asap.prediction.from_trace.run import Run, changed_run, virtual_devices
 from asap.study.open_study import open_study
-from asap.traces.analysis.core_times import core_times
+from asap.traces.analysis.critical_path import core_times
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.trace import Events, OperationKind, RankTrace
 
 BUNDLED = Path(__file__).resolve().parents[2] / "asap" / "experiments" / "bundled" / "cpu-8dev"

@@ -7,7 +7,7 @@ import pytest
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.traces.analysis.iterations import device_iterations
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
+from asap.traces.recording import load_trace
 from asap.traces.trace import OperationKind
 
 HEADER = "execution,index,hlo_op,cpu_start_us,cpu_end_us,gpu_start_us,gpu_end_us"

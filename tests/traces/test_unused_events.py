@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError
-from asap.traces.load import load_trace
 from asap.traces.readers import json_stream, kineto
-from asap.traces.readers.unused_events import UnusedEvents
+from asap.traces.readers.json_stream import UnusedEvents
+from asap.traces.recording import load_trace
 
 
 def as_kineto(events):

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, InsufficientEvidenceError, ProfileError
 from asap.profiles.xplane.planes import read_planes
-from asap.traces.analysis.iterations import device_iterations
-from asap.traces.analysis.step_time import step_time
+from asap.traces.analysis.iterations import device_iterations, step_time
 from asap.traces.graph.build import build_graph
-from asap.traces.load import load_trace
 from asap.traces.readers.xplane import read_xplane
+from asap.traces.recording import load_trace
 
 MS = 10**9
 SHAPE = "f32[1024,1024]{1,0}"

@@ -38,7 +38,7 @@ def check(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """List what is wrong with a program. Each error has its place and what to do about it."""
-    from asap.mapping.report import CheckReport
+    from asap.mapping.check import CheckReport
 
     text, checked = _checked(file, _facts(experiment, model, hardware))
     found = checked.feedback
@@ -71,9 +71,9 @@ def format_file(
 ) -> None:
     """Print a program in its one form. Single spaces; order and comments stay."""
     from asap.core.files import write_atomically
+    from asap.mapping.check import FormatReport
     from asap.mapping.language.format import format_program
     from asap.mapping.language.parse import parse
-    from asap.mapping.report import FormatReport
 
     program, wrong = parse(_read(file))
     _stop_if_wrong(file, wrong)

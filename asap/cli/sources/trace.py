@@ -67,7 +67,7 @@ def replay(
 
         write_chakra(graph, FilePath(chakra))
     if timeline is not None:
-        from asap.traces.perfetto import write_timeline
+        from asap.traces.summary import write_timeline
 
         write_timeline(graph, FilePath(timeline))
     if form is Plain.JSON:
@@ -122,7 +122,7 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
 
 def _graph(paths: list[str]) -> "Graph":
     from asap.traces.graph.build import build_graph
-    from asap.traces.load import load_trace
+    from asap.traces.recording import load_trace
 
     with progress() as show:
         trace = load_trace(paths, show)

@@ -16,10 +16,10 @@ from asap.compiler.toolchain.compile import compile_all
 from asap.core.errors import BadInputError
 from asap.core.feedback import Feedback
 from asap.hardware import Slice
-from asap.mapping.algorithm_space import orders
 from asap.mapping.check import check
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
+from asap.mapping.space import orders
 from asap.plans import Plan
 
 

@@ -8,8 +8,8 @@ from asap.compiler.reference.parameters import Parameter, parameter_tree
 from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
 from asap.compiler.reference.segments import first_layers, segments
 from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.mapping.coverage import Dimension, Target, Tensor
 from asap.mapping.language.parse import parse
-from asap.mapping.target import Dimension, Target, Tensor
 from asap.models import Architecture, Workload
 from asap.models.architecture import pattern_length
 from asap.plans import AXES, Plan

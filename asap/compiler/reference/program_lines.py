@@ -6,12 +6,11 @@ from typing import Literal, get_args
 
 from asap.compiler.reference.layout import Said
 from asap.core.errors import PlanError
-from asap.mapping.coverage import Coverage, matches, value_of
+from asap.mapping.coverage import LAYER, Coverage, Target, matches, value_of
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import Decision, Mesh, Order, Program, Sharding, TensorSetting
 from asap.mapping.plan_program import beyond_plan, plan_of, policy_of
 from asap.mapping.sharding import shardings
-from asap.mapping.target import LAYER, Target
 from asap.models import Workload
 from asap.plans.remat import Policy
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS, textbook_grid
-from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, replace
-from asap.mapping.language.nearest import nearest
+from asap.mapping.coverage import Target
+from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, nearest, replace
 from asap.mapping.language.program import Keyword, Program, Setting, TensorSetting
-from asap.mapping.target import Target
 
 _SETTINGS: tuple[Keyword, ...] = (
     "grid", "exchange", "stationary", "panels", "replication", "halo", "overlap",

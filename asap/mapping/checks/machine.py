@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from asap.core.feedback import Repair
 from asap.hardware import Slice
+from asap.mapping.coverage import Target
 from asap.mapping.device_order import block_fits, places
 from asap.mapping.language.expression import DivisionError, OverflowedError, variables
-from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, replace
-from asap.mapping.language.position import Position
+from asap.mapping.language.feedback import Code, Feedback, Position, delete_line, feedback, replace
 from asap.mapping.language.program import Block, Degree, IndexMap, Mesh, Order, Program
-from asap.mapping.target import Target
 from asap.plans.axes import Network
 
 if TYPE_CHECKING:

@@ -3,13 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from asap.core.text import plain
-from asap.mapping.coverage import Line, matches
+from asap.mapping.coverage import Line, Target, Tensor, matches
 from asap.mapping.language.expression import variables
-from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, replace
-from asap.mapping.language.nearest import nearest
-from asap.mapping.language.position import Position
-from asap.mapping.language.program import IndexMap, Program, Sharding, Word
-from asap.mapping.target import Target, Tensor
+from asap.mapping.language.feedback import Code, Feedback, Position, delete_line, feedback, nearest, replace
+from asap.mapping.language.program import Decision, IndexMap, Mesh, Order, Program, Setting, Sharding, Word
 from asap.plans.axes import MEANINGS, WORDS
 
 _SHOWN = 40
@@ -90,3 +87,23 @@ def _suggest(code: Code, at: Position, found: str, near: str | None, known: list
         return feedback(code, at, found, f"did you mean {near}?", repair=replace(at, near))
     advice = f"there are {', '.join(known)}" if known else "say the mesh first: mesh data=4 model=4"
     return feedback(code, at, found, advice, repair=delete_line(at.line))
+
+
+def check_once(program: Program) -> Iterator[Feedback]:
+    """Two lines that decide the same thing differently."""
+    first: dict[str, Decision] = {}
+    for decision in program.decisions:
+        subject = _subject(decision)
+        earlier = first.setdefault(subject, decision) if subject else decision
+        if earlier != decision:
+            found = f"{subject} is decided on line {earlier.at.line}, and differently here"
+            yield feedback(
+                Code.CONTRADICTION, decision.at, found, "remove one of them", other=earlier.at,
+                repair=delete_line(decision.at.line),
+            )  # fmt: skip
+
+
+def _subject(decision: Decision) -> str | None:
+    if isinstance(decision, Setting):
+        return decision.keyword
+    return {Mesh: "mesh", Order: "order"}.get(type(decision))

@@ -4,12 +4,10 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from asap.mapping.coverage import Coverage, Line, contradictions, value_of
-from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, replace
-from asap.mapping.language.position import Position
+from asap.mapping.coverage import Coverage, Line, Target, contradictions, value_of
+from asap.mapping.language.feedback import Code, Feedback, Position, delete_line, feedback, replace
 from asap.mapping.language.program import Program, Sharding
 from asap.mapping.sharding import Split, TensorSharding, shardings
-from asap.mapping.target import Target
 
 KEYWORDS = ("shard", "constrain", "place", "layout", "dtype", "remat")
 

@@ -7,8 +7,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from asap.core.numbers import LARGEST_COUNT
 from asap.mapping.language.expression import DEEPEST, Expression, Number, Operation, Variable
-from asap.mapping.language.feedback import Code
-from asap.mapping.language.position import Position
+from asap.mapping.language.feedback import Code, Position
 from asap.mapping.language.program import (
     Block,
     Count,

@@ -6,7 +6,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asap.mapping.language.position import Position
+from asap.mapping.language.feedback import Position
 
 if TYPE_CHECKING:
     import numpy as np

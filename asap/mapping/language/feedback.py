@@ -1,12 +1,30 @@
 """What is wrong with a program: typed, with the place, a reason, advice, and a repair where there is one."""
 
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import Field
 
 from asap.core.feedback import END_OF_LINE, Repair
 from asap.core.feedback import Feedback as General
-from asap.mapping.language.position import Position
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """Line and columns, from 1; ``end`` is the column after the last."""
+
+    line: int
+    column: int
+    end: int
+
+    def to(self, other: "Position") -> "Position":
+        """From here to the end of another on the same line."""
+        return Position(self.line, self.column, max(self.end, other.end))
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
 
 
 class Code(StrEnum):
@@ -61,3 +79,16 @@ def replace(at: Position, text: str) -> Repair:
 def delete_line(line: int) -> Repair:
     """The repair that takes a decision back."""
     return Repair(line=line, column=1, end_column=END_OF_LINE, text="")
+
+
+LONGEST = 60
+"""Characters of a name that are compared; a longer one is no slip of the keyboard."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The closest of some names, or ``None`` if none is close."""
+    if len(name) > LONGEST:
+        return None
+    lower = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.6)
+    return lower[found[0]] if found else None

@@ -4,10 +4,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from asap.core.text import plain
-from asap.mapping.language.feedback import Code, Feedback, delete_line, feedback, replace
+from asap.mapping.language.feedback import Code, Feedback, Position, delete_line, feedback, nearest, replace
 from asap.mapping.language.grammar import GRAMMAR
-from asap.mapping.language.nearest import nearest
-from asap.mapping.language.position import Position
 from asap.mapping.language.program import Line, Program
 
 if TYPE_CHECKING:

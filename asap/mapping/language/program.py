@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from asap.mapping.language.expression import Expression
-from asap.mapping.language.position import Position
+from asap.mapping.language.feedback import Position
 from asap.plans.axes import Network
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.evidence.step_belief import Array, Prior, apart
-from asap.mapping.algorithm_space import AlgorithmSpace
+from asap.mapping.space import AlgorithmSpace
 from asap.optimize.outcome import Configuration, Suggestion, Try
 from asap.optimize.proposers.mapping_rules import MappingRules, meaning
 from asap.optimize.proposers.model_guided import ModelGuided

@@ -11,9 +11,9 @@ from math import prod
 from typing import Literal
 
 from asap.core.feedback import Feedback, repaired
-from asap.mapping.algorithm_space import AlgorithmSpace
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
+from asap.mapping.space import AlgorithmSpace
 from asap.optimize.outcome import Configuration, Suggestion, Try
 
 Use = Literal["none", "explain", "suggest"]

@@ -21,8 +21,7 @@ from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.profiles.kernel_names import compute_class
 from asap.traces.graph.graph import Cause, Graph
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind
-from asap.traces.trace import Integers, OperationKind, RankTrace
+from asap.traces.trace import ANY_COLLECTIVE, Integers, OperationKind, RankTrace, collective_kind
 from asap.traces.what_if.apply import Changed
 
 AXES_BEHIND: Mapping[str, tuple[Axis, ...]] = {

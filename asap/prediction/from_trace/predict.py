@@ -22,9 +22,9 @@ from asap.prediction.from_trace.run import Run, changed_run, is_setting, virtual
 from asap.prediction.from_trace.shared_cores import CoreTime
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
-from asap.traces.analysis.core_times import share_cores
+from asap.traces.analysis.critical_path import share_cores
+from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import QualityVerdict
-from asap.traces.analysis.step_time import step_time
 from asap.traces.collectives import transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asap.prediction.from_trace.factors import COMPUTE, MEMORY, PRODUCTS, Factors, class_labels, factor_of
-from asap.traces.analysis.core_times import core_times
+from asap.traces.analysis.critical_path import core_times
 from asap.traces.trace import RankTrace
 
 

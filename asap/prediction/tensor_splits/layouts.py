@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from itertools import chain
 from math import prod
 
-from asap.mapping.coverage import Place, layers_of
+from asap.mapping.coverage import Place, Target, layers_of
 from asap.mapping.language.program import Mesh, Program
 from asap.mapping.sharding import default_axes, shardings
-from asap.mapping.target import Target
 from asap.prediction.step_model.communication import communication
 from asap.prediction.step_model.compute import ACTIVATION_BYTES, BACKWARD_MATMUL
 from asap.prediction.step_model.tpu_memory import load_tpu_buffers

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from asap.mapping.coverage import layers_of
+from asap.mapping.coverage import Dimension, Target, layers_of
 from asap.mapping.language.program import Program
-from asap.mapping.target import Dimension, Target
 from asap.prediction.tensor_splits.cost import Cost, Fabric, in_parts_cost
 from asap.prediction.tensor_splits.layouts import (
     EXPERTS,

@@ -3,7 +3,8 @@
 Field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto`` (openxla/xla).
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from asap.profiles.xplane.wire import BYTES, VARINT, Place, fields, signed, text, varint
@@ -164,3 +165,29 @@ def _integers(data: bytes, kind: int, value: int, place: Place) -> Iterator[int]
     while position < end:
         number, position = varint(data, position)
         yield signed(number)
+
+
+_EXPRESSION = re.compile(r"%?(?P<name>[\w.-]+) = (?P<shape>.+?) (?P<opcode>[a-z][\w-]*)\((?P<rest>.*)", re.S)
+_LAYOUT = re.compile(r"\{[^{}]*\}")
+_OPERAND = re.compile(r"%([\w.-]+)")
+_CALLEES = re.compile(r"\b(?:calls|body|to_apply)=%?([\w.-]+)")
+
+
+def program_of(expressions: Iterable[str], name: str) -> Program | None:
+    """A program of the instructions that ran, all in one computation; ``None`` if there is no expression."""
+    found = tuple(one for one in map(_named_instruction, expressions) if one is not None)
+    return Program(name, {"": found}) if found else None
+
+
+def _named_instruction(expression: str) -> Instruction | None:
+    match = _EXPRESSION.match(expression)
+    if match is None:
+        return None
+    arguments, _, attributes = match["rest"].partition("), ")
+    return Instruction(
+        match["name"],
+        match["opcode"],
+        _LAYOUT.sub("", match["shape"]),
+        tuple(dict.fromkeys(_OPERAND.findall(arguments))),
+        tuple(_CALLEES.findall(attributes)),
+    )

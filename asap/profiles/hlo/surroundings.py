@@ -7,8 +7,7 @@ from pathlib import Path
 
 from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
-from asap.profiles.hlo.expressions import program_of
-from asap.profiles.hlo.program import Instruction, Program, read_program
+from asap.profiles.hlo.program import Instruction, Program, program_of, read_program
 from asap.profiles.locate import locate
 from asap.profiles.xplane.planes import Plane, read_planes
 

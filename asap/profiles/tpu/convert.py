@@ -1,22 +1,61 @@
 """The tables of a TPU run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
+
+import numpy as np
 
 from asap.core.units import PERCENT
-from asap.profiles.tpu.busy import duty_cycle
-from asap.profiles.tpu.core import CORE, GROUP, Core
-from asap.profiles.tpu.errors import UnfamiliarError
+from asap.profiles.tpu.core import CORE, GROUP, Core, UnfamiliarError
 from asap.profiles.tpu.instructions import Instruction, instructions
-from asap.profiles.tpu.memory import memory_profile
 from asap.profiles.tpu.roofline import Roofs, hlo_row, program, roofline_row
-from asap.profiles.tpu.steps import MarkedStep, marked_steps
+from asap.profiles.tpu.steps import MarkedStep, duty_cycle, marked_steps
 from asap.profiles.xplane.planes import Plane
-from asap.profiles.xprof.conversion import Conversion
-from asap.profiles.xprof.tables import StepRow, Summary
+from asap.profiles.xprof.converter import Conversion
+from asap.profiles.xprof.tables import MemoryProfile, StepRow, Summary
+
+_EVENTS = ("MemoryAllocation", "MemoryDeallocation")
+_WHERE = ("index_on_host", "device_ordinal", "allocator_name")
+_SIZES = ("bytes_reserved", "bytes_allocated", "bytes_available")
+_HOST = "/host:CPU"
+
+
+def memory_profile(planes: Sequence[Plane]) -> MemoryProfile:
+    """The allocators of one host."""
+    fullest: dict[str, tuple[int, int]] = {}
+    for plane in planes:
+        wanted = [key for key, name in plane.names.items() if name in _EVENTS] if plane.name == _HOST else []
+        for line in plane.lines if wanted else ():
+            events = line.events((*_WHERE, *_SIZES))
+            rows = np.flatnonzero(np.isin(events.metadata, wanted))
+            columns = {name: events.stats[name].value[rows] for name in _SIZES if name in events.stats}
+            zero = np.zeros(len(rows), dtype=np.int64)
+            reserved, allocated, available = (columns.get(name, zero) for name in _SIZES)
+            used = reserved + allocated
+            for where, row in zip(_allocators(plane, events.stats, rows), range(len(rows)), strict=True):
+                if used[row] >= fullest.get(where, (0, 0))[0]:
+                    fullest[where] = (int(used[row]), int(used[row] + available[row]))
+    allocators: dict[str, Any] = {
+        where: {"profileSummary": {"peakStats": {"peakBytesInUse": used}, "memoryCapacity": capacity}}
+        for where, (used, capacity) in fullest.items()
+    }
+    return MemoryProfile.model_validate({"memoryProfilePerAllocator": allocators})
+
+
+def _allocators(plane: Plane, stats: Mapping[str, Any], rows: np.ndarray) -> list[str]:
+    """The allocator of each event: by name, or by the number of its device."""
+    found = [""] * len(rows)
+    for name in _WHERE:
+        if name in stats:
+            known, values = stats[name].known[rows].tolist(), stats[name].value[rows].tolist()
+            named = plane.text if name == _WHERE[-1] else str
+            found = [named(value) if here else before for here, value, before in zip(known, values, found, strict=True)]
+    return found
+
 
 _DEVICES = ("/device:TPU:", "/device:GPU:", "/device:CUSTOM:")
-_HOST = "/host:CPU"
+
 MS_PER_PS = 1e-9
 
 

@@ -10,10 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from asap.profiles.tpu.errors import UnfamiliarError
-from asap.profiles.xplane.columns import Integers
+from asap.profiles.xplane.columns import Integers, own_times
 from asap.profiles.xplane.planes import Events, Line, Plane
-from asap.profiles.xplane.spans import own_times
+
+
+class UnfamiliarError(Exception):
+    """A profile that holds something which is not known here; it never leaves this room."""
+
 
 CORE = re.compile(r"/device:TPU:\d+")
 OPERATIONS, MODULES, STEPS = "XLA Ops", "XLA Modules", "Steps"

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from asap.traces.graph.graph import Graph
 from asap.traces.graph.host import find_launches
-from asap.traces.operations import ANY_COLLECTIVE, collective_kind
-from asap.traces.trace import NS, Integers, OperationKind, RankTrace
+from asap.traces.trace import ANY_COLLECTIVE, NS, Integers, OperationKind, RankTrace, collective_kind
 
 
 class Breakdown(NamedTuple):

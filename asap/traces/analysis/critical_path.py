@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap.profiles.kernel_names import compute_class
 from asap.traces.graph.graph import Cause, Edges, Graph
-from asap.traces.operations import collective_kind
-from asap.traces.trace import NS, Integers, OperationKind
+from asap.traces.trace import NS, Integers, OperationKind, RankTrace, collective_kind
 
 BEFORE = "before its recording began"
 """What a part of the path is due to where the recording has no more to say."""
@@ -120,3 +120,43 @@ def _described(name: str) -> str:
         return kind
     found = compute_class(name)
     return name if found == "other" else f"{found}: {name}"
+
+
+Nanoseconds = NDArray[np.float64]
+
+
+def share_cores(ranks: Sequence[RankTrace]) -> bool:
+    """Whether the devices are virtual ones of a CPU."""
+    return len(ranks) > 1 and all(rank.groups_unknown for rank in ranks)
+
+
+def core_times(ranks: Sequence[RankTrace]) -> list[Nanoseconds]:
+    """For each rank, what each of its operations took."""
+    begin, end = _begins(ranks), [rank.operations.end for rank in ranks]
+    starts, ends = np.sort(np.concatenate(begin)), np.sort(np.concatenate(end))
+    moments = np.unique(np.concatenate([starts, ends]))
+    running = np.searchsorted(starts, moments, side="right") - np.searchsorted(ends, moments, side="right")
+    shared = np.diff(moments) / np.maximum(running[:-1], 1)
+    passed = np.concatenate([[0.0], np.cumsum(shared)])
+    spans = zip(begin, end, strict=True)
+    return [passed[np.searchsorted(moments, to)] - passed[np.searchsorted(moments, since)] for since, to in spans]
+
+
+def _begins(ranks: Sequence[RankTrace]) -> list[Integers]:
+    """When each operation began to work: a collective as long before its end as the shortest of all ranks took.
+
+    The n-th operation of a name is the n-th of that name on other ranks.
+    """
+    begin = [rank.operations.start.copy() for rank in ranks]
+    rows: dict[str, list[tuple[int, Integers]]] = defaultdict(list)
+    for number, rank in enumerate(ranks):
+        events = rank.operations
+        communicating = events.kind == OperationKind.COMMUNICATION
+        for name in np.unique(events.name[communicating]).tolist():
+            rows[str(rank.names[name])].append((number, np.flatnonzero(communicating & (events.name == name))))
+    for found in rows.values():
+        if len({len(mine) for _, mine in found}) == 1:
+            times = [ranks[rank].operations.end[mine] - ranks[rank].operations.start[mine] for rank, mine in found]
+            for rank, mine in found:
+                begin[rank][mine] = ranks[rank].operations.end[mine] - np.min(times, axis=0)
+    return begin

@@ -1,6 +1,7 @@
 """Times of steps on the host and of iterations on the device, measured and replayed."""
 
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -87,3 +88,27 @@ def _span(graph: Graph, nodes: RankNodes, rows: Integers) -> Times:
 def _last(graph: Graph, nodes: RankNodes, rows: Integers) -> tuple[int, int]:
     end = nodes.operation_end[rows]
     return int(graph.measured[end].max()), int(graph.replayed[end].max())
+
+
+def iterations(graph: Graph) -> list[list[Times]]:
+    """For each rank the times that stand for its step.
+
+    Iterations of the device where there are several, for a device may run behind its host; a single marked step from
+    its start until both its end and the last operation that it launched, and steps in which the device did nothing.
+    """
+    found = []
+    for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True):
+        several = rank.executions or len(rank.steps) > 1
+        iterations_of_device = device_iterations(graph, rank, nodes) if several or not rank.steps else []
+        single = [single_step(graph, rank, nodes)] if len(rank.steps) == 1 else []
+        found.append(iterations_of_device or single or step_times(graph, nodes))
+    return found
+
+
+def step_time(graph: Graph) -> Times:
+    """Median over iterations, of the slowest rank: the first iteration of a job may hold its start-up."""
+    typical = [
+        Times(median(times.measured_s for times in rank), median(times.replayed_s for times in rank))
+        for rank in iterations(graph)
+    ]
+    return Times(max(times.measured_s for times in typical), max(times.replayed_s for times in typical))

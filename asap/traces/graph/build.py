@@ -7,10 +7,9 @@ import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.traces.collectives import Matched, match
-from asap.traces.graph.device import device_edges, operations_before
+from asap.traces.graph.device import device_edges, inferred_edges, operations_before, wait_edges, wait_pairs
 from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
 from asap.traces.graph.host import find_launches, host_edges, without_pollers
-from asap.traces.graph.streams import inferred_edges, wait_edges, wait_pairs
 from asap.traces.trace import Integers, RankTrace, Trace
 
 

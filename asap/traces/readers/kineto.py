@@ -8,19 +8,27 @@ from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.traces.operations import collective_kind, is_loading
 from asap.traces.readers.json_stream import EventStream
-from asap.traces.readers.process_groups import CollectiveArguments, ProcessGroups, Said
-from asap.traces.readers.rows import Numbering
-from asap.traces.readers.waits import Synchronisation, exact_waits
-from asap.traces.trace import NO_COLLECTIVE, NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
+from asap.traces.readers.process_groups import CollectiveArguments, ProcessGroups, Said, Synchronisation, exact_waits
+from asap.traces.trace import (
+    NO_COLLECTIVE,
+    NO_CORRELATION,
+    Events,
+    Integers,
+    Numbering,
+    OperationKind,
+    RankTrace,
+    Step,
+    collective_kind,
+    is_loading,
+)
 
 US = 1000
 LATEST = 2.0**52
@@ -77,12 +85,7 @@ class _Arguments(CollectiveArguments, gc=False):
     wait_on_cuda_event_record_corr_id: int | None = None
 
 
-class _Links(Protocol):
-    correlation: int
-    external: Any
-
-
-def linked(arguments: _Links | None) -> int:
+def linked(arguments: Any) -> int:
     """What a launch shares with what it launched: older recordings of ROCm have an external ID alone."""
     if arguments is None or arguments.correlation != NO_CORRELATION:
         return arguments.correlation if arguments else NO_CORRELATION

@@ -15,25 +15,17 @@ import numpy as np
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.traces.operations import collective_kind, is_loading
-from asap.traces.readers.rows import Numbering
-from asap.traces.trace import Events, OperationKind, RankTrace, Step
+from asap.traces.trace import Events, Numbering, OperationKind, RankTrace, Step, collective_kind, is_loading
 
 _STEP = re.compile(r"(?:train(?:ing)?[ _]?)?(?:step|iter(?:ation)?)[ _#:]*(\d+)", re.IGNORECASE)
 _COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
 """``CUpti_ActivityMemcpyKind``, in the words of Kineto."""
 
-_KERNELS = """
-    SELECT k.deviceId, k.globalPid, k.streamId, k.start, k.end, k.correlationId, s.value, -1
-    FROM CUPTI_ACTIVITY_KIND_KERNEL AS k JOIN StringIds AS s ON s.id = k.demangledName"""
-_MEMCPY = (
-    "SELECT deviceId, globalPid, streamId, start, end, correlationId, '', copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY"
-)
-_MEMSET = "SELECT deviceId, globalPid, streamId, start, end, correlationId, 'Memset', 0 FROM CUPTI_ACTIVITY_KIND_MEMSET"
+_COLUMNS = "SELECT k.deviceId, k.globalPid, k.streamId, k.start, k.end, k.correlationId"
 _OPERATIONS = {
-    "CUPTI_ACTIVITY_KIND_KERNEL": _KERNELS,
-    "CUPTI_ACTIVITY_KIND_MEMCPY": _MEMCPY,
-    "CUPTI_ACTIVITY_KIND_MEMSET": _MEMSET,
+    "CUPTI_ACTIVITY_KIND_KERNEL": "s.value, -1 FROM {} AS k JOIN StringIds AS s ON s.id = k.demangledName",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "'', k.copyKind FROM {} AS k",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "'Memset', 0 FROM {} AS k",
 }
 _CALLS = """
     SELECT r.globalTid, r.start, r.end, r.correlationId, s.value
@@ -41,7 +33,6 @@ _CALLS = """
 _RANGES = """
     SELECT n.globalTid, n.start, n.end, -1, coalesce(n.text, s.value)
     FROM NVTX_EVENTS AS n LEFT JOIN StringIds AS s ON s.id = n.textId WHERE n.end IS NOT NULL"""
-_DEVICES = "SELECT id, name FROM TARGET_INFO_GPU"
 _PROCESS_BITS = 24
 """``globalTid`` holds the process above its last 24 bits, and ``globalPid`` has zeros in them."""
 
@@ -57,34 +48,32 @@ def read_nsys(path: Path) -> list[RankTrace]:
     """
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            operations = [r for table, query in _OPERATIONS.items() if table in tables for r in database.execute(query)]
-            calls = list(database.execute(_CALLS)) if "CUPTI_ACTIVITY_KIND_RUNTIME" in tables else []
-            ranges = list(database.execute(_RANGES)) if "NVTX_EVENTS" in tables else []
-            devices = dict(database.execute(_DEVICES)) if "TARGET_INFO_GPU" in tables else {}
-    except sqlite3.Error as error:
+            ranks = _ranks(database)
+    except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
         raise BadInputError(f"cannot be read: {plain(error, 120)}", where=plain(path)) from error
-    if not operations:
+    if not ranks:
         hint = "record with nsys profile --trace=cuda,nvtx, then export again"
         raise InsufficientEvidenceError("holds no GPU activity", where=plain(path), hint=hint)
-    owners = sorted({(row[1], row[0]) for row in operations}, key=str)
+    return ranks
+
+
+def _ranks(database: sqlite3.Connection) -> list[RankTrace]:
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    asked = [f"{_COLUMNS}, {rest.format(table)}" for table, rest in _OPERATIONS.items() if table in tables]
+    operations = [row for query in asked for row in database.execute(query)]
+    calls = list(database.execute(_CALLS)) if "CUPTI_ACTIVITY_KIND_RUNTIME" in tables else []
+    ranges = list(database.execute(_RANGES)) if "NVTX_EVENTS" in tables else []
+    devices = dict(database.execute("SELECT id, name FROM TARGET_INFO_GPU")) if "TARGET_INFO_GPU" in tables else {}
     return [
         _rank(
             number,
             [row for row in operations if (row[1], row[0]) == (process, device)],
-            [row for row in calls if _is_of(row, process)],
-            [row for row in ranges if row[4] and _is_of(row, process)],
+            [row for row in calls if row[0] >> _PROCESS_BITS == process >> _PROCESS_BITS],
+            [row for row in ranges if row[4] and row[0] >> _PROCESS_BITS == process >> _PROCESS_BITS],
             plain(devices[device], 60) if device in devices else None,
         )
-        for number, (process, device) in enumerate(owners)
+        for number, (process, device) in enumerate(sorted({(row[1], row[0]) for row in operations}, key=str))
     ]
-
-
-def _is_of(row: _Row, process: object) -> bool:
-    thread = row[0]
-    return not isinstance(process, int) or (
-        isinstance(thread, int) and thread >> _PROCESS_BITS == process >> _PROCESS_BITS
-    )
 
 
 def _rank(
@@ -92,7 +81,14 @@ def _rank(
 ) -> RankTrace:
     names, lanes = Numbering[str](), Numbering[str]()
     ran = [
-        (names[_name(row)], lanes[f"device {row[0]} stream {row[2]}"], row[3], row[4], row[5], _kind(row))
+        (
+            names[str(row[6]) or f"Memcpy {_COPIES.get(row[7], row[7])}"],
+            lanes[f"device {row[0]} stream {row[2]}"],
+            row[3],
+            row[4],
+            row[5],
+            _kind(row),
+        )
         for row in operations
     ]
     called, spans = (
@@ -101,23 +97,13 @@ def _rank(
     )
     marks = [(_STEP.fullmatch(str(name).strip()), thread, start, end) for thread, start, end, _, name in ranges]
     steps = sorted((start, end, found[1], thread) for found, thread, start, end in marks if found)
+    note = "no NVTX ranges mark steps: the whole recording is taken for one step"
     return RankTrace(
-        rank=number,
-        names=list(names),
-        calls=Events.of(called),
-        operations=Events.of(ran),
-        spans=Events.of(spans),
-        steps=[Step(label, start, end) for start, end, label, _ in steps],
-        step_lane=lanes[f"thread {steps[0][3]}"] if steps else -1,
-        lanes=list(lanes),
-        caller=np.arange(len(lanes)),
-        device=device,
-        notes=() if steps else ("no NVTX ranges mark steps: the whole recording is taken for one step",),
-    )
-
-
-def _name(row: _Row) -> str:
-    return str(row[6]) or f"Memcpy {_COPIES.get(row[7], '')}".strip()
+        rank=number, names=list(names), calls=Events.of(called), operations=Events.of(ran), spans=Events.of(spans),
+        steps=[Step(label, start, end) for start, end, label, _ in steps], lanes=list(lanes), device=device,
+        step_lane=lanes[f"thread {steps[0][3]}"] if steps else -1, caller=np.arange(len(lanes)),
+        notes=() if steps else (note,),
+    )  # fmt: skip
 
 
 def _kind(row: _Row) -> OperationKind:

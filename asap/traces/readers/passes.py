@@ -12,8 +12,7 @@ import numpy as np
 
 from asap.core.errors import BadInputError
 from asap.core.text import plain
-from asap.traces.groups import CollectiveCall, Group
-from asap.traces.trace import Events, Integers, OperationKind, RankTrace, Step
+from asap.traces.trace import CollectiveCall, Events, Group, Integers, OperationKind, RankTrace, Step
 
 _COLUMNS = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration", "seq_id", "gmc")
 _NANOSECONDS = 1e9

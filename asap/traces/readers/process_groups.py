@@ -4,15 +4,16 @@ The list of ranks is cut in the middle where it is long; the header of the file,
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from asap.core.text import plain
 from asap.profiles.kernel_names import stated_collective
-from asap.traces.groups import ELEMENT_BYTES, CollectiveCall, Group
+from asap.traces.trace import ELEMENT_BYTES, CollectiveCall, Events, Group, Integers
 
 _LIST = re.compile(r"\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*")
 _MOST_RANKS = 1 << 20
@@ -119,3 +120,26 @@ def _ends(rank: int, said: Said, ranks: tuple[int, ...]) -> tuple[int | None, in
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) else -1
+
+
+class Synchronisation(NamedTuple):
+    """A stream waits for an event that was recorded on another: lanes, and the correlation of both calls."""
+
+    lane: int
+    awaited_lane: int
+    recorded: int
+    waiting: int
+
+
+def exact_waits(synchronisations: Sequence[Synchronisation], operations: Events) -> Integers:
+    """Pairs of operations: the first launched after the wait, and the last launched before the event was recorded.
+
+    Correlation identifiers count the calls of a process, so they tell which came first.
+    """
+    pairs = []
+    for wait in synchronisations:
+        waiting = np.flatnonzero((operations.lane == wait.lane) & (operations.correlation > wait.waiting))
+        awaited = np.flatnonzero((operations.lane == wait.awaited_lane) & (operations.correlation < wait.recorded))
+        if len(waiting) and len(awaited):
+            pairs.append((waiting[0], awaited[-1]))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

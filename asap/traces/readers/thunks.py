@@ -19,9 +19,7 @@ import numpy as np
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.traces.operations import collective_kind
-from asap.traces.readers.rows import Numbering
-from asap.traces.trace import Events, OperationKind, RankTrace, Step
+from asap.traces.trace import Events, Numbering, OperationKind, RankTrace, Step, collective_kind
 
 US = 1000
 _HOST, _COMPUTE, _COMMUNICATION = range(3)

@@ -16,8 +16,7 @@ import numpy as np
 from asap.profiles.collectives import base_name, collective_of, opcode
 from asap.profiles.xplane.planes import Events as Recorded
 from asap.profiles.xplane.planes import Plane
-from asap.traces.readers.rows import Numbering
-from asap.traces.trace import NO_CORRELATION, Events, Integers, OperationKind, RankTrace, Step
+from asap.traces.trace import NO_CORRELATION, Events, Integers, Numbering, OperationKind, RankTrace, Step
 
 _OPERATIONS, _MODULES = "XLA Ops", "XLA Modules"
 _CORE = "core"
