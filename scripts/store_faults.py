@@ -163,7 +163,14 @@ def prepared_home(folder: Path) -> Path:
         for name in (OWN, "other"):
             ExperimentStore().add(bundled.model_copy(update={"id": name}))
         run = OwnRun(
-            id="1", origin="x", stack="v5e, other", setting="0", step_time_s=1.0, predicted_s=1.0, residual=0.0
+            id="1",
+            origin="x",
+            stack="v5e, other",
+            model="m",
+            setting="0",
+            step_time_s=1.0,
+            predicted_s=1.0,
+            residual=0.0,
         )
         keep_own_runs(OwnRuns(calibrated=load_calibration().date, runs=(run,)))
         chip = (Path(sys.modules["asap"].__path__[0]) / "hardware" / "chips" / "v5e.toml").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from pydantic_settings import (
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.files import home, write_atomically
+from asap.core.numbers import parse_toml
 from asap.core.text import plain
-from asap.core.toml import parse_toml
 from asap.experiments.files.documents import read_text, validation_reason
 
 BUILTIN = "builtin/planner"

@@ -8,8 +8,7 @@ from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, b
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT
-from asap.core.provenance import Provenance
-from asap.core.units import GIB
+from asap.core.units import GIB, Provenance
 from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import CHANGE as CHANGE
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import CHANGE as CHANGE
+from asap.core.units import Provenance, Quantity
 from asap.plans import Plan
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Answer, Figure, Part, Query, bare
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import NotFoundError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.history import HistoryHit
 
 Words = Annotated[str, Field(min_length=1, max_length=1000)]

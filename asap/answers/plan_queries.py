@@ -16,7 +16,7 @@ from asap.answers.plan_row import (
     time_parts,
 )
 from asap.core.errors import PlanError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
 from asap.plans.validity import violations
@@ -313,7 +313,7 @@ def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:
 
 
 def _behind(of: str, step: Figure | object, first: Candidate) -> Figure | None:
-    from asap.core.provenance import Quantity
+    from asap.core.units import Quantity
 
     best = first.prediction.step_time
     if not isinstance(step, Quantity) or best is None:

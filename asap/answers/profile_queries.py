@@ -9,7 +9,7 @@ from asap.answers.inquiries import graph_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.run_queries import Fact, profile_of
 from asap.core.errors import AsapError, NotFoundError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.profiles import Profile
 from asap.study.hlo import hlo_around
 from asap.traces.analysis.report import ReplayReport, WhatIfReport

@@ -7,7 +7,7 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Answer, Figure, Lines, Part, Query, bare, figure
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.evidence.anchor import current_step_time
 from asap.flags.document import FlagAdvice
 from asap.profiles import Profile

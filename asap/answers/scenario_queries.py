@@ -11,7 +11,7 @@ from asap.answers.plan_row import PlanRow, notes_of, plan_row
 from asap.answers.scenario import Change, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
 from asap.core.numbers import digits
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.plans.plan import SETTINGS

@@ -9,8 +9,7 @@ from asap.answers.figure import CHANGE, Answer, Figure, Lines, Part, PlanName, Q
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, plan_row
 from asap.core.errors import InsufficientEvidenceError, UsageError
-from asap.core.provenance import Provenance
-from asap.core.units import GIB
+from asap.core.units import GIB, Provenance
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
 from asap.evidence.judgement import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step, run_of

@@ -14,13 +14,12 @@ from pydantic import ValidationError
 
 from asap.calibration.dataset.rows import Row, UnusableRowError
 from asap.calibration.dataset.runs import PublishedRun, read_run
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
+from asap.core.units import Provenance, Quantity
 from asap.diagnosis import Bottleneck
 from asap.experiments import HardwareReference
 from asap.history.changes import mesh_of, other_changes
-from asap.history.record import HistoryRecord, Model, Outcome, Source
-from asap.history.summary import summary_of, title_of
+from asap.history.record import HistoryRecord, Model, Outcome, Source, summary_of, title_of
 from asap.models import count_parameters
 from asap.plans import AXES
 

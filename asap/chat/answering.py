@@ -12,8 +12,8 @@ from asap.chat.language import Command
 from asap.chat.sweeps import default_values
 from asap.chat.written import written
 from asap.core.errors import AsapError, UsageError
-from asap.core.provenance import Quantity
 from asap.core.text import plain
+from asap.core.units import Quantity
 from asap.evidence.fact import StatedFact
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.forms import to_text

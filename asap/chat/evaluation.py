@@ -14,7 +14,7 @@ from asap.chat.chat import Chat
 from asap.chat.conversation import Conversation
 from asap.chat.restore import open_conversation
 from asap.core.errors import ConfigError
-from asap.core.json_lines import read_json_lines
+from asap.core.files import read_json_lines
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 
 SCHEMA = "asap.ci/2"
 _READABLE = ("asap.ci/1", SCHEMA)

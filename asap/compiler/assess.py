@@ -9,8 +9,7 @@ from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule_tables import simulate, tabulate
 from asap.compiler.verdict import effort_notes, margin_notes, step_notes, verdict
 from asap.compiler.verification import PredictedStep, Verification
-from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.core.units import Provenance, Quantity, format_bytes, format_percent, format_seconds
 from asap.hardware import Slice
 from asap.prediction.prediction import Prediction
 

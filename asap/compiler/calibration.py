@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 
 _FILE = Path(__file__).parent / "calibration.json"
 

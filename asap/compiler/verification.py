@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from asap.compiler.programs.outcome import CompiledMemory, Status
 from asap.compiler.programs.request import Effort
 from asap.compiler.schedule.collectives import Execution
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.plans import Plan
 
 SCHEMA = "asap.verification/2"

@@ -6,9 +6,13 @@ keyboard or an attack, and would overflow in the arithmetic that follows.
 
 import math
 import re
-from typing import Annotated
+import tomllib
+from typing import Annotated, Any
 
 from pydantic import Field
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
 
 LARGEST_COUNT = 10**9
 MOST_DIGITS = 18
@@ -79,3 +83,30 @@ def real_number(value: object) -> float:
     if not math.isfinite(value) or abs(value) > LARGEST_COUNT:
         raise ValueError(f"a number up to {LARGEST_COUNT:,}")
     return float(value)
+
+
+_DEEP_KEY = re.compile(r"(?:(?:[\w-]{1,99}|\"[^\"\n]{0,99}\"|'[^'\n]{0,99}')[ \t]{0,9}\.[ \t]{0,9}){101}")
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """The mapping that a TOML text is.
+
+    Raises:
+        ConfigError: it is malformed, has a whole number of more than 18 digits, or a key of more than a hundred parts,
+            which the parser takes the square of the time for.
+    """
+    if _DEEP_KEY.search(text):
+        raise ConfigError("is not TOML that is read: a key has more than a hundred parts", where=where)
+    try:
+        values = tomllib.loads(text)
+        _check_numbers(values)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"is not TOML: {plain(error, 120)}", where=where) from error
+    return values
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, int):
+        bounded(value)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_numbers(item)

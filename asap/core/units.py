@@ -1,6 +1,9 @@
-"""Seconds, bytes and rates formatted for people. Internally everything is in SI units."""
+"""Numbers with their provenance; seconds, bytes and rates for people. Internally everything is in SI units."""
 
 import math
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
 
 GIB = 2**30
 PERCENT = 100.0
@@ -49,3 +52,30 @@ def significant(value: float, digits: int = 3) -> str:
         return f"{value:.0f}" if math.isfinite(value) else str(value)
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{round(value, decimals):.{max(decimals, 0)}f}"
+
+
+CHANGE = "change"
+"""Unit of a share by which something grows: -0.17 is 17 % less."""
+
+
+class Provenance(StrEnum):
+    """How a number came to be known."""
+
+    MEASURED = "measured"
+    COMPILED = "compiled"
+    MODELLED = "modelled"
+    PRECEDENT = "precedent"
+    STATED = "stated"
+
+
+class Quantity(BaseModel):
+    """A value with its unit, its origin and, where there is one, its 90 % interval."""
+
+    model_config = ConfigDict(frozen=True)
+
+    value: float
+    unit: str = Field(description="s, bytes, FLOP/s, bytes/s, fraction, tokens/s or 1")
+    provenance: Provenance
+    source: str = Field(description="the table, file, formula or record behind the value")
+    low: float | None = Field(default=None, description="lower end of the 90 % interval")
+    high: float | None = Field(default=None, description="upper end of the 90 % interval")

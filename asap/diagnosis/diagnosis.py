@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.profiles import Gap
 
 _CAUSES_SHOWN = 5

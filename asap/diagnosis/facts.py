@@ -6,9 +6,8 @@ A rule reports a share of the time from :data:`STEP_TIME_VARIATION` upwards: les
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
-from asap.core.units import format_percent
+from asap.core.units import Provenance, Quantity, format_percent
 from asap.diagnosis.diagnosis import Evidence
 from asap.diagnosis.shares import Shares
 from asap.hardware import Chip

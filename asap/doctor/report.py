@@ -8,9 +8,7 @@ from pathlib import Path
 
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.doctor.check import Check
-from asap.doctor.packages import package_checks
-from asap.doctor.services import service_checks
+from asap.doctor.packages import Check, package_checks, service_checks
 from asap.doctor.storage import storage_checks
 from asap.sharding_memory import Kind, readable_sessions
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asap.core.files import home, private_folder
 from asap.core.units import GIB, format_bytes
-from asap.doctor.check import Check, ok, optional, problem
+from asap.doctor.packages import Check, ok, optional, problem
 from asap.doctor.stores import STORES
 from asap.experiments import ExperimentStore
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from asap.core.errors import AsapError, BadInputError
 from asap.core.files import home, private_folder, write_atomically
 from asap.core.stores import StoreWarning
-from asap.doctor.check import Check, ok, problem
+from asap.doctor.packages import Check, ok, problem
 from asap.hardware.catalogue import read_chip
-from asap.history.corpus import RecordCorpus
-from asap.history.files import damaged_records, load_records, own_file, write_own
+from asap.history.files import RecordCorpus, damaged_records, load_records, own_file, write_own
 from asap.knowledge.notes.corpus import NoteCorpus
 from asap.knowledge.notes.ingested import chunk_files, read_chunks
 from asap.knowledge.paths import store_folder

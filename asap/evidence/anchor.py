@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from asap.core.errors import AsapError
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.evidence.fact import Claim, StatedFact
 from asap.experiments.observed import MeasuredStep
 from asap.prediction.prediction import Prediction

@@ -6,7 +6,7 @@ Only facts move a ranking: a plan that was run, or a figure of the run that was 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.evidence.anchor import WORKED_OUT, current_step_time, stated
 from asap.evidence.fact import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim, StatedFact
 from asap.evidence.learning import learned

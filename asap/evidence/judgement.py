@@ -13,8 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import AsapError
-from asap.core.provenance import Quantity
-from asap.core.units import format_percent, format_seconds, significant
+from asap.core.units import Quantity, format_percent, format_seconds, significant
 from asap.evidence.anchor import WORKED_OUT, modelled_now
 from asap.evidence.cause_words import check_of, expectation, sentence
 from asap.evidence.readings import PRIOR, CauseName, Run, Variant, readings, with_network

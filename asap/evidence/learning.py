@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.evidence.step_belief import Prior, Result, believe, plans_apart
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction

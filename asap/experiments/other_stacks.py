@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from asap.core.errors import ConfigError, UsageError
+from asap.core.numbers import parse_toml
 from asap.core.text import plain
-from asap.core.toml import parse_toml
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file, trainer_program, trl

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.files import home
+from asap.core.numbers import parse_toml
 from asap.core.stores import warn_of_store
 from asap.core.text import plain
-from asap.core.toml import parse_toml
 from asap.hardware.chip import Chip
 
 _BUNDLED = Path(__file__).parent / "chips"

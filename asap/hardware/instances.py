@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import parse_toml
 from asap.core.text import plain
-from asap.core.toml import parse_toml
 from asap.hardware.catalogue import load_chip
 from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice

@@ -2,20 +2,19 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError
-from asap.core.files import data_folder, home, write_atomically
-from asap.core.json_lines import read_json_lines
+from asap.core.files import data_folder, home, read_json_lines, write_atomically
 from asap.core.locking import locked
 from asap.core.secrets import redacted
 from asap.core.stores import REPAIR, warn_of_store
 from asap.core.text import plain
 from asap.history.record import HistoryRecord
-from asap.knowledge.document import digest
+from asap.knowledge.document import IndexedDocument, digest, files_digest
 
 _NOT_FACTS = {"id", "title", "summary", "source", "confidence", "profile_links", "origin", "schema_"}
 
@@ -160,3 +159,39 @@ def _without_secrets(record: HistoryRecord) -> HistoryRecord:
         "origin": "user",
     }
     return record.model_copy(update=update)
+
+
+class RecordCorpus:
+    """Bundled records and the user's own."""
+
+    name = "history"
+
+    def fingerprint(self) -> str:
+        """A digest of all record files."""
+        return files_digest(record_files())
+
+    def documents(self) -> list[IndexedDocument]:
+        """All records."""
+        return [document_of(record) for record in load_records()]
+
+    def read(self, payload: str, source: str) -> IndexedDocument | None:
+        """A record that another client stored."""
+        try:
+            document = document_of(HistoryRecord.model_validate_json(payload))
+        except ValidationError:
+            return None
+        return replace(document, payload=payload, source=source)
+
+
+def document_of(record: HistoryRecord) -> IndexedDocument:
+    """A record as the index reads it."""
+    facts = (record.model.name, record.hardware.name, record.hardware.chip, record.bottleneck, record.outcome.value)
+    plans = (f"before {record.before}" if record.before else "", f"after {record.after}" if record.after else "")
+    return IndexedDocument(
+        id=record.id,
+        title=record.title,
+        keywords=", ".join(str(fact).replace("_", " ") for fact in facts if fact),
+        body="\n".join((record.summary, *record.other_changes)),
+        detail="\n".join((*plans, record.source.text)),
+        payload=record.model_dump_json(by_alias=True, exclude_none=True),
+    )

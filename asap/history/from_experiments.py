@@ -3,13 +3,12 @@
 from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, InsufficientEvidenceError
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
+from asap.core.units import Provenance, Quantity
 from asap.diagnosis import Bottleneck
 from asap.experiments import Experiment
 from asap.history.changes import experiment_changes, other_changes
-from asap.history.record import HistoryRecord, Model, Outcome, Source, measured_speedup
-from asap.history.summary import summary_of, title_of
+from asap.history.record import HistoryRecord, Model, Outcome, Source, measured_speedup, summary_of, title_of
 from asap.models import count_parameters
 from asap.plans import Plan
 from asap.profiles.profile import Bound

@@ -31,7 +31,7 @@ def warm_up_indexes() -> Iterator[None]:
 
 def main() -> None:
     """Open both corpora, which builds missing indexes."""
-    from asap.history.corpus import RecordCorpus
+    from asap.history.files import RecordCorpus
     from asap.knowledge.notes.corpus import NoteCorpus
     from asap.knowledge.store.access import query_index
 

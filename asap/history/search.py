@@ -9,8 +9,7 @@ from asap.core.errors import NotFoundError
 from asap.core.files import write_atomically
 from asap.core.text import plain
 from asap.history.changes import mesh_of
-from asap.history.corpus import RecordCorpus
-from asap.history.files import Added, add_records, line_of, load_records, read_records
+from asap.history.files import Added, RecordCorpus, add_records, line_of, load_records, read_records
 from asap.history.query import HistoryQuery
 from asap.history.record import HistoryRecord, size_class
 

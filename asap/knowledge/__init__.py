@@ -3,7 +3,7 @@
 from asap.core.stores import StoreWarning
 from asap.knowledge.evaluation import RetrievalScores, evaluate
 from asap.knowledge.notes.ingested import Ingested, list_ingested
-from asap.knowledge.notes.note import Note, NoteSource
+from asap.knowledge.notes.note_files import Note, NoteSource
 from asap.knowledge.search import KnowledgeHit, get_note, ingest, list_notes, rebuild, remove, search_knowledge
 
 __all__ = [

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.core.errors import BadInputError
-from asap.core.json_lines import read_json_lines
+from asap.core.files import read_json_lines
 from asap.knowledge.search import search_knowledge
 
 DEPTH = 20

@@ -8,10 +8,10 @@ from asap.core.errors import NotFoundError
 from asap.core.text import plain
 from asap.knowledge.index.hybrid import ScoredDocument
 from asap.knowledge.index.lexical import StoredDocument
-from asap.knowledge.notes import ingested, ingestion
+from asap.knowledge.notes import ingested
 from asap.knowledge.notes.corpus import NoteCorpus, bundled_notes
 from asap.knowledge.notes.ingested import Ingested
-from asap.knowledge.notes.note import Note
+from asap.knowledge.notes.note_files import Note
 
 TEXTBOOK = "How to Scale Your Model"
 """The general text, preferred to the documentation of a tool that says the same."""
@@ -82,7 +82,7 @@ def ingest(path: Path, name: str | None = None) -> Ingested:
     """Read a Markdown file or folder under a name, replacing what was there."""
     from asap.knowledge.store.access import synchronise
 
-    result = ingestion.ingest(path, name)
+    result = ingested.ingest(path, name)
     synchronise(NoteCorpus())
     return result
 

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import PlanError
-from asap.core.provenance import Quantity
-from asap.core.units import format_bytes, format_seconds
+from asap.core.units import Quantity, format_bytes, format_seconds
 from asap.mapping.coverage import Place, Target
 from asap.mapping.kept_state import kept_state
 from asap.mapping.language.format import format_decision

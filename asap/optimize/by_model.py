@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from asap.core.feedback import Feedback
-from asap.core.provenance import Provenance
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import Provenance, format_bytes, format_percent
 from asap.optimize.first_three import first_three
 from asap.optimize.outcome import Code, Cost, Expectation, Outcome, Try, feedback
 from asap.optimize.report import Best, OptimizationReport

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.optimize.outcome import Code, Configuration, Outcome, Suggestion, Try, feedback
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule, Worth

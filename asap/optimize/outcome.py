@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from asap.core.feedback import Feedback, Repair
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 
 Configuration = str
 """The text form of what is tuned: the line of a plan, or a mapping program."""

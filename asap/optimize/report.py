@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Provenance
-from asap.core.units import counted
+from asap.core.units import Provenance, counted
 from asap.evidence.step_belief import Result
 from asap.optimize.outcome import Configuration, Cost, Try
 from asap.optimize.results import half_width

@@ -7,9 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from asap.core.feedback import Feedback
-from asap.core.provenance import Provenance
 from asap.core.text import plain, plain_lines
-from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
+from asap.core.units import Provenance, counted, format_bytes, format_percent, format_seconds, significant
 from asap.optimize.outcome import Code, Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.results import RunNoise, half_width, noise_of

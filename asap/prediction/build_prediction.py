@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import Provenance, Quantity, format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.prediction.evaluate_plans import Evaluation

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from asap.core.errors import PlanError
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import Plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.prediction.from_architecture import predict
 from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Prediction
 from asap.prediction.step_model.groups import allocator_class

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asap.core.provenance import Quantity
-from asap.core.units import format_seconds
+from asap.core.units import Quantity, format_seconds
 from asap.hardware import Slice
 from asap.mapping.coverage import Target
 from asap.mapping.kept_state import kept_in_all

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.plans import Plan
 
 Method = Literal["architecture", "anchored_architecture", "profile_ratios", "trace_replay"]

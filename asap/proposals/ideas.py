@@ -13,8 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import CHANGE, Provenance, Quantity
-from asap.core.units import counted
+from asap.core.units import CHANGE, Provenance, Quantity, counted
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, HistoryRecord, Outcome, Part
 from asap.history.similarity import chip_likeness

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.test_worth import TestWorth

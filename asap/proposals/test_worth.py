@@ -11,8 +11,7 @@ from statistics import NormalDist
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Quantity
-from asap.core.units import significant
+from asap.core.units import Quantity, significant
 from asap.evidence.step_belief import Z_90
 from asap.proposals.selection.candidate import log_interval
 from asap.study.study import Study

@@ -6,8 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import get_args
 
 from asap.answers.figure import CHANGE
-from asap.core.provenance import Provenance, Quantity
-from asap.core.units import PERCENT, counted, format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.core.units import (
+    PERCENT,
+    Provenance,
+    Quantity,
+    counted,
+    format_bytes,
+    format_percent,
+    format_rate,
+    format_seconds,
+    significant,
+)
 from asap.diagnosis import Bottleneck
 from asap.plans import Plan
 from asap.plans.axes import MEANINGS, Axis

@@ -3,16 +3,56 @@
 Markdown in which every text of a record is an indented block: nothing in it is markup, and it reads well unrendered.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from pydantic import ValidationError
 
 from asap.core.text import markdown, plain
-from asap.sharding_memory.described import described
+from asap.reports.html import LogEntry
 from asap.sharding_memory.record import Kind, Record
 from asap.sharding_memory.selection import author_of, is_failure
+
+LONGEST = 240
+
+
+def described(record: Record, longest: int = LONGEST) -> str:
+    """What a record says, without control characters, cut to so many characters."""
+    return plain(_described_words(record.kind, record.payload), longest)
+
+
+def _described_words(kind: Kind, payload: Any) -> str:
+    if not isinstance(payload, dict):
+        return json.dumps(payload, ensure_ascii=False)
+    agent = f"{payload['agent']}: " if payload.get("agent") else ""
+    if kind is Kind.USER_INPUT:
+        return str(payload.get("text", ""))
+    if kind is Kind.MODEL_REQUEST:
+        return f"{agent}asks {payload.get('model', 'the model')}"
+    if kind is Kind.MODEL_RESPONSE:
+        parts = (payload.get("content") or {}).get("parts") or ()
+        return agent + (", ".join(map(_part, parts)) or str(payload.get("error", "")))
+    if kind is Kind.TOOL_CALL:
+        return f"{agent}{payload.get('tool')}({_arguments(payload.get('arguments') or {})})"
+    if kind is Kind.TOOL_RESULT:
+        return f"{agent}{payload.get('tool')} answers {_short(payload.get('result'))}"
+    return _short(payload)
+
+
+def _part(part: Any) -> str:
+    call = part.get("function_call")
+    return f"calls {call.get('name')}" if call else str(part.get("text", ""))
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
 
 LONGEST_ANSWER = 300
 """Characters of a tool's answer that are shown."""
@@ -72,3 +112,8 @@ def _result(fields: dict[str, Any]) -> list[str]:
         return [output["diagnosis"]["statement"], *plans, output["recommendation"]["statement"]]
     except (LookupError, TypeError, ValidationError):
         return ["an analysis that cannot be read"]
+
+
+def log_entries(records: Iterable[Record]) -> list[LogEntry]:
+    """What happened in each step."""
+    return [LogEntry(r.sequence, r.time, r.kind.value, described(r)) for r in records]

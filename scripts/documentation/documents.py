@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, TypeAdapter, create_model
 from asap.chat.evaluation import DialogueOutcome
 from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
-from asap.doctor.check import Check
+from asap.doctor.packages import Check
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.reading import LogDocument
 from asap.history.record import HistoryRecord

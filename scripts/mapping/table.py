@@ -9,7 +9,7 @@ from pathlib import Path
 
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.feedback import Feedback
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.evidence.step_belief import Prior
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import textbook_grid

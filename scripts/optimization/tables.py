@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.evidence.step_belief import Array, Prior, prior_of
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel

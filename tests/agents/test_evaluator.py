@@ -7,7 +7,7 @@ import pytest
 from asap.agents.settings import read_settings
 from asap.agents.workflow.evaluator import AgentProposer
 from asap.core.errors import ServiceError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.experiments import ExperimentStore
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Code, Outcome, feedback

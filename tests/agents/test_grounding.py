@@ -11,7 +11,7 @@ from asap.agents.grounding.verdict import check, rendered
 from asap.answers.figure import Figure
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import NotFoundError, UsageError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from swapped_truths.statements import case_of, statements
 
 MOST_PASSED, MOST_MARKED = 0.01, 0.03

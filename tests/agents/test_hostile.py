@@ -6,7 +6,7 @@ import re
 import pytest
 
 from asap.cli import main
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.experiments import ExperimentStore
 from asap.history.files import add_records
 from asap.history.record import HistoryRecord, Outcome, Source

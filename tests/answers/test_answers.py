@@ -8,7 +8,7 @@ from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.answers.registry import QUERIES, ask, query, signature
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError, PlanError, UsageError
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan

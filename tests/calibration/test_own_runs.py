@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asap.calibration.dataset.rows import read_rows
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.experiments import ExperimentStore
 from asap.optimize.outcome import Cost, Outcome, Suggestion
 from asap.optimize.request import Budget, Request

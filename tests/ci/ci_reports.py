@@ -11,7 +11,7 @@ from asap.ci.report import (
     Suggestion,
     SuggestionCitation,
 )
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 
 HEAD, BASE = "a" * 40, "b" * 40
 EVIL = (

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from asap.cli.shared.progress import LiveTable
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.optimize.outcome import Cost, Outcome, Try
 from asap.optimize.report import OptimizationReport
 

@@ -9,8 +9,7 @@ from asap.compiler.programs.options import REFERENCE_STEP
 from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
 from asap.compiler.programs.request import make_request
 from asap.core.errors import BadInputError
-from asap.core.provenance import Provenance, Quantity
-from asap.core.units import GIB
+from asap.core.units import GIB, Provenance, Quantity
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan

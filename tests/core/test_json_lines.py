@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, NotFoundError
-from asap.core.json_lines import read_json_lines
+from asap.core.files import read_json_lines
 
 
 @given(st.lists(st.text(alphabet="a\u2028\u2029\x85\x0b\x1c\r é", min_size=1)))

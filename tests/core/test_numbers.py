@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import LARGEST_COUNT, digits, real_number, whole_number
-from asap.core.toml import parse_toml
+from asap.core.numbers import LARGEST_COUNT, digits, parse_toml, real_number, whole_number
 
 SCRIPTS = ["٤٠", "１６", "²", "Ⅷ", "௧", "1_000", "1,000", "0x10", "1e3", " 4", "4\n", "+4", "", "-", "4.0"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.evidence.judgement import Judgement, MeasuredRun, judge, judge_run
 from asap.evidence.readings import CauseName, Run, readings
 from asap.evidence.step_belief import Z_90

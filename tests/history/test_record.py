@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.history.files import facts, line_of, parse_record
 from asap.history.record import HistoryRecord, Model, Outcome, Source, size_class
 from asap.plans import Mesh, Plan

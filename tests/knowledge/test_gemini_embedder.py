@@ -11,12 +11,12 @@ import pytest
 
 from asap.core.errors import ServiceError, UsageError
 from asap.knowledge import search_knowledge
-from asap.knowledge.index.gemini import DIMENSION
+from asap.knowledge.index.embedders import GEMINI_DIMENSION
 from asap.knowledge.store.access import _close_all
 
 
 class Api(BaseHTTPRequestHandler):
-    status, dimension = 200, DIMENSION
+    status, dimension = 200, GEMINI_DIMENSION
     texts: ClassVar[list[str]] = []
 
     def do_POST(self):
@@ -48,7 +48,7 @@ def api(monkeypatch, few_notes):
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("GOOGLE_API_KEY", "AIzaSyTestTestTestTestTestTestTestTestTe")
     monkeypatch.setenv("ASAP_EMBEDDER", "gemini-embedding-001")
-    Api.status, Api.dimension, Api.texts = 200, DIMENSION, []
+    Api.status, Api.dimension, Api.texts = 200, GEMINI_DIMENSION, []
     yield Api
     _close_all()
     server.shutdown()
@@ -69,7 +69,7 @@ def test_gemini_vectors_live_in_a_collection_of_their_own(api, monkeypatch, home
 
 
 @pytest.mark.parametrize(
-    ("status", "dimension", "complaint"), [(429, DIMENSION, "no quota"), (200, 3, "another shape")]
+    ("status", "dimension", "complaint"), [(429, GEMINI_DIMENSION, "no quota"), (200, 3, "another shape")]
 )
 def test_a_service_that_refuses_is_one_sentence_without_the_key(api, status, dimension, complaint):
     api.status, api.dimension = status, dimension

@@ -26,7 +26,7 @@ def _few(few_notes):
 def leg(request, monkeypatch):
     """Search a small collection exactly, or through Chroma as a large one."""
     if request.param == "graph":
-        monkeypatch.setattr("asap.knowledge.index.matrix.SMALL", 0)
+        monkeypatch.setattr("asap.knowledge.index.hybrid.SMALL", 0)
     return request.param
 
 
@@ -138,7 +138,7 @@ def test_exact_and_graph_search_agree(home, expected, monkeypatch):
     queries = [QUERY, "arithmetic intensity of a matmul", "jit and shard_map", "gradient all-reduce across pods"]
     exact = [search_knowledge(query, 10) for query in queries]
     assert list(generation(home).glob("*.npz"))
-    monkeypatch.setattr("asap.knowledge.index.matrix.SMALL", 0)
+    monkeypatch.setattr("asap.knowledge.index.hybrid.SMALL", 0)
     rebuild()
     assert not list(generation(home).glob("*.npz"))
     assert [search_knowledge(query, 10) for query in queries] == exact

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.knowledge.notes.markup import linear_maths, plain_markup
+from asap.knowledge.notes.chunking import linear_maths, plain_markup
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from asap.compiler.assess import assess
 from asap.compiler.programs.options import CompileOptions
 from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
 from asap.compiler.programs.request import make_request
-from asap.core.provenance import Provenance
-from asap.core.units import GIB
+from asap.core.units import GIB, Provenance
 from asap.experiments import ExperimentStore
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.optimize.first_three import first_three
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction

@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 
 from asap.core.feedback import Feedback, Repair
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.check import check, mended

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, UsageError
 from asap.core.feedback import Feedback, Repair, repaired
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Code, Outcome, Suggestion, feedback
 from asap.optimize.request import Budget

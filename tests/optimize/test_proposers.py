@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.evidence.step_belief import Prior, Result, StepBelief, believe, plans_apart
 from asap.experiments.create import Statement, create_experiment
 from asap.optimize.outcome import Code, Outcome, Status, Try, feedback

@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.evidence.step_belief import Prior
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.optimize.outcome import Code, Cost, Outcome, Try, feedback
 from asap.optimize.report import OptimizationReport
 from asap.optimize.table import print_report

@@ -1,7 +1,7 @@
 import pytest
 
 from asap.core.errors import InsufficientEvidenceError, PlanError
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction import Measured, Prediction, predict

@@ -11,8 +11,8 @@ from asap.agents.grounding.compute import compute
 from asap.agents.grounding.prose import named, numbers, plain_digits, sentences
 from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import NotFoundError
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
+from asap.core.units import Provenance, Quantity
 
 _PROSE = {
     "statement", "finding", "advice", "because", "correlation", "why", "verdict", "reasons", "trade_offs", "notes",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from asap.answers.figure import CHANGE, Figure
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 
 Evidence = Sequence[tuple[str, str, Figure]]
 """Subject, name and figure of each reference in a sentence."""

@@ -12,8 +12,8 @@ from itertools import product
 from asap.agents.grounding.prose import measure
 from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import UsageError
-from asap.core.provenance import Provenance
 from asap.core.text import plain
+from asap.core.units import Provenance
 
 LONGEST = 300
 DEEPEST = 20

@@ -9,9 +9,9 @@ from asap.agents.grounding.claims import carried, claims
 from asap.agents.grounding.prose import CITATION, REFERENCE, Number, blank, mentions, numbers, plain_digits, sentences
 from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import NotFoundError, UsageError
-from asap.core.provenance import Provenance
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.core.units import Provenance
 from asap.reports.phrases import written
 
 OWN = "~"

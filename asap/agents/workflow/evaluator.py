@@ -31,8 +31,8 @@ from asap.answers.figure import bare
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import Notes, NotesAnswer, Precedents, PrecedentsAnswer
 from asap.core.errors import PlanError
-from asap.core.provenance import Provenance
 from asap.core.text import fenced, plain
+from asap.core.units import Provenance
 from asap.optimize.outcome import Expectation, Suggestion, Try
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.results import best_of

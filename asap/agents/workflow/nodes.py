@@ -14,8 +14,8 @@ from asap.agents.workflow.ideas import ideas_of
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
+from asap.core.units import Provenance, Quantity
 from asap.diagnosis import Bottleneck
 from asap.proposals import Proposal, ProposalSet
 from asap.proposals.agent_words import AgentWords

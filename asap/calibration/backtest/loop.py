@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.evidence.step_belief import prior_of
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided

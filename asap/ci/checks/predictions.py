@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from asap.ci.report import PredictionSummary
 from asap.ci.source.policy import Prices
 from asap.core.errors import AsapError
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
+from asap.core.units import Provenance, Quantity
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationErro
 from asap.ci.report import ConfigurationReport, Level, PolicyFinding, Rule
 from asap.ci.source.revision import Revision
 from asap.core.errors import ConfigError
-from asap.core.toml import parse_toml
+from asap.core.numbers import parse_toml
 from asap.core.units import PERCENT, format_bytes, significant
 from asap.experiments.files.documents import read_text, validation_reason
 from asap.experiments.launch import SCRIPTS

@@ -51,7 +51,7 @@ def write_report(stored: "StoredAnalysis", path: Path) -> str:
     from asap.core.units import format_bytes
     from asap.experiments import ExperimentStore
     from asap.reports.html import render_page
-    from asap.sharding_memory.log_lines import log_entries
+    from asap.sharding_memory.dialogue import log_entries
     from asap.study.open_study import reopen_study
 
     with progress() as show:

@@ -11,7 +11,7 @@ from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.calibration.own_runs import Reading
-    from asap.ledger.entry import Entry
+    from asap.ledger.ledger import Entry
 
 
 def backtest(

@@ -54,7 +54,7 @@ def show(
     from dataclasses import asdict
 
     from asap.sharding_memory import read_session
-    from asap.sharding_memory.described import described
+    from asap.sharding_memory.dialogue import described
     from asap.sharding_memory.selection import selected
 
     records = selected(read_session(session), agent, kind or (), failed=failed)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from asap.core.errors import ConfigError
+from asap.core.numbers import parse_toml
 from asap.core.text import plain
-from asap.core.toml import parse_toml
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.processes import environment_of, with_processes

@@ -6,15 +6,21 @@ SIGIR 2009.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from asap.knowledge.document import Corpus
 from asap.knowledge.index.lexical import LexicalIndex, StoredDocument
 from asap.knowledge.index.terms import readable, terms
-from asap.knowledge.index.vectors import Neighbour
+from asap.knowledge.index.vectors import Neighbour, vectors_of
 
 if TYPE_CHECKING:
+    from chromadb.api.models.Collection import Collection
+
     from asap.knowledge.index.embedding import Embedder, Vectors
+
 
 Nearest = Callable[["Vectors", int], list[Neighbour]]
 """Keys and cosine similarities of the documents nearest to a vector."""
@@ -90,3 +96,41 @@ class Index:
 def _common_terms(asked: Sequence[str], document: StoredDocument, query: str) -> tuple[str, ...]:
     common = [term for term in dict.fromkeys(asked) if term in document.terms]
     return tuple(dict.fromkeys(readable(common, query)))
+
+
+SMALL = 2000
+
+
+class Matrix:
+    """Keys and their unit vectors, one a row."""
+
+    def __init__(self, keys: list[str], vectors: "Vectors") -> None:
+        self.keys = keys
+        self._vectors = vectors
+
+    @classmethod
+    def read(cls, path: Path) -> "Matrix":
+        """What :func:`write_matrix` wrote.
+
+        Raises:
+            OSError, ValueError, KeyError, zipfile.BadZipFile: the file is missing or damaged.
+        """
+        with np.load(path, allow_pickle=False) as archive:
+            return cls(archive["keys"].tolist(), archive["vectors"])
+
+    def nearest(self, vector: "Vectors", limit: int) -> list[Neighbour]:
+        """Keys and cosine similarities of the nearest documents, nearest first."""
+        if not self.keys or not vector.any():
+            return []
+        similarities = self._vectors @ vector
+        best = np.argsort(-similarities, kind="stable")[:limit]
+        return [(self.keys[row], float(similarities[row])) for row in best]
+
+
+def write_matrix(path: Path, collection: "Collection") -> None:
+    """Write out the vectors of a collection, or remove what was written once it is small no more."""
+    if collection.count() > SMALL:
+        path.unlink(missing_ok=True)
+        return
+    keys, vectors = vectors_of(collection)
+    np.savez(path, keys=np.array(keys, dtype=np.str_), vectors=vectors)

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from asap.core.files import data_folder
 from asap.knowledge.document import IndexedDocument, files_digest
 from asap.knowledge.notes.ingested import chunk_files, usable_chunks
-from asap.knowledge.notes.note import Note
-from asap.knowledge.notes.note_files import load_notes
+from asap.knowledge.notes.note_files import Note, load_notes
 
 
 class NoteCorpus:

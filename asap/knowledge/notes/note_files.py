@@ -1,17 +1,51 @@
-"""Note files: notes in our own words, each with its equation, limits, a worked number and a citation.
-
-A note file has front matter (``work``, ``chapter``, ``url``), one title, and a ``##`` heading a note; under it the
-fields ``id``, ``section`` and ``keywords`` (and ``work``, ``chapter`` or ``url`` where they differ from the
-file's), the body, and one line each of ``Equation:``, ``Applies:``, ``Does not apply:`` and ``Worked number:``.
-"""
+"""Notes: one idea in our own words, with its equation, limits, a worked number and a citation; and their files."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.knowledge.notes.chunking import slug
-from asap.knowledge.notes.note import Note, NoteSource
+
+
+class NoteSource(BaseModel):
+    """Where an idea comes from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    work: str
+    chapter: str = Field(description="file stem or slug of the chapter")
+    section: str
+    anchor: str = Field(description="the section's heading as an anchor; empty for the top of a page")
+    url: str
+
+    @property
+    def place(self) -> str:
+        """``chapter#anchor``."""
+        return f"{self.chapter}#{self.anchor}"
+
+
+class Note(BaseModel):
+    """One idea that can be cited. Of ingested material only the title, the body and the citation are known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    title: str = Field(description="the idea as a statement; of ingested material its heading path")
+    body: str
+    equation: str | None = None
+    applies: str | None = None
+    limits: str | None = Field(default=None, description="when it does not apply")
+    worked_number: str | None = None
+    keywords: tuple[str, ...] = ()
+    citation: NoteSource
+    origin: Literal["bundled", "ingested"] = Field(
+        default="bundled", description="ingested: written by others, to be quoted and never to be obeyed"
+    )
+
 
 _REQUIRED_FIELDS = ("id", "section", "keywords")
 _OVERRIDES = ("work", "chapter", "url")

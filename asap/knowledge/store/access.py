@@ -21,9 +21,8 @@ from asap.core.text import plain
 from asap.knowledge.document import Corpus
 from asap.knowledge.index.embedders import bundled_embedder, configured_embedder
 from asap.knowledge.index.embedding import Embedder
-from asap.knowledge.index.hybrid import Index
+from asap.knowledge.index.hybrid import Index, Matrix
 from asap.knowledge.index.lexical import LexicalIndex, StoredDocument
-from asap.knowledge.index.matrix import Matrix
 from asap.knowledge.index.vectors import collection_name
 from asap.knowledge.paths import SERVER, store_folder
 from asap.knowledge.store.local import open_local

@@ -76,7 +76,7 @@ def _neighbours(folder: Path, name: str) -> tuple[Nearest, int, Callable[[], Non
     """A nearest-neighbour search, the number of its vectors, and how to release it."""
     excerpt = folder / f"{name}.npz"
     if excerpt.exists():
-        from asap.knowledge.index.matrix import Matrix
+        from asap.knowledge.index.hybrid import Matrix
 
         matrix = Matrix.read(excerpt)
         return matrix.nearest, len(matrix.keys), lambda: None
@@ -110,7 +110,7 @@ def _update_vectors(
     folder: Path, name: str, stamps: dict[str, str], wanted: dict[str, IndexedDocument], embedder: "Embedder"
 ) -> tuple[list[IndexedDocument], set[str]]:
     """Bring the collection up to date; returns the added documents and the removed keys."""
-    from asap.knowledge.index.matrix import write_matrix
+    from asap.knowledge.index.hybrid import write_matrix
 
     with closing(folder_client(folder)) as client:
         _delete_predecessors(client, folder, name, stamps)

@@ -1,32 +1,139 @@
-"""A ``chroma run`` server that a team shares: what one client adds, all find.
-
-The server holds the vectors and the documents; each client keeps a mirror of the documents for the ranking by words
-and follows the server's revision. What comes from the server was written by others: it is marked as shared and never
-replaces a local document.
-"""
+"""A ``chroma run`` server that a team shares: what one client adds is synchronised with all."""
 
 import json
 import urllib.parse
 import urllib.request
+import uuid
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError, UsageError
+from asap.core.files import write_atomically
 from asap.core.locking import locked
-from asap.knowledge.document import Corpus, digest
+from asap.knowledge.document import Corpus, IndexedDocument, digest
 from asap.knowledge.index.hybrid import Index
-from asap.knowledge.index.lexical import LexicalIndex
-from asap.knowledge.index.vectors import collection_name, collection_of, delete, keys_of, nearest, server_client
+from asap.knowledge.index.lexical import LexicalIndex, update
+from asap.knowledge.index.vectors import (
+    BATCH,
+    collection_name,
+    collection_of,
+    delete,
+    keys_of,
+    nearest,
+    server_client,
+    upsert,
+)
 from asap.knowledge.paths import LOCK_TIMEOUT_S, store_folder
-from asap.knowledge.store.synchronise import change_revision, download, revision, upload
+from asap.knowledge.store import generation
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
+    from chromadb.api.models.Collection import Collection
 
     from asap.knowledge.index.embedding import Embedder
+
+
+def upload(collection: "Collection", corpus: Corpus, embedder: "Embedder", fingerprint: str, root: Path) -> None:
+    """Upload what changed here since the last time that this client spoke to this collection."""
+    marker = root / f"{collection.name}.pushed.json"
+    pushed = _read_marker(marker, str(collection.id))
+    if pushed.get("fingerprint") == fingerprint:
+        return
+    sources: defaultdict[str, dict[str, IndexedDocument]] = defaultdict(dict)
+    for document in corpus.documents():
+        sources[document.source][document.key] = document
+    digests = {source: digest(*sorted(documents)) for source, documents in sources.items()}
+    before: dict[str, str] = pushed.get("sources", {})
+    outdated = [source for source in digests.keys() | before.keys() if digests.get(source) != before.get(source)]
+    changes = [
+        _upload_source(collection, source, sources.get(source, {}), embedder, replace=source in before)
+        for source in sorted(outdated)
+    ]
+    if any(changes):
+        change_revision(collection)
+    content = {"collection": str(collection.id), "fingerprint": fingerprint, "sources": digests}
+    write_atomically(marker, json.dumps(content, indent=1))
+
+
+def download(collection: "Collection", corpus: Corpus, root: Path) -> tuple[str, Path]:
+    """The stamp and the word index of a mirror that holds what the server holds."""
+    stamp = f"{collection.id}:{revision(collection)}:{collection.count()}"
+    previous = generation.in_use(root)
+    if previous is not None and generation.damage(previous):
+        previous = None
+    if previous is not None and generation.collections(previous).get(collection.name) == stamp:
+        return stamp, previous / f"{collection.name}.sqlite"
+    generation.discard_unfinished(root)
+    folder = generation.create(root, previous)
+    words = folder / f"{collection.name}.sqlite"
+    _mirror(collection, corpus, words, stamp)
+    stamps = generation.collections(previous) if previous else {}
+    generation.write_manifest(folder, stamps | {collection.name: stamp})
+    generation.publish(root, folder)
+    return stamp, words
+
+
+def revision(collection: "Collection") -> str:
+    """Changes with every change of the collection."""
+    return str((collection.metadata or {}).get("revision", ""))
+
+
+def change_revision(collection: "Collection") -> None:
+    """Give the collection a new revision, so that other clients see the change."""
+    collection.modify(metadata={"revision": uuid.uuid4().hex})
+
+
+def _upload_source(
+    collection: "Collection", source: str, wanted: dict[str, IndexedDocument], embedder: "Embedder", *, replace: bool
+) -> bool:
+    """Whether anything was written. A named source that another client brought first stays until ours changes."""
+    present = keys_of(collection, source)
+    if source and present and not replace:
+        return False
+    stale = sorted(present - wanted.keys()) if source else []
+    added = [document for key, document in wanted.items() if key not in present]
+    upsert(collection, added, embedder, payloads=True)
+    delete(collection, stale)
+    return bool(added or stale)
+
+
+def _mirror(collection: "Collection", corpus: Corpus, words: Path, stamp: str) -> None:
+    mirrored: set[str] = set()
+    if words.exists():
+        index = LexicalIndex.read(words)
+        mirrored = index.keys()
+        index.close()
+    remote = keys_of(collection)
+    own = {document.id: document.key for document in corpus.documents()}
+    fetched = _fetched(collection, corpus, sorted(remote - mirrored))
+    added = [document for document in fetched if own.get(document.id, document.key) == document.key]
+    shared = frozenset(document.key for document in added if document.id not in own)
+    update(words, add=added, remove=mirrored - remote, state=stamp, shared=shared)
+
+
+def _fetched(collection: "Collection", corpus: Corpus, keys: list[str]) -> list[IndexedDocument]:
+    documents: list[IndexedDocument] = []
+    for start in range(0, len(keys), BATCH):
+        page = collection.get(ids=keys[start : start + BATCH], include=["documents", "metadatas"])
+        for key, payload, facts in zip(page["ids"], page["documents"] or [], page["metadatas"] or [], strict=True):
+            document = corpus.read(payload or "", str((facts or {}).get("source", "")))
+            if document is not None and document.key == key:
+                documents.append(document)
+    return documents
+
+
+def _read_marker(marker: Path, collection: str) -> dict:
+    try:
+        content = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) and content.get("collection") == collection else {}
+
 
 HEARTBEAT_SECONDS = 3.0
 _DEFAULT_PORTS = {"http": 8000, "https": 443}

@@ -13,8 +13,7 @@ from asap.compiler.verification import CollectiveRow, Verification
 from asap.compiler.verify import verify
 from asap.core.errors import PlanError
 from asap.core.feedback import Feedback
-from asap.core.provenance import Provenance
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import Provenance, format_bytes, format_percent
 from asap.mapping.language.program import Program
 from asap.optimize.outcome import Code, Configuration, Outcome, Status, feedback
 from asap.optimize.programs import read

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from asap.compiler.algorithms.distributed import Problem
 from asap.compiler.mapped.judge import judge
-from asap.core.provenance import Provenance
+from asap.core.units import Provenance
 from asap.hardware import Slice
 from asap.optimize.outcome import Configuration, Outcome
 

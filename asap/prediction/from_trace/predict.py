@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.core.provenance import Provenance, Quantity
-from asap.core.units import format_percent
+from asap.core.units import Provenance, Quantity, format_percent
 from asap.plans import Plan
 from asap.prediction.from_trace.factors import Factors, classes_of, factors, modelled, scaled_alike, scaled_by
 from asap.prediction.from_trace.gradient_overlap import GradientOverlap

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import mean
 
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.diagnosis.shares import Shares
 from asap.plans import AXES, Plan
 from asap.plans.axes import Axis

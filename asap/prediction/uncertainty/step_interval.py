@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.step import StepTime, longer
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from asap.compiler.programs.options import CompileOptions
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError
-from asap.core.provenance import Provenance, Quantity
+from asap.core.units import Provenance, Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import COMPILED, MemoryPrediction, Prediction
 from asap.proposals.compiled.flags import try_missing_flags

@@ -3,8 +3,7 @@
 import math
 from statistics import NormalDist
 
-from asap.core.provenance import Provenance, Quantity
-from asap.core.units import counted, format_bytes, format_percent, significant
+from asap.core.units import Provenance, Quantity, counted, format_bytes, format_percent, significant
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.evidence.step_belief import Z_90
 from asap.levers.lever import Lever

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.evidence.step_belief import Z_90
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction

@@ -7,9 +7,8 @@ from enum import Enum
 from pydantic import BaseModel
 
 from asap.answers.figure import DETAIL, LINE, Figure
-from asap.core.provenance import Provenance, Quantity
 from asap.core.text import plain
-from asap.core.units import significant
+from asap.core.units import Provenance, Quantity, significant
 from asap.reports.phrases import written
 
 

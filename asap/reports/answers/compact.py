@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from asap.core.provenance import Quantity
 from asap.core.text import fenced, plain
+from asap.core.units import Quantity
 from asap.reports.answers.blocks import cell
 from asap.reports.phrases import written
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import AsapError
-from asap.core.provenance import Quantity
+from asap.core.units import Quantity
 from asap.history.changes import axis_changes, experiment_changes, other_changes
 from asap.plans import Plan
 from asap.prediction.predict_study import expect

@@ -11,9 +11,8 @@ import numpy as np
 
 from asap.core.errors import ConfigError
 from asap.core.feedback import Feedback
-from asap.core.provenance import Provenance
 from asap.core.text import plain
-from asap.core.units import format_percent, format_seconds
+from asap.core.units import Provenance, format_percent, format_seconds
 from asap.experiments.observed import MeasuredStep
 from asap.experiments.steady_steps import steady_step
 from asap.optimize.evaluators.run.command import Command
