@@ -4,7 +4,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
-from asap.prediction.uncertainty.expected_regret import ExpectedRegret
 from asap.proposals.agent_words import AgentWords
 from asap.proposals.ideas import Idea
 from asap.proposals.options import Option
@@ -33,9 +32,6 @@ class ProposalSet(BaseModel):
     modelled: ModelledStep | None = Field(default=None, description="what the step waits for, where no profile says it")
     options: tuple[Option, ...] = Field(default=(), description="what would take more than is allowed")
     trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
-    expected_regret: ExpectedRegret | None = Field(
-        default=None, description="of the first proposal, and after all of them are measured; None: fewer than two"
-    )
     compiled_flags: str | None = Field(default=None, description="what the compiler makes of missing flags")
     ideas: tuple[Idea, ...] = Field(default=(), description="untested changes beside the proposals, best first")
     agents: AgentWords | None = Field(default=None, description="what the agents wrote about the run as a whole")

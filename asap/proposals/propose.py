@@ -8,7 +8,6 @@ from asap.evidence.judgement import judge
 from asap.plans import Plan
 from asap.plans.validity import unchecked
 from asap.prediction.prediction import Prediction
-from asap.prediction.uncertainty.expected_regret import expected_regret
 from asap.proposals.launch import overrides_of, start_line
 from asap.proposals.proposal import Citation, Proposal, Recommendation
 from asap.proposals.proposal_set import ProposalSet
@@ -55,13 +54,8 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
         situation=situation,
         modelled=modelled_step(study, ranked.incumbent),
         trials=trials,
-        expected_regret=expected_regret(_timed(proposals), _timed(ranked.candidates)),
         compiled_flags=ranked.compiled_flags,
     )
-
-
-def _timed(drafted: Sequence[Proposal] | Sequence[Candidate]) -> list[Prediction]:
-    return [each.prediction for each in drafted if each.prediction.step_time is not None]
 
 
 def no_proposals(error: InsufficientEvidenceError) -> ProposalSet:
