@@ -3,7 +3,7 @@
 from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.plans.plan import SETTINGS, Mesh
-from asap.plans.stretch import over
+from asap.plans.resize import over
 
 
 def in_full(text: str, base: Plan, now: Plan | None, *, changes: bool) -> str:

@@ -132,9 +132,9 @@ def _follows(spec: Spec, plan: Plan, said: Settings, keys: Mapping[str, str]) ->
     if _copies_alone(spec, said) and plan.degree("data") == 1:
         return True
     others = any(plan.degree(axis) > 1 for axis in AXES if axis != "data")
-    told = spec.axes.said_beside_others and others
+    stated = spec.axes.said_beside_others and others
     alone = plan.degree("data") == 1 or plan.degree("replica") == 1 or "replica" in keys
-    return is_rest(spec, said, keys["data"]) and alone and not told
+    return is_rest(spec, said, keys["data"]) and alone and not stated
 
 
 def _copies_alone(spec: Spec, said: Settings) -> bool:

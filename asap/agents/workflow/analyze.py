@@ -108,10 +108,10 @@ def _open(
     check_model(settings.model)
     opened = open_study(target, studies.store, amend, overrides=overrides, progress=progress)
     study = replace(opened, preferences=preferences)
-    wished = {} if preferences == NO_PREFERENCES else {"preferences": preferences.to_record()}
+    preferred = {} if preferences == NO_PREFERENCES else {"preferences": preferences.to_record()}
     path = opened_path(target, studies.store)
     named = {} if path is None else {"path": path}
-    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **named, **wished})
+    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **named, **preferred})
     studies.add(study)
     return study
 

@@ -121,13 +121,13 @@ def read_started(
     Raises:
         ConfigError: like :func:`read_accelerate`.
     """
-    told = {key: value for key, value in with_file(arguments, path, brought).items() if key not in unsaid}
-    check_method(told, path)
-    assumed = {key: value for key, value in (defaults or {}).items() if key not in told and key not in unsaid}
-    if "fp16" in told:
+    stated = {key: value for key, value in with_file(arguments, path, brought).items() if key not in unsaid}
+    check_method(stated, path)
+    assumed = {key: value for key, value in (defaults or {}).items() if key not in stated and key not in unsaid}
+    if "fp16" in stated:
         assumed.pop("bf16", None)
-    told |= assumed
-    said = StackSettings(told, str(path))
+    stated |= assumed
+    said = StackSettings(stated, str(path))
     settings = StackSettings(dict(configuration), str(path))
     trainer.check_trains_all(said)
     check_values(settings)

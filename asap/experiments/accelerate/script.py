@@ -105,8 +105,8 @@ def _read_start(
         if accelerate.MACHINES not in known and _is_multiplied(start):
             configuration.pop(accelerate.PROCESSES, None)
     else:
-        told = with_file(settled(arguments) | more, path, files)
-        configuration = _of_torchrun(known) | of_trainer(told, path, files, environment)
+        stated = with_file(settled(arguments) | more, path, files)
+        configuration = _of_torchrun(known) | of_trainer(stated, path, files, environment)
     given = settled(arguments)
     unsaid = frozenset(arguments.keys() - given.keys())
     if not _ACCELERATE.search(start):

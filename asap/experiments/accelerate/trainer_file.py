@@ -50,10 +50,10 @@ def read_trainer_file(
         return llama_factory.read_training_file(values, path, overrides, experiment, of_yaml=of_yaml)
     experiment = llama_factory.with_workers(values, experiment)
     own, more, rest = split_overrides(overrides)
-    told = llama_factory.in_words_of_trainer({**values, **more, **overriding(rest)}, path)
-    told = {OPTION: "", **{key: value for key, value in told.items() if value is not None}}
-    read = read_started(of_trainer(told, path, {}) | own, told, path, experiment, defaults=_DEFAULTS)
+    stated = llama_factory.in_words_of_trainer({**values, **more, **overriding(rest)}, path)
+    stated = {OPTION: "", **{key: value for key, value in stated.items() if value is not None}}
+    read = read_started(of_trainer(stated, path, {}) | own, stated, path, experiment, defaults=_DEFAULTS)
     if not of_yaml:
         return read
-    top = {TRAINER_MICRO_BATCH: told.get(TRAINER_MICRO_BATCH, _DEFAULTS[TRAINER_MICRO_BATCH])}
+    top = {TRAINER_MICRO_BATCH: stated.get(TRAINER_MICRO_BATCH, _DEFAULTS[TRAINER_MICRO_BATCH])}
     return read.model_copy(update={"hyperparameters": read.hyperparameters | top})

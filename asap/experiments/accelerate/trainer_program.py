@@ -88,8 +88,8 @@ def read_trainer_program(text: str, path: Path, overrides: Iterable[str], experi
     if unsaid:
         reason, ask = f"sets {', '.join(unsaid)} to what only a run can tell", " ".join(f"{key}=…" for key in unsaid)
         raise UnreadError(reason, where=f"{path}:{call.lineno}", hint=f"add {ask}")
-    told = {key: value for key, value in said.items() if is_literal(value) and value is not None}
-    read = read_trl_file(told, path, overrides, experiment)
+    stated = {key: value for key, value in said.items() if is_literal(value) and value is not None}
+    read = read_trl_file(stated, path, overrides, experiment)
     made = plain(ast.unparse(call.func), 40)
     place = f"arguments of the program stand in {made}(…), line {call.lineno} of {path.name}, as name=value"
     return read.model_copy(update={"notes": (*read.notes, place)})

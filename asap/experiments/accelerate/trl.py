@@ -112,29 +112,31 @@ def _read(
 ) -> Experiment:
     own, more, rest = split_overrides(overrides)
     unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value))) - more.keys()
-    told = with_file({**arguments, **more}, path, brought)
-    told = {key: value for key, value in told.items() if key not in unsaid}
-    configuration = _configuration(told, path, brought) | of_command(told) | own
+    stated = with_file({**arguments, **more}, path, brought)
+    stated = {key: value for key, value in stated.items() if key not in unsaid}
+    configuration = _configuration(stated, path, brought) | of_command(stated) | own
     read = read_started(
-        configuration, told, path, experiment, overrides=rest, unsaid=unsaid, brought=brought, defaults=defaults
+        configuration, stated, path, experiment, overrides=rest, unsaid=unsaid, brought=brought, defaults=defaults
     )
-    return read.model_copy(update={"notes": (*read.notes, *_notes_on(told, configuration))})
+    return read.model_copy(update={"notes": (*read.notes, *_notes_on(stated, configuration))})
 
 
-def _notes_on(told: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
+def _notes_on(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
     notes = []
-    if not told.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
+    if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
         notes.append(_REPLICAS)
-    if str(told.get(LAUNCH_FILE)) in _PROFILES:
-        notes.append(f"{LAUNCH_FILE} {told[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it")
+    if str(stated.get(LAUNCH_FILE)) in _PROFILES:
+        notes.append(
+            f"{LAUNCH_FILE} {stated[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it"
+        )
     return notes
 
 
-def _configuration(told: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def _configuration(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
-    named = told.get(LAUNCH_FILE)
+    named = stated.get(LAUNCH_FILE)
     if named is None:
-        return of_trainer(told, path, brought)
+        return of_trainer(stated, path, brought)
     found = find_named(str(named), path, brought)
     if found is not None:
         return dotted(found.document().values)

@@ -60,8 +60,8 @@ def precision(said: StackSettings, settings: StackSettings) -> str | None:
         return mixed
     if loaded_in_bf16(said):
         return "bf16"
-    told = "mixed_precision" in {*said, *settings} or TRAINER_MICRO_BATCH in said
-    return "fp32" if said and told else None
+    stated = "mixed_precision" in {*said, *settings} or TRAINER_MICRO_BATCH in said
+    return "fp32" if said and stated else None
 
 
 def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool) -> str | None:
@@ -119,7 +119,7 @@ option names no strategy."""
 
 
 def of_trainer(
-    told: Mapping[str, Any], path: Path, brought: Brought, environment: Mapping[str, str] | None = None
+    stated: Mapping[str, Any], path: Path, brought: Brought, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Accelerate's settings, by dotted key, that arguments of the Trainer stand for.
 
@@ -132,16 +132,16 @@ def of_trainer(
     Raises:
         ConfigError: the option has a word that the Trainer has not, or the file that is named is not there.
     """
-    said = told.get(OPTION)
+    said = stated.get(OPTION)
     text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
     words = [] if text in _OFF else [WORDS[0]] if text in _ON else _WORD.findall(text.casefold())
     if unknown := next((word for word in words if word not in (*WORDS, "offload", "auto_wrap")), None):
         known = ", ".join((*WORDS, "offload", "auto_wrap"))
         raise ConfigError(f"{OPTION} has no option {plain(unknown, 40)}", where=str(path), hint=f"known are {known}")
     settings = of_option(" ".join(words), _strategy_in(environment or {}))
-    if not is_fsdp(settings) or told.get(_CONFIG) is None:
+    if not is_fsdp(settings) or stated.get(_CONFIG) is None:
         return settings
-    own = _configuration(told, _CONFIG, path, brought)
+    own = _configuration(stated, _CONFIG, path, brought)
     return settings | {f"{FSDP}.{_PREFIX}{key.removeprefix(_PREFIX)}": value for key, value in own.items()}
 
 
@@ -165,9 +165,9 @@ def syncs_each_batch(said: StackSettings, path: Path, brought: Brought) -> bool 
     return inner.flag(_EACH) if _EACH in inner else None
 
 
-def _configuration(told: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
+def _configuration(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
     """A mapping of an argument: itself, as JSON, or in the file that it names."""
-    said = told[key]
+    said = stated[key]
     if isinstance(said, Mapping):
         return said
     text = str(said).strip()

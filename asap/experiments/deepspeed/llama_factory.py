@@ -47,10 +47,10 @@ def in_words_of_trainer(values: Mapping[str, Any], path: Path) -> dict[str, Any]
     """
     if not _MARKS & values.keys():
         return dict(values)
-    told = _OF_FACTORY | {key: value for key, value in values.items() if value is not None}
-    arguments = StackSettings(told, str(path))
+    stated = _OF_FACTORY | {key: value for key, value in values.items() if value is not None}
+    arguments = StackSettings(stated, str(path))
     _check_stage(arguments)
-    return {**told, RECOMPUTE: not arguments.flag(KEEP)}
+    return {**stated, RECOMPUTE: not arguments.flag(KEEP)}
 
 
 def with_workers(values: Mapping[str, Any], experiment: Experiment) -> Experiment:

@@ -127,16 +127,16 @@ def _precision(arguments: StackSettings, enabled: str | None) -> str | None:
     return "bf16" if enabled == "fp32" and loaded_in_bf16(arguments) else None
 
 
-def settled(told: Mapping[str, Any]) -> dict[str, Any]:
+def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments without those that only a run can tell, or that say no model; of a model's folder below a variable the
     name is enough."""
     found = {
         key: name_at_end(value) if key in _MODEL and isinstance(value, str) else value
-        for key, value in told.items()
+        for key, value in stated.items()
         if key in _MODEL or not has_substitution(str(value))
     }
     found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
-    return {key: value for key, value in found.items() if value is not None or told[key] is None}
+    return {key: value for key, value in found.items() if value is not None or stated[key] is None}
 
 
 def check_trains_all(arguments: StackSettings) -> None:

@@ -52,14 +52,14 @@ def read_megatron_swift(
         ConfigError: not all parameters are trained on tokens, or a value of the wrong kind.
         UsageError: an override is not ``key=value``.
     """
-    told = {**said, **overriding(overrides)}
-    unsaid = frozenset(key for key, value in told.items() if has_substitution(str(value)))
-    known = {key: value for key, value in told.items() if key not in unsaid and value is not None}
+    stated = {**said, **overriding(overrides)}
+    unsaid = frozenset(key for key, value in stated.items() if has_substitution(str(value)))
+    known = {key: value for key, value in stated.items() if key not in unsaid and value is not None}
     arguments = StackSettings(known, str(path))
     check_trains_decoder(arguments, "full")
-    experiment = _with_model(told, experiment)
+    experiment = _with_model(stated, experiment)
     settings, notes = _settings(arguments, unsaid)
-    if EXPERT_TENSOR not in told and _has_split_experts(arguments, experiment):
+    if EXPERT_TENSOR not in stated and _has_split_experts(arguments, experiment):
         settings, notes = settings.overridden({EXPERT_TENSOR: 1}), (*notes, _UNSAID_SPLIT)
     unsettled = unsaid & READ
     if unsaid & {*_LENGTHS}:
@@ -90,10 +90,10 @@ def _settings(arguments: StackSettings, unsaid: frozenset[str]) -> tuple[StackSe
     return arguments.overridden({**own, JOINT: "_", OF_SWIFT: True}), tuple(notes)
 
 
-def _with_model(told: Mapping[str, Any], experiment: Experiment) -> Experiment:
+def _with_model(stated: Mapping[str, Any], experiment: Experiment) -> Experiment:
     """``experiment`` with the model that is trained or whose weights are loaded, where none is said."""
-    name = next((name_at_end(str(told[key])) for key in _MODELS if told.get(key)), None)
-    if name is None or experiment.model is not None or "num_layers" in told:
+    name = next((name_at_end(str(stated[key])) for key in _MODELS if stated.get(key)), None)
+    if name is None or experiment.model is not None or "num_layers" in stated:
         return experiment
     model, notes = read_named_model(_CONVERTED.sub("", name.rstrip("/")))
     return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})

@@ -100,16 +100,16 @@ def read_trainer(
     own, more, rest = split_overrides(overrides)
     kept = [override for override in rest if override.partition("=")[0] not in _OWN]
     more |= {key: value for key, _, value in (one.partition("=") for one in rest if one not in kept)}
-    told = {_RENAMED.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
-    if (named := told.get("model")) and (name := name_at_end(str(named))):
-        told["model"] = name
-    _check_files_are_said(told, path)
-    unsaid = frozenset(key for key, value in told.items() if has_substitution(str(value)) and key not in _FILES)
-    told = _with_defaults({key: value for key, value in told.items() if key not in unsaid}, unsaid, experiment)
-    arguments = StackSettings(told, str(path))
+    stated = {_RENAMED.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
+    if (named := stated.get("model")) and (name := name_at_end(str(named))):
+        stated["model"] = name
+    _check_files_are_said(stated, path)
+    unsaid = frozenset(key for key, value in stated.items() if has_substitution(str(value)) and key not in _FILES)
+    stated = _with_defaults({key: value for key, value in stated.items() if key not in unsaid}, unsaid, experiment)
+    arguments = StackSettings(stated, str(path))
     check_trains_decoder(arguments, "lora")
     arguments = arguments.overridden(dict.fromkeys(_OF_ADAPTERS))
-    check_method({key: value for key, value in told.items() if key != SEQUENCE}, path)
+    check_method({key: value for key, value in stated.items() if key != SEQUENCE}, path)
     if DEEPSPEED in arguments:
         configuration = deepspeed_settings(arguments, path, brought)
         read = read_with_arguments(configuration, arguments, path, kept, experiment, unsaid)
@@ -124,21 +124,21 @@ def read_trainer(
     return read.model_copy(update={"notes": (*read.notes, *notes)})
 
 
-def _check_files_are_said(told: Mapping[str, Any], path: Path) -> None:
+def _check_files_are_said(stated: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where a variable holds the argument that shards the model."""
     for key in _FILES:
-        if has_substitution(below_variable(said := str(told.get(key, "")))) and not said.endswith(".json"):
+        if has_substitution(below_variable(said := str(stated.get(key, "")))) and not said.endswith(".json"):
             reason = f"sets {key} by a variable whose value is not said"
             raise ConfigError(reason, where=str(path), hint=f"add {open_variable(said) or key}=…")
 
 
-def _with_defaults(told: Mapping[str, Any], unsaid: frozenset[str], experiment: Experiment) -> dict[str, Any]:
+def _with_defaults(stated: Mapping[str, Any], unsaid: frozenset[str], experiment: Experiment) -> dict[str, Any]:
     """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
-    loaded = str(told.get("torch_dtype", "bf16")).casefold()
+    loaded = str(stated.get("torch_dtype", "bf16")).casefold()
     defaults = {key: value for key, value in _DEFAULTS.items() if key not in unsaid}
-    if not {"bf16", "fp16"} & told.keys():
+    if not {"bf16", "fp16"} & stated.keys():
         defaults[_HALF.get(loaded, "bf16")] = loaded in _HALF or loaded == "auto"
-    whole = {**defaults, **told}
+    whole = {**defaults, **stated}
     devices, each = experiment.hardware.devices, str(whole.get(TRAINER_MICRO_BATCH, ""))
     if TRAINER_ACCUMULATION not in {*whole, *unsaid} and devices and each.isdecimal() and int(each):
         whole[TRAINER_ACCUMULATION] = max(1, math.ceil(_BATCH / int(each) / devices))
@@ -154,12 +154,12 @@ def _under_torch(
     brought: Brought | None,
 ) -> Experiment:
     """FSDP, or replicas; GPUs that share a sequence are context parallelism."""
-    told = {OPTION: "", **arguments, **fsdp_arguments(arguments, path, brought)}
-    shared = told.pop(SEQUENCE, 1)
-    settings = of_trainer(told, path, brought or {}) | dict(own)
+    stated = {OPTION: "", **arguments, **fsdp_arguments(arguments, path, brought)}
+    shared = stated.pop(SEQUENCE, 1)
+    settings = of_trainer(stated, path, brought or {}) | dict(own)
     if str(shared) != "1":
         settings[f"{SIZES}.{SIZES}_{CONTEXT}"] = shared
-    read = read_started(settings, told, path, experiment, unsaid=unsaid, brought=brought)
+    read = read_started(settings, stated, path, experiment, unsaid=unsaid, brought=brought)
     if read.workload.context_parallel is None:
         return read
     return read.model_copy(update={"workload": read.workload.model_copy(update={"context_parallel": "ulysses"})})

@@ -76,11 +76,11 @@ def own_model(path: Path, name: str, flavor: str, known: Architecture | None) ->
         if known is not None and model == known.model_copy(update={"name": title}):
             return None
         return model, f"{where}, unlike the catalogue" if known else where
-    told = {_FIELDS[key]: value for key, value in said.items() if key in _FIELDS and value not in (None, -1)}
+    stated = {_FIELDS[key]: value for key, value in said.items() if key in _FIELDS and value not in (None, -1)}
     if known is None:
         return None
     strange = {*said, *defaults} - {*_DEFAULTS.get(_family(name), {*said, *defaults}), *_FIELDS, *_AROUND}
-    differs = any(getattr(known, field) != value for field, value in told.items())
+    differs = any(getattr(known, field) != value for field, value in stated.items())
     if differs or any(NAMES_OF_SHAPES.search(key) for key in strange & {*said}):
         return Architecture(name=title), f"{where}, unlike the catalogue, and not read: add {SHAPES}"
     own = plain(", ".join(sorted(strange)), 120)
