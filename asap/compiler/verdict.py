@@ -2,7 +2,7 @@
 
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest
-from asap.compiler.reference.pipeline import offloaded
+from asap.compiler.reference.rematerialisation import offloaded
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.verification import Verification
 from asap.core.units import counted, format_bytes, format_percent, format_seconds

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from asap.agents.llm.preflight import check_model
 from asap.agents.settings import Settings, read_settings
-from asap.agents.workflow.memory_plugin import compiled_note
+from asap.agents.workflow.compiled_note import compiled_note
 from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import (

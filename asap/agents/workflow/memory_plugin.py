@@ -5,7 +5,7 @@ an error, and a worklog that cannot be written reports that itself.
 """
 
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -19,8 +19,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import BaseTool, ToolContext
 from google.genai import types
 
-from asap.compiler.programs.options import CompileOptions
-from asap.sharding_memory import Kind, Record, Worklog
+from asap.sharding_memory import Kind, Worklog
 
 
 def request_entry(agent: str, request: LlmRequest, seen: int) -> dict[str, Any]:
@@ -174,18 +173,3 @@ class MemoryPlugin(BasePlugin):
 
 def _tool(tool: BaseTool, context: ToolContext) -> dict[str, Any]:
     return {"agent": context.agent_name, "tool": tool.name, "call": context.function_call_id}
-
-
-_EVENT = "compiled"
-
-
-def compiled_note(options: CompileOptions, verdicts: Mapping[str, str]) -> dict[str, Any]:
-    """The payload; ``verdicts`` are by plan."""
-    return {"event": _EVENT, "choice": options.to_record(), "verdicts": dict(verdicts)}
-
-
-def recorded_compile_options(records: Sequence[Record]) -> CompileOptions | None:
-    """How plans were compiled last; ``None`` if none were."""
-    notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == _EVENT)
-    note = next(notes, None)
-    return None if note is None else CompileOptions.from_record(note.get("choice", {}))

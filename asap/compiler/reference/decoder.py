@@ -19,8 +19,9 @@ from asap.compiler.reference.layout import LogicalMesh
 from asap.compiler.reference.loss import cross_entropy
 from asap.compiler.reference.mixture_of_experts import moe_layer
 from asap.compiler.reference.parameters import parameter_tree
-from asap.compiler.reference.pipeline import INPUT, MLP, checkpointed, run_pipeline
+from asap.compiler.reference.pipeline import run_pipeline
 from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
+from asap.compiler.reference.rematerialisation import INPUT, MLP, checkpointed
 from asap.compiler.reference.segments import Layer, Segment, first_layers, segments, split_segments
 from asap.models import Architecture
 from asap.plans.remat import Offload, Policy

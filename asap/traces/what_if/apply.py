@@ -12,7 +12,8 @@ from asap.traces.graph.device import operations_before
 from asap.traces.graph.graph import Cause, Edges, Graph
 from asap.traces.graph.host import find_launches
 from asap.traces.trace import Integers, OperationKind, RankTrace
-from asap.traces.what_if.change import DATALOADER, HOST, Action, Change, dataloader_time, selected_operations
+from asap.traces.what_if.change import DATALOADER, HOST, Action, Change
+from asap.traces.what_if.select import dataloader_time, selected_operations
 
 Masks = Sequence[NDArray[np.bool_]]
 
