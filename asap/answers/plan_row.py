@@ -93,11 +93,6 @@ def _strategy(inquiry: Inquiry, plan: Plan) -> str | None:
     return title(plan, study.plan, found[1].strategy, study.experiment.workload.experts_over)
 
 
-def plan_rows(inquiry: Inquiry, plans: Sequence[Plan]) -> tuple[PlanRow, ...]:
-    """Rows of plans in their order."""
-    return tuple(plan_row(inquiry, prediction) for prediction in inquiry.predictions(plans))
-
-
 def notes_of(predictions: Sequence[Prediction], most: int = 4) -> tuple[str, ...]:
     """What predictions rest on, each once."""
     return tuple(dict.fromkeys(note for one in predictions for note in one.notes))[:most]

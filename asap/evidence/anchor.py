@@ -89,15 +89,3 @@ def modelled_now(study: Study) -> Prediction | None:
         return predict(study.plan, experiment.model, experiment.workload, study.slice)[0]
     except AsapError:
         return None
-
-
-def implied_step(study: Study, fact: StatedFact) -> Quantity | None:
-    """The step time that follows from a stated throughput or MFU; ``None`` where it does not."""
-    tokens = study.experiment.workload.tokens
-    if fact.claim is Claim.THROUGHPUT and tokens and fact.value:
-        return stated(fact, tokens / fact.value, "s")
-    if fact.claim is Claim.MFU and fact.value:
-        now = modelled_now(study)
-        if now is not None and now.mfu is not None and now.step_time is not None:
-            return stated(fact, now.step_time.value * now.mfu.value / fact.value, "s")
-    return None

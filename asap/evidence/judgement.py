@@ -5,7 +5,6 @@ measured step, and the peak of HBM where it was measured, would be under it, ave
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,19 +21,10 @@ from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.step_interval import excess, half_width, is_outside
 from asap.study.study import Study
 
-SAYS_MFU = re.compile(r"\b(?:mfu|utili[sz]ation)\b", re.I)
 HIGHEST_PUBLISHED_MFU = 0.69
 """Of all runs in tests/data/measurements: MaxText on v5p, by the FLOPs of PaLM (arXiv:2204.02311, appendix B)."""
-IMPLAUSIBLE_MFU = 0.75
-"""Above it a figure is asked about: a little more than was ever published."""
 MOST_MFU = 0.8
 """Above it a measured step can only be a mistake of units or counting."""
-
-
-def mfu_of_rate(study: Study, flops_per_second: float) -> float | None:
-    """The MFU of so many FLOP/s of a chip, at the peak of its bf16; ``None`` where the hardware is not known."""
-    peak = study.slice.chip.peak_flops.get("bf16") if study.slice else None
-    return flops_per_second / peak if peak else None
 
 
 def mfu_of_step(study: Study, seconds: float) -> float | None:

@@ -5,7 +5,7 @@ import re
 from asap.plans.axes import KEYS, WORDS
 from asap.plans.plan import SETTINGS as FIELDS
 from asap.plans.plan import Mesh, Plan
-from asap.plans.text import SETTINGS, data_note
+from asap.plans.text import SETTINGS
 
 _KEY = "|".join(sorted((*WORDS, *KEYS), key=len, reverse=True))
 _COUNTS = ("microbatches", "pipeline_repeats", "loss_chunks")
@@ -61,12 +61,6 @@ def plan_spans(text: str) -> list[tuple[int, int, Plan]]:
 def plans_written(text: str) -> list[Plan]:
     """Plans that are written out, in their order; raises like :func:`plan_spans`."""
     return list(dict.fromkeys(plan for _, _, plan in plan_spans(text)))
-
-
-def data_notes(text: str, incumbent_replicas: int = 1) -> tuple[str, ...]:
-    """What ``data`` was taken for in written plans, where their writer may have meant MaxText's."""
-    notes = (data_note(_terms(match.group()), incumbent_replicas) for match in _PLAN.finditer(text))
-    return tuple(dict.fromkeys(note for note in notes if note))
 
 
 def without_plans(text: str) -> str:

@@ -47,10 +47,6 @@ def launcher_line(study: Study, plan: Plan) -> str:
     )
 
 
-OF_PLAN_ALONE: tuple[Stack, ...] = ("maxtext", "megatron", "torchtitan", "nemo", "bridge")
-"""Stacks whose settings a plan says whole, without a configuration that they go on top of."""
-
-
 def line_elsewhere(study: Study, plan: Plan, stack: Stack) -> str:
     """What another stack than the run's own takes to run a plan of the same model and batch.
 

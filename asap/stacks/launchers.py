@@ -13,7 +13,6 @@ from asap.stacks.accelerate.options import deepspeed_lines, is_said_by_accelerat
 from asap.stacks.deepspeed import settings as deepspeed
 from asap.stacks.deepspeed.lines import chat_options, is_deepspeed_chat
 from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
-from asap.stacks.deepspeed.settings import shards_parameters
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.forks import is_megatron_deepspeed, reminder
@@ -240,20 +239,3 @@ def _check_numbers(plan: Plan, stack: Stack) -> None:
         if getattr(plan, field) is not None and stack not in stacks:
             name = "the stack" if stack == "settings" else TITLES[stack].split()[0]
             raise PlanError(f"{name} has no setting for {field}")
-
-
-def stage_over_replicas(plan: Plan, framework: str | None, stage: int | None) -> int:
-    """The stage, 0 to 2, at which a run's replicas share their training state under a plan.
-
-    Stage 3 is the ``data`` axis: beside it the replicas hold copies. DeepSpeed has one stage for the whole run, which
-    is 2 where a plan takes stage 3 back.
-
-    Args:
-        plan: of the step.
-        framework: of the run.
-        stage: that the run has now.
-    """
-    if stack_of(framework) != "deepspeed":
-        return 0 if stage == 3 else stage or 0
-    data, replica, tensor = plan.degree("data"), plan.degree("replica"), plan.degree("model")
-    return 0 if shards_parameters(data, replica, tensor, stage or 0) else min(stage or 0, 2)

@@ -44,7 +44,6 @@ BACKWARD_MATMUL = 2.0  # gradients of input and of weights: Kaplan et al., arXiv
 ACTIVATION_BYTES = 2.0  # bf16
 RESIDUAL_PASSES = 6.0  # a fused norm and a residual addition with dropout, each read and written
 NORM_PASSES = 12.0  # a norm: to fp32, square, mean, scale, back, each read and written
-FP32_LOGIT_BYTES = 4.0  # the cross entropy is taken in fp32
 
 
 @dataclass(frozen=True, slots=True)
