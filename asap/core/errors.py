@@ -59,6 +59,9 @@ class BadInputError(AsapError):
 class ConfigError(BadInputError):
     """A configuration or experiment file is malformed or contradicts itself."""
 
+    of_stack = False
+    """Whether the file is known to be a training stack's, as its reader refused it."""
+
 
 class UnreadError(ConfigError):
     """A script or configuration that is not read: only a run can tell what it says, or its program is not known."""

@@ -215,15 +215,20 @@ def _is_maxtext(document: Document) -> bool:
     keys = document.values.keys()
     if "schema" in keys or any(key in keys for key in _HUGGING_FACE):
         return False
-    settings = {key for key, value in document.values.items() if key in _SECTIONS or not isinstance(value, dict)}
+    settings = {key for key, value in document.values.items() if key in _SECTIONS or not _has_sections(value)}
     fields = keys & FIELDS
     ours = 0 if fields == _ANYONES and keys != _ANYONES else len(fields)
     theirs = len(settings & (known_keys() | {"base_config"}))
     if 2 * max(ours, theirs) < max(len(keys), 1) and "base_config" not in keys:
         names = plain(", ".join(keys), 80) or "no keys"
         reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
-        raise ConfigError(reason, where=str(document.path), hint=_READ)
+        raise UnreadError(reason, where=str(document.path), hint=_READ)
     return theirs >= ours
+
+
+def _has_sections(value: Any) -> bool:
+    """Whether a value is a mapping, or a list of mappings."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
 def _with_fields(experiment: Experiment, fields: dict[str, str]) -> Experiment:

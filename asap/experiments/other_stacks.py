@@ -235,7 +235,12 @@ def _read(
     """``experiment`` with what a reader takes and the fields that are said: the model before it, all after it."""
     theirs, ours = _split(overrides, is_setting)
     model = {key: value for key, value in ours.items() if key.partition(".")[0] == "model"}
-    return _with_fields(read(theirs, _with_fields(experiment, model)), ours)
+    try:
+        found = read(theirs, _with_fields(experiment, model))
+    except ConfigError as error:
+        error.of_stack = True
+        raise
+    return _with_fields(found, ours)
 
 
 def _split(overrides: Iterable[str], theirs: Callable[[str], bool]) -> tuple[list[str], dict[str, str]]:

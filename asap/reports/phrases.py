@@ -90,7 +90,7 @@ def percent_change(ratio: Quantity | None) -> str:
     if ratio is None:
         return UNKNOWN
     text = f"{(ratio.value - 1) * PERCENT:+z.1f} %"
-    if ratio.low is not None and ratio.high is not None:
+    if ratio.low is not None and ratio.high is not None and ratio.low != ratio.high:
         text += f" ({(ratio.low - 1) * PERCENT:+.0f} to {(ratio.high - 1) * PERCENT:+.0f} %)"
     return text
 

@@ -62,6 +62,28 @@ def test_a_script_of_megatron(repo):
     assert any(suggestion.overrides.startswith("--tensor-model-parallel-size") for suggestion in one.suggestions)
 
 
+def test_a_script_that_its_reader_refuses_is_listed_with_the_reason(repo):
+    wrong = MEGATRON.replace("--nodes=8", "--nodes=1 --gpus-per-node=8")
+    repo.commit(**{"configs/train.sh": wrong.format(tensor=3), "build.yml": "steps: [{name: docker}]\nimages: [a]\n"})
+    [one] = repo.change(
+        **{"configs/train.sh": wrong.format(tensor=5), "build.yml": "steps: [{name: podman}]\nimages: [a]\n"}
+    ).configurations
+    assert one.path == "configs/train.sh"
+    assert "5" in one.after.problem
+
+
+def test_another_batch_and_a_vocabulary_that_is_padded_are_compared_as_one_run(repo):
+    before = MEGATRON.format(tensor=1)
+    after = MEGATRON.format(tensor=8).replace("128256", "128300").replace("size 256", "size 512")
+    one = changed(repo, "configs/train.sh", before, after)
+    batch = next(change for change in one.changes if change.what == "batch")
+    assert (batch.before.split()[0], batch.after.split()[0]) == ("256", "512")
+    sides = [side.prediction.chip_hours for side in (one.before, one.after)]
+    apart = (sides[1].high / sides[0].low) / (sides[1].low / sides[0].high)
+    assert one.relative_cost.value == pytest.approx(sides[1].value / sides[0].value, rel=0.02)
+    assert one.relative_cost.high / one.relative_cost.low < apart
+
+
 def test_the_deepspeed_configuration_that_a_file_names(repo):
     beside = {"examples/deepspeed/stage3.json": json.dumps(STAGE_3)}
     one = changed(repo, "configs/tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), **beside)

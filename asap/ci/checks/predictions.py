@@ -1,6 +1,7 @@
 """The prediction of a configuration before and after, anchored to a measured step where one applies."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from asap.ci.report import PredictionSummary
 from asap.ci.source.policy import Prices
@@ -13,6 +14,9 @@ from asap.study.study import Study
 BILLION = 1e9
 SECONDS_AN_HOUR = 3600
 HOURS_A_DAY = 24
+_PADDING = 128
+"""Tokens to a multiple of which Megatron-LM pads a vocabulary, times the ways in which it is split
+(``--make-vocab-size-divisible-by``)."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,20 @@ def relative_cost(
 ) -> Quantity | None:
     """Chip-seconds per token, after over before; ``None`` if the model differs or one side has no prediction.
 
-    If only the plan differs, the interval is that of a change of plan; otherwise both predictions are treated as
+    If only plan and batch differ, the interval is that of such a change; otherwise both predictions are treated as
     independent, which gives the widest interval.
     """
     one, other = (side.prediction for side in sides)
-    if one is None or other is None or before.experiment.model != after.experiment.model:
+    if one is None or other is None or not _same_model(before, after):
         return None
-    if before.plan is not None and after.plan is not None and same_run(before, after):
+    if before.plan is not None and after.plan is not None and _same_but_batch(before, after):
         from asap.prediction.predict_study import expect
 
         incumbent = linked if linked and linked.plan == before.plan else None
         start = replace(anchor_to_measurement(before, incumbent), experiment=before.experiment)
-        return expect(start, [after.plan])[0].relative_step_time
+        batch = after.experiment.workload.global_batch
+        larger = {"global_batch": batch} if batch != before.experiment.workload.global_batch else {}
+        return expect(start, [after.plan.model_copy(update=larger)])[0].relative_step_time
     first, second = _chip_seconds(one, before), _chip_seconds(other, after)
     return None if first is None or second is None else _ratio(second, first)
 
@@ -67,11 +73,27 @@ def anchor_to_measurement(study: Study, linked: Study | None) -> Study:
 
 def same_run(one: Study, other: Study) -> bool:
     """Whether two runs have the same model, batch, sequence, precision and hardware."""
-    fields = ("global_batch", "sequence_length", "precision")
-    a, b = one.experiment, other.experiment
-    alike = all(getattr(a.workload, field) == getattr(b.workload, field) for field in fields)
-    models = [run.model.model_dump(exclude={"name"}) if run.model else None for run in (a, b)]
-    return alike and models[0] == models[1] and one.slice == other.slice
+    batches = {study.experiment.workload.global_batch for study in (one, other)}
+    return len(batches) == 1 and _shapes(one) == _shapes(other) and _same_but_batch(one, other)
+
+
+def _same_but_batch(one: Study, other: Study) -> bool:
+    a, b = one.experiment.workload, other.experiment.workload
+    alike = a.sequence_length == b.sequence_length and a.precision == b.precision
+    return alike and _same_model(one, other) and one.slice == other.slice
+
+
+def _same_model(one: Study, other: Study) -> bool:
+    """Whether two models differ by no more than tokens that pad the vocabulary for tensor parallelism."""
+    a, b = _shapes(one), _shapes(other)
+    sizes = [int(shapes.pop("vocab", None) or 0) for shapes in (a, b)]
+    ways = max(study.plan.degree("model") if study.plan else 1 for study in (one, other))
+    return a == b and (sizes[0] == sizes[1] or (min(sizes) > 0 and abs(sizes[0] - sizes[1]) < _PADDING * ways))
+
+
+def _shapes(study: Study) -> dict[str, Any]:
+    model = study.experiment.model
+    return model.model_dump(exclude={"name"}) if model else {}
 
 
 def summarise(prediction: Prediction, study: Study, prices: Prices) -> PredictionSummary:

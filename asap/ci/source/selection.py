@@ -12,7 +12,7 @@ from asap.ci.report import Status
 from asap.ci.source.git import Repository
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision
-from asap.core.errors import AsapError
+from asap.core.errors import AsapError, ConfigError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.experiment import SCHEMA
@@ -123,12 +123,14 @@ def _is_one(revision: Revision, path: str) -> bool:
 
 
 def _is_read(revision: Revision, path: str) -> bool:
-    """Whether a file is read as a configuration or a launch script of some stack."""
+    """Whether a file is a configuration or a launch script of some stack, though its reader may refuse it."""
     if not path.endswith((*SCRIPTS, *_DOCUMENTS)) or revision.text(path) is None:
         return False
     try:
         target, _ = revision.check_out_with_bases(path)
         found = read_configuration(target, (), Experiment(id="candidate"))
+    except ConfigError as error:
+        return error.of_stack
     except AsapError:
         return False
     return found.workload.framework is not None and bool(found.model or found.plan or found.workload.global_batch)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
@@ -159,7 +159,7 @@ def _of_benchmark(runner: Launch, script: Path) -> Launch:
             continue
         return replace(definition.launch(), line=runner.line, hardware=runner.hardware, slices=runner.slices)
     name = plain(runner.benchmark, 80)
-    raise ConfigError(
+    raise UnreadError(
         f"runs the benchmark {name}, which MaxText defines in benchmarks/maxtext_*_model_configs.py",
         where=f"{script}:{runner.line}",
         hint=f"give that file with {_NAME}{name}, and the hardware",

@@ -140,7 +140,7 @@ def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
         return ()
     own.sort(key=lambda key: (settings.layer(key) is SettingLayer.BASE, not decides(key)))
     listed = plain(", ".join(own[:_MOST_LISTED]), 200) + (", …" if len(own) > _MOST_LISTED else "")
-    reason = "a fork's, with keys that MaxText does not have, not read, so that what they change is not known"
+    reason = "keys of a fork, which MaxText does not have, so not read; their effect is unknown"
     return (f"{settings.origin(own[0])}: {reason}: {listed}",)
 
 

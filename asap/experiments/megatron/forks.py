@@ -131,7 +131,7 @@ def note_on_foreign(foreign: Sequence[str], name: str) -> str | None:
     options_ = [f"--{key.replace('_', '-')}" for key in foreign]
     most = max(_MOST_LISTED, sum(map(decides, foreign)))
     listed = plain(", ".join(options_[:most]), 400) + (", …" if len(options_) > most else "")
-    return f"{name} sets what no Megatron-LM has, so that what it changes is not known: {listed}"
+    return f"{name} sets arguments that Megatron-LM does not have; their effect is unknown: {listed}"
 
 
 def _is_known(key: str) -> bool:

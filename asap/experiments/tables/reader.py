@@ -30,7 +30,7 @@ from asap.stacks.spec import Spec, Word
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""
-_UNREAD = "not read, as no {} has it, so that what it changes is not known: {}"
+_UNREAD = "not settings of {}, so not read; their effect is unknown: {}"
 _MOST = 8
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _DEEPEST = 4
