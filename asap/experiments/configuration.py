@@ -31,10 +31,10 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.settings.optimizer_names import note_on_paged
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 from asap.stacks.detection import is_claimed
+from asap.stacks.stack_settings import StackSettings
 
 _HUGGING_FACE = ("model_type", "architectures")
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"

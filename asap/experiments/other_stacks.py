@@ -34,7 +34,6 @@ from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices, with_gpu_of_directives, with_note_on_cut, with_note_on_others
 from asap.experiments.record_file import FIELDS, apply_field_overrides
 from asap.experiments.script_environment import with_exports
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import Given, is_script, script_text, with_given, with_sources
 from asap.experiments.swift import script as swift
 from asap.experiments.swift import script as swift_arguments
@@ -46,6 +45,7 @@ from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import refuse_mapping
 from asap.experiments.unread_texts import INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
+from asap.stacks.stack_settings import StackSettings
 
 _TOML, _GIN = ".toml", ".gin"
 

@@ -13,7 +13,6 @@ from asap.experiments.files.documents import Document
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.processes import environment_of, processes_of
-from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.shell import (
     Command,
     check_made,
@@ -28,6 +27,7 @@ from asap.experiments.shell import (
 )
 from asap.experiments.training_program import check_program
 from asap.stacks.detection import is_claimed
+from asap.stacks.stack_settings import dotted
 
 _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
 _AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
-from asap.experiments.settings.stack_settings import dotted
 from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Mesh, Plan, Remat
 from asap.proposals.proposal import Overrides
 from asap.stacks.accelerate import settings as accelerate
 from asap.stacks.launchers import launch_lines, words_of
+from asap.stacks.stack_settings import dotted
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]

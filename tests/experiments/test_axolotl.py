@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.settings.stack_settings import dotted
 from asap.plans import Mesh, Plan, Remat
 from asap.prediction.predict_study import expect
 from asap.stacks.launchers import inexpressible, launch_lines
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import spec
+from asap.stacks.stack_settings import dotted
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import read
 

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError
-from asap.experiments.settings.stack_settings import dotted
 from asap.plans import Mesh, Plan, Remat
 from asap.stacks.launchers import launch_lines
+from asap.stacks.stack_settings import dotted
 from asap.stacks.torchtitan import settings as titan
 from tests.experiments.stack_configurations import read
 

@@ -10,10 +10,10 @@ from asap.core.numbers import digits
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.processes import visible_gpus, with_devices
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import options as inline
 from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.stack_settings import StackSettings
 
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""

@@ -17,7 +17,6 @@ from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_nodes
 from asap.experiments.settings.remarks import NO_BATCH, no_batch
-from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.training_program import check_method
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
@@ -27,6 +26,7 @@ from asap.stacks.accelerate import settings as accelerate
 from asap.stacks.accelerate.options import OPTION
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
 from asap.stacks.deepspeed.trainer import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 
 _OWN = frozenset(
     [

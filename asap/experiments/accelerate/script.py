@@ -18,7 +18,6 @@ from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.processes import environment_of, with_note_on_others
-from asap.experiments.settings.stack_settings import dotted
 from asap.experiments.shell import (
     Command,
     check_made,
@@ -35,6 +34,7 @@ from asap.experiments.training_program import METHODS, check_method, check_progr
 from asap.stacks.accelerate import settings as accelerate
 from asap.stacks.accelerate.options import OPTION
 from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import dotted
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")

@@ -20,12 +20,12 @@ from asap.experiments.deepspeed.llama_factory import read_training_file
 from asap.experiments.deepspeed.training_arguments import check_trains_all
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named
-from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_method, check_program
 from asap.stacks.accelerate import settings as accelerate
 from asap.stacks.accelerate.options import OPTION
 from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 
 _START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")

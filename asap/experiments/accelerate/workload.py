@@ -21,10 +21,10 @@ from asap.experiments.settings.optimizer_names import (
     moments_of_bits,
     optimizer_family,
 )
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.stacks.accelerate.options import OPTION, WORDS, of_option
 from asap.stacks.accelerate.settings import FSDP, is_fsdp
 from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings
 
 _OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
 READ = frozenset(

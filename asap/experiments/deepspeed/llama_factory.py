@@ -12,10 +12,10 @@ from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.processes import with_devices
-from asap.experiments.settings.stack_settings import StackSettings, overriding
 from asap.experiments.training_program import check_method
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings, overriding
 
 OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""

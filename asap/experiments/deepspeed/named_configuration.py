@@ -9,9 +9,9 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.settings.remarks import note_on_unused
-from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
 from asap.stacks.deepspeed.trainer import AUTO
+from asap.stacks.stack_settings import StackSettings, dotted
 
 _FACTORY = re.compile(r"ds_z(?P<stage>[023])(?P<offload>_offload)?_config\.json")
 _AXOLOTL = {

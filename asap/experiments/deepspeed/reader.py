@@ -11,10 +11,10 @@ from asap.experiments.files.documents import Document, read_document
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.settings.remarks import no_batch
-from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.models import Workload
 from asap.plans.plan import Plan
 from asap.stacks.deepspeed import settings as zero
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 
 FRAMEWORK = "DeepSpeed"
 SIGNS = frozenset(

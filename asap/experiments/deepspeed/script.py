@@ -18,7 +18,6 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_note_on_others, with_processes
-from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.shell import (
     Command,
     check_made,
@@ -33,6 +32,7 @@ from asap.experiments.training_program import check_method, check_program
 from asap.stacks.deepspeed.lines import MARK
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings, dotted
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")

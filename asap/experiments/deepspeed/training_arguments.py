@@ -24,11 +24,11 @@ from asap.experiments.settings.optimizer_names import (
     loaded_in_bf16,
 )
 from asap.experiments.settings.remarks import in_words_of_program
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
 from asap.stacks.deepspeed.trainer import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings
 
 _MODEL = (
     "model_name_or_path", "pretrained_model_name_or_path", "model_name", "model_id", "model_id_or_path", "model",

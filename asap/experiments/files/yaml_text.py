@@ -10,7 +10,7 @@ import yaml
 from asap.core.errors import ConfigError
 from asap.core.numbers import MOST_DIGITS, bounded
 from asap.core.text import plain
-from asap.experiments.settings.stack_settings import dotted
+from asap.stacks.stack_settings import dotted
 
 _DEEPEST = 32
 _MOST_REPEATED = 10_000

@@ -23,10 +23,10 @@ from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
-from asap.experiments.settings.stack_settings import dotted
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
 from asap.stacks.detection import is_claimed
+from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 """What reads a mapping of settings of any stack."""

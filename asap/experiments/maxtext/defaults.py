@@ -12,7 +12,7 @@ from asap.core.text import plain
 from asap.experiments.files.documents import Document
 from asap.experiments.maxtext.settings import MaxTextSettings, SettingLayer
 from asap.experiments.settings.remarks import decides
-from asap.experiments.settings.stack_settings import nearest
+from asap.stacks.stack_settings import nearest
 
 DEFAULTS: dict[str, Any] = {
     "attention": "autoselected",

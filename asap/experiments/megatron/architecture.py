@@ -11,10 +11,10 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.files.documents import validation_reason
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
 from asap.models.parameters import linear_attention_parameters
+from asap.stacks.stack_settings import StackSettings
 
 VARIANT, FREQUENCY = "experimental_attention_variant", "linear_attention_freq"
 _LINEAR = {

@@ -11,11 +11,11 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_brought, find_named
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.settings.stack_settings import StackSettings, dotted
 from asap.experiments.shell import made_files, read_commands
 from asap.models.workload import CudaGraphs, GraphModule
 from asap.stacks.deepspeed.settings import OFFLOAD, STAGE
 from asap.stacks.megatron.forks import ZERO
+from asap.stacks.stack_settings import StackSettings, dotted
 
 _NAMED = "deepspeed_config"
 _OPEN = re.compile(r"\$(?:\{[^{}]*\}|\(\([^()]*\)\)|\([^()]*\))")

@@ -7,8 +7,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.settings.remarks import note_on_unused
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.stacks.megatron.arguments import is_fully_sharded
+from asap.stacks.stack_settings import StackSettings
 
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
 """Frameworks that have these arguments, as a workload names them."""

@@ -19,7 +19,6 @@ from asap.experiments.megatron.names import CORE, DEEPSPEED, READ, not_predicted
 from asap.experiments.megatron.workload import PRECISION, workload_of
 from asap.experiments.megatron.yaml_dialects import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import with_sources
 from asap.flags.environment import is_performance_variable
 from asap.models import Architecture
@@ -29,6 +28,7 @@ from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
 from asap.stacks.megatron.arguments import experts_over, from_arguments, words_of
 from asap.stacks.megatron.stages import LAYER_IDS, lays_out_stages, numbered_layers
+from asap.stacks.stack_settings import StackSettings
 
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
 _RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))

@@ -13,8 +13,8 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.megatron.names import check_method
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.stacks.megatron.sections import CORE_SECTION
+from asap.stacks.stack_settings import StackSettings
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
 

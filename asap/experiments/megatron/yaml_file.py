@@ -8,8 +8,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.stacks.megatron.versions import YAML_FILE
+from asap.stacks.stack_settings import StackSettings
 
 _MODEL, _PARALLEL = "language_model", "model_parallel"
 _RENAMED = {"num_moe_experts": "num_experts", "fp8": "fp8_format"}

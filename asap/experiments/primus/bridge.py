@@ -18,8 +18,8 @@ from asap.experiments.megatron.bridge.script import left_to_recipe
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.stacks.megatron.sections import PARAMETERS, VIRTUAL_SIZE
+from asap.stacks.stack_settings import StackSettings
 
 _SECTIONS = ("model", "train", "ddp", "dist", "optimizer")
 _RENAMED = {VIRTUAL_SIZE: "num_virtual_stages_per_pipeline_rank"}

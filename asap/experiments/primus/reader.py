@@ -23,9 +23,9 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import read_named_model
 from asap.experiments.primus import bridge
 from asap.experiments.primus.presets import find_presets, has_default, merged, open_keys, read_preset, with_defaults
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.primus_lines import MODULE
+from asap.stacks.stack_settings import StackSettings
 
 _MODULES = ("pre_trainer", "post_trainer")
 _OF_MEGATRON = {"fp8": "fp8_format", "fp4": "fp4_format"}

@@ -18,7 +18,6 @@ from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, open_variable
 from asap.experiments.named_model import name_at_end
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_method
@@ -26,6 +25,7 @@ from asap.stacks.accelerate.options import OPTION
 from asap.stacks.accelerate.settings import CONTEXT, SIZES
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.stack_settings import StackSettings
 
 TUNERS = ("tuner_type", "train_type", "sft_type")
 """What is trained, as versions 4, 3 and 2 call it."""

@@ -12,10 +12,10 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL, SHAPES, name_at_end, read_named_model
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Architecture, find_architecture
 from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Meaning, Spec, Word
+from asap.stacks.stack_settings import StackSettings
 
 _VOCABULARY = "the vocabulary is that of a tokenizer whose size is not said: add model.vocab=N"
 

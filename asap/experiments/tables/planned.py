@@ -7,13 +7,13 @@ from typing import Any
 from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.deepspeed import settings as zero
 from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.stacks.reading import axis_degree, from_settings, meaning, moves
 from asap.stacks.spec import Spec, Word
+from asap.stacks.stack_settings import StackSettings
 
 
 def planned(

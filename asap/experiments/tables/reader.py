@@ -16,7 +16,6 @@ from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
 from asap.experiments.settings.remarks import no_batch, note_on_unused
-from asap.experiments.settings.stack_settings import StackSettings, dotted, near_misses, overriding
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned, read_with_deepspeed
@@ -27,6 +26,7 @@ from asap.stacks.detection import claimant
 from asap.stacks.reading import axis_degree, global_batch_of, is_on, layout_of, meaning
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, Word
+from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""

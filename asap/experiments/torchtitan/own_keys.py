@@ -9,8 +9,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.named_model import SHAPES
 from asap.experiments.settings.remarks import note_on_unused
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.plans.plan import Plan
+from asap.stacks.stack_settings import StackSettings
 from asap.stacks.torchtitan import settings as titan
 
 _KNOWN = {

@@ -10,7 +10,6 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
-from asap.experiments.settings.stack_settings import StackSettings, dotted, overriding
 from asap.experiments.torchtitan.own_flavors import own_model
 from asap.experiments.torchtitan.own_keys import (
     not_predicted,
@@ -27,6 +26,7 @@ from asap.models.workload import ContextParallel
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 from asap.stacks.torchtitan import settings as titan
 from asap.stacks.torchtitan.lines import attention_backend
 from asap.stacks.torchtitan.stages import LENGTH, SEQUENCE

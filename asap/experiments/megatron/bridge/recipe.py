@@ -22,10 +22,10 @@ from asap.experiments.megatron.bridge.script import left_to_recipe, model_of
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.models import Architecture
 from asap.stacks.megatron.sections import PARAMETERS, VIRTUAL_SIZE
 from asap.stacks.megatron.stages import LAYOUT
+from asap.stacks.stack_settings import StackSettings
 
 _KEY, _PARAMETER = "mixed_precision", "precision_config"
 _IN_FP32, _IN_BF16 = "grad_reduce_in_fp32", "grad_reduce_in_bf16"

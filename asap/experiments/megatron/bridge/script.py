@@ -15,9 +15,9 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
-from asap.experiments.settings.stack_settings import StackSettings
 from asap.experiments.shell import options
 from asap.models import Architecture
+from asap.stacks.stack_settings import StackSettings
 
 _PROGRAM = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")
 _CONTINUED = re.compile(r"(?:[^\n]*+(?<=\\)\n)*[^\n]*")
