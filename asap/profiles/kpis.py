@@ -73,7 +73,7 @@ MAXTEXT = f"MaxText: {MAXTEXT_SETTINGS}"
 NO_PROFILE = Gap(what="operations with their FLOPs, bytes and bounds", capture=MAXTEXT_SETTINGS)
 
 STEP_MARKERS = Gap(
-    what="no step is marked, so where a step begins and ends is not known",
+    what="where a step begins and ends: none is marked",
     capture=f"jax.profiler.StepTraceAnnotation('train', step_num=n) around each step; {MAXTEXT}",
 )
 COSTS = Gap(

@@ -28,7 +28,7 @@ class Gap(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    what: str = Field(description="the missing fact, in one sentence")
+    what: str = Field(description="the missing fact, as a noun; after a colon why it is missing")
     capture: str | None = Field(default=None, description="the setting or command that would record it")
 
 

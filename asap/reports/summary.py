@@ -33,6 +33,7 @@ class Summary:
         settings: what is worth a test beside every plan.
         flags: what is missing and what does harm.
         missing: what was not recorded, and what would record it.
+        missing_facts: the same in a few words, without what would record it.
         warnings: what a reader should doubt.
     """
 
@@ -48,6 +49,7 @@ class Summary:
     settings: str
     flags: str
     missing: str
+    missing_facts: str
     warnings: tuple[str, ...]
 
 
@@ -66,9 +68,10 @@ def summary_of(analysis: Analysis) -> Summary:
         rows=tuple(rows),
         axes=phrases.axis_legend(phrases.shown_plans(analysis)),
         why=_why(analysis),
-        settings="; ".join(_setting(trial) for trial in analysis.trials),
+        settings="; ".join(_setting(one) for one in analysis.trials if one != _advised_setting(analysis)),
         flags=_flags(analysis.flags) if analysis.flags else "",
         missing=_missing(analysis),
+        missing_facts=_missing_facts(analysis),
         warnings=analysis.warnings,
     )
 
@@ -94,8 +97,7 @@ def _paste(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     advice = analysis.recommendation
     if advice.lines:
         return "the advice", tuple(line for text in advice.lines for line in text.splitlines())
-    trial = next((one for one in analysis.trials if one.name == advice.setting), None)
-    if trial is not None:
+    if (trial := _advised_setting(analysis)) is not None:
         return trial.title, tuple(trial.line.splitlines())
     proposal = first_proposal(analysis)
     if proposal is not None:
@@ -103,8 +105,12 @@ def _paste(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     return "flags", analysis.flags.exports if analysis.flags else ()
 
 
+def _advised_setting(analysis: Analysis) -> OfferedTrial | None:
+    return next((one for one in analysis.trials if one.name == analysis.recommendation.setting), None)
+
+
 def _why(analysis: Analysis) -> tuple[str, ...]:
-    """What holds it back; then reason and cost of the first proposal."""
+    """What holds it back; then reason and cost of what is advised, a setting or the first proposal."""
     unmeasured = analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE
     said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
     said += [cause.statement for cause in analysis.diagnosis.causes[:1]]
@@ -113,18 +119,28 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
         situations += ("well_set",)  # nothing is well set whose step nobody can explain
     if analysis.situation_statement and analysis.situation in situations:
         said.insert(0, analysis.situation_statement)
-    proposal = first_proposal(analysis)
-    if proposal is not None:
+    proposal, trial = first_proposal(analysis), _advised_setting(analysis)
+    if trial is not None:
+        said.append(trial.statement)
+    elif proposal is not None:
         said += [f"Gain: {one}" for one in proposal.reasoning[:1]] + [f"Cost: {one}" for one in proposal.trade_offs[:1]]
     return tuple(said)
 
 
 def _missing(analysis: Analysis) -> str:
     """What to capture, and what that would tell."""
-    gaps = analysis.diagnosis.missing
+    captures = _captures(analysis.diagnosis.missing)
+    return "; ".join([*_missing_log(analysis), *filter(None, [captures])])
+
+
+def _missing_facts(analysis: Analysis) -> str:
+    facts = [gap.what.partition(":")[0].rstrip(".") for gap in analysis.diagnosis.missing]
+    return "; ".join([*_missing_log(analysis), *facts])
+
+
+def _missing_log(analysis: Analysis) -> list[str]:
     measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
-    log = [] if measured or not gaps else ["a log of the run, for its step time"]
-    return "; ".join([*log, *filter(None, [_captures(gaps)])])
+    return [] if measured or not analysis.diagnosis.missing else ["a log, for the step time"]
 
 
 def _captures(gaps: tuple[Gap, ...]) -> str:

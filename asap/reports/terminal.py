@@ -59,7 +59,7 @@ def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableT
         *(("Why" if n == 0 else "", one, 2) for n, one in enumerate(summary.why)),
         ("Test", summary.settings, 2),
         ("Flags", summary.flags, 1),
-        ("Missing", summary.missing, 1),
+        ("Missing", summary.missing if full else summary.missing_facts, 1),
     ):
         if text:
             yield from _labelled(label, text, width, None if full else most)

@@ -119,7 +119,7 @@ def test_without_marks_the_repeated_module_gives_the_step_time(read):
     assert profile.kpis.steps == 4
     assert profile.kpis.step_time_s == pytest.approx(900e-6)
     assert any("jit_train_step" in warning and "4 runs" in warning for warning in profile.warnings)
-    assert any("no step is marked" in gap.what for gap in profile.gaps)
+    assert any("none is marked" in gap.what for gap in profile.gaps)
     product = by_name(profile)["fusion.1"]
     assert product.time_s == pytest.approx(4 * 400e-6)
     assert product.occurrences == pytest.approx(4)

@@ -16,6 +16,7 @@ from asap.proposals import Citation
 from asap.proposals.propose import no_proposals, propose
 from asap.proposals.reasons.cite import cite
 from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.proposals.trials import OfferedTrial
 from asap.reports.analysis import Analysis, assemble
 from asap.reports.html import render_page
 from asap.reports.markdown import to_markdown
@@ -94,19 +95,40 @@ def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, 
     assert "set twice" in terminal(hostile)
 
 
-def test_yaml_to_paste_keeps_its_indentation():
+@pytest.fixture(scope="module")
+def primus():
+    """A run whose settings nest."""
     settings = {MODULE: "pre_trainer", "tensor_model_parallel_size": 8, "micro_batch_size": 8}
     workload = Workload(global_batch=64, sequence_length=4096, precision="bf16", framework="Megatron-Core")
     experiment = Experiment(
         id="x", model=find_architecture("llama3.1-8b"), workload=workload, hyperparameters=settings,
         hardware=HardwareReference(name="mi300x-8"), plan=Plan.parse("model=8 microbatches=8 remat=none"),
     )  # fmt: skip
-    analysis = analysis_of(study_of(experiment))
-    for text, before in ((terminal(analysis), "     "), (to_markdown(analysis), "")):
+    study = study_of(experiment)
+    return analysis_of(study), study
+
+
+def test_yaml_to_paste_keeps_its_indentation(primus):
+    analysis, study = primus
+    page = re.sub(r"<pre><code>", "\n", render_page(analysis, study))
+    for text, before in ((terminal(analysis), "     "), (to_markdown(analysis), ""), (page, "")):
         lines = text.splitlines()
         first = lines.index(f"{before}modules:")
         assert lines[first + 1 : first + 3] == [f"{before}  pre_trainer:", f"{before}    overrides:"]
         assert lines[first + 3].startswith(f"{before}      ")
+
+
+def test_advice_to_change_a_setting_gives_the_reason_for_that_setting(primus):
+    graphs, fused = (
+        OfferedTrial(name=name, title=name, statement=f"The {name}: why.", gain=0.1, source="a test", settings={})
+        for name in ("graphs", "fusion")
+    )
+    advice = primus[0].recommendation.model_copy(update={"setting": "graphs"})
+    said = summary_of(primus[0].model_copy(update={"trials": (graphs, fused), "recommendation": advice}))
+    assert said.why[-1] == graphs.statement
+    assert not any(line.startswith(("Gain: ", "Cost: ")) for line in said.why)
+    assert "fusion" in said.settings
+    assert "graphs" not in said.settings
 
 
 def test_bars_show_what_a_step_is_made_of(paper):

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from asap.core.errors import AsapError
 from asap.core.text import plain
@@ -93,13 +93,18 @@ def _environment() -> Any:
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_clean,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": _quantity}
+    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": _quantity, "indented": _indented}
     return environment
 
 
 def _clean(value: Any) -> Any:
     """Every text that a template prints, without control and bidirectional characters; then it is escaped."""
     return value if isinstance(value, Markup | int | float) else plain(value)
+
+
+def _indented(line: str) -> Markup:
+    """A line to paste, cleaned and escaped, with the spaces that it begins with: YAML nests by them."""
+    return Markup(" " * (len(line) - len(line.lstrip(" "))) + escape(plain(line)))
 
 
 def _asset(name: str) -> str:
