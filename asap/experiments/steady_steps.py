@@ -10,7 +10,7 @@ WARM = 1.1
 """A step of the warm-up takes this many times the median of the second half."""
 SLOW = 1.5
 """A step of evaluation, checkpoint or a stall takes this many times the median."""
-_MOST_SLOW = 20
+_MOST_SLOW = 5
 _FEWEST = 3
 
 
@@ -36,6 +36,7 @@ def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
         steps=len(steady),
         left_out=len(times) - len(behind),
         slow=tuple(SlowStep(step=step, seconds=seconds) for step, seconds in slow[:_MOST_SLOW]),
+        slow_steps=len(slow),
     )
 
 

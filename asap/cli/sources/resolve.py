@@ -90,8 +90,12 @@ def _measured(reading: "LogReading") -> list[tuple[str, str]]:
     if step.median and step.least and step.most:
         spread = f"{format_seconds(step.least)} to {format_seconds(step.most)}, {step.steps} steady steps"
         rows.append(("step", f"{format_seconds(step.median)} ({spread})"))
+    if step.slow:
+        rows.append(("slow steps, left out", step.slowest))
     if found.tokens_per_second_per_device:
         rows.append(("tokens/s of a device", f"{found.tokens_per_second_per_device:,.0f}"))
+    if found.tflops_per_device:
+        rows.append(("TFLOP/s, as the program counts", f"{found.tflops_per_device:,.4g}"))
     if found.mfu:
         rows.append(("MFU, as the program counts it", format_percent(found.mfu)))
     if found.peak_memory_bytes:

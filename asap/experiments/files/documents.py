@@ -125,10 +125,13 @@ _VALUE = "value"
 
 
 def without_wrapping(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of ``config.yaml`` (``key: {desc: …, value: …}``) and of a run of MosaicML's, as the program had
-    them; any other as it is."""
+    """The settings of W&B's ``config.yaml`` (``key: {desc: …, value: …}``), of a run of MosaicML's, and of the
+    ``hparams.yaml`` that Lightning saves for NeMo (the model alone, under ``cfg``), as the program had them; any other
+    as it is."""
     own = {key: value for key, value in values.items() if key not in _OWN}
     if "command" in values and isinstance(run := values.get("parameters"), dict):
         return {**run, "compute": values.get("compute")}
+    if isinstance(model := values.get("cfg"), dict) and len(values) == 1:
+        return {"model": model, "trainer": {"precision": model.get("precision")}}
     wrapped = own and len(own) < len(values) and all(isinstance(one, dict) and _VALUE in one for one in own.values())
     return {key: one[_VALUE] for key, one in own.items()} if wrapped else dict(values)

@@ -17,46 +17,64 @@ _MEMORY = re.compile(r"(\d{2,3}) ?GB", re.IGNORECASE)
 _TPUS = {"tpu v2": "v2", "tpu v3": "v3", "tpu v4": "v4", "tpu v5 lite": "v5e", "tpu v5e": "v5e", "tpu v5": "v5p",
          "tpu v5p": "v5p", "tpu v6 lite": "v6e", "tpu v6e": "v6e", "tpu7x": "tpu7x", "tpu v7x": "tpu7x"}  # fmt: skip
 """``device_kind`` of JAX. ``TPU v5`` is v5p: v5e calls itself ``TPU v5 lite``."""
+_KINDS_OF_NODE = re.compile(r"-(?:podslice|slice|device)$")
+"""What Kubernetes Engine adds to it: ``tpu-v5-lite-podslice``."""
 
-
-_COUNTS = ("nodes", "devices_per_node", "devices", "slices")
 _FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
 """Axes of torchtitan that lie over others of the mesh."""
 
 
 def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
-    """Chip, devices and nodes, where the log has them."""
-    named, memory, slice_name = None, None, None
-    counts: dict[str, int] = {}
+    """Chip, devices and nodes, where the log has them; the last line of a kind counts."""
+    fields: dict[str, str] = {}
+    slots: set[tuple[str, str]] = set()
     for one in found.devices:
-        if not isinstance(one.form, DeviceForm) or (match := one.form.pattern.search(one.text)) is None:
-            continue
-        fields = {name: text for name, text in match.groupdict().items() if text}
-        named = fields.get("chip", named) if "..." not in fields.get("chip", "") or named is None else named
-        if "memory_gib" in fields:
-            memory = float(fields["memory_gib"])
-        if "memory_mib" in fields:
-            memory = float(fields["memory_mib"]) / 1024
-        counts |= {name: int(fields[name]) for name in _COUNTS if name in fields}
-        slice_name = fields.get("slice", slice_name)
+        matches = list(one.form.pattern.finditer(one.text)) if isinstance(one.form, DeviceForm) else []
+        new = {name: text for match in reversed(matches) for name, text in match.groupdict().items() if text}
+        if "..." in new.get("chip", "") and "chip" in fields:
+            new.pop("chip")  # nvidia-smi cuts a name that another line may have whole
+        if "id" in new and "]" in one.text[matches[-1].end() :]:
+            slots = {(match["process"], match["id"]) for match in matches}
+        fields |= new
     for name in ("devices", "nodes", "devices_per_node"):
-        if name in said and said[name].isdigit():
-            counts[name] = int(said[name])
-    devices = counts.get("devices") or counts.get("nodes", 0) * counts.get("devices_per_node", 0) or None
-    mesh = {k.removeprefix("mesh."): int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}
-    if devices is None and mesh:
-        devices = math.prod(degree for axis, degree in mesh.items() if axis not in _FOLDED) or None
-    chip = chip_of(named, memory) if named else None
-    if resolved := _slice(slice_name, counts.get("slices", 1)):
-        named, chip, devices = slice_name, resolved.chip.name, devices or resolved.devices
+        fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
+    named = fields.get("chip")
+    chip = chip_of(named, _memory_gib(fields)) if named else None
+    nodes, each, slices = (int(fields.get(name, 0)) for name in ("nodes", "devices_per_node", "slices"))
+    listed = len(slots) if len({process for process, _ in slots}) > 1 else 0  # of one process: of its host alone
+    devices = int(fields.get("devices", 0)) or listed or nodes * each or _mesh_size(said)
+    by_type = _slice(fields.get("slice"), None, slices)
+    by_topology = _slice(by_type.chip.name if by_type else chip, _topology(fields), slices)
+    if resolved := by_topology or by_type:
+        named, chip, devices = named or fields.get("slice"), resolved.chip.name, devices or resolved.devices
     return LogHardware(
         chip=chip,
         named=named.strip() if named else None,
         devices=devices,
-        nodes=counts.get("nodes"),
-        devices_per_node=counts.get("devices_per_node"),
+        nodes=nodes or None,
+        devices_per_node=each or None,
         network=said.get("network", "").strip() or None,
     )
+
+
+def _memory_gib(fields: Mapping[str, str]) -> float | None:
+    if "memory_mib" in fields:
+        return float(fields["memory_mib"]) / 1024
+    return float(fields["memory_gib"]) if "memory_gib" in fields else None
+
+
+def _mesh_size(said: Mapping[str, str]) -> int | None:
+    """Devices of the mesh that is built, by its degrees."""
+    mesh = {k.removeprefix("mesh."): int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}
+    return math.prod(degree for axis, degree in mesh.items() if axis not in _FOLDED) or None if mesh else None
+
+
+def _topology(fields: Mapping[str, str]) -> str | None:
+    """Chips along each axis of a slice: as they are named, else those of a host times the hosts."""
+    if "host" not in fields or "hosts" not in fields:
+        return fields.get("topology")
+    host, hosts = (map(int, fields[name].split(",")) for name in ("host", "hosts"))
+    return "x".join(str(chips * times) for chips, times in zip(host, hosts, strict=False))
 
 
 def chip_of(named: str, memory_gib: float | None = None) -> str | None:
@@ -66,7 +84,7 @@ def chip_of(named: str, memory_gib: float | None = None) -> str | None:
         named: as drivers, JAX or PyTorch call it: ``NVIDIA H100 80GB HBM3``, ``TPU v5 lite``, ``Tesla V100-SXM2...``.
         memory_gib: of the device, where the log has it.
     """
-    lowered = " ".join(named.casefold().replace("(", " ").split())
+    lowered = " ".join(_KINDS_OF_NODE.sub("", named.casefold()).replace("(", " ").replace("-", " ").split())
     if lowered in _TPUS:
         return _TPUS[lowered] if find_chip(_TPUS[lowered]) else None
     if found := find_chip(named):
@@ -89,9 +107,13 @@ def _sibling(name: str, memory_gib: float) -> str | None:
     return near.name if abs(near.hbm_bytes / 2**30 / memory_gib - 1) < 0.15 else None
 
 
-def _slice(name: str | None, slices: int) -> Slice | None:
-    """The slice of TPUs that Google's accelerator type means, as many times as there are."""
-    try:
-        return resolve_hardware(name, slices=slices).slice if name else None
-    except AsapError:
+def _slice(name: str | None, topology: str | None, slices: int) -> Slice | None:
+    """The slice of TPUs that an accelerator type, or a chip and a topology mean, as many times as there are."""
+    if not name or (topology is None and "-" not in name):
         return None
+    for axes in (topology, topology.removesuffix("x1")) if topology else (None,):
+        try:
+            return resolve_hardware(name, axes, slices or 1).slice
+        except AsapError:
+            continue
+    return None

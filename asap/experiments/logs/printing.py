@@ -15,7 +15,7 @@ _CONFIGURATION = "or give the configuration, and this log with --step-time"
 def instead_of_log(stack: str | None) -> str:
     """What to do about a log that has no settings."""
     prints = _prints(stack or "")
-    prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints them"
+    prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints its settings"
     return f"{prints}, {_CONFIGURATION}"
 
 

@@ -277,9 +277,8 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     printed = any("activation_checkpoint" in block.values for block in reading.blocks)
     if reading.statements.get("recompute") == "selective" and not printed:
         notes.append(f"{path.name} does not say what selective checkpointing keeps: {_SELECTIVE}")
-    if slow := reading.measured.step.slow:
-        times = ", ".join(f"{one.seconds:.3g} s" + (f" (step {one.step})" if one.step else "") for one in slow[:3])
-        notes.append(f"{len(slow)} steps of {path.name} took over 1.5 times the median: {times}; they are left out")
+    if (step := reading.measured.step).slow_steps:
+        notes.append(f"slow steps of {path.name}, over 1.5 times the median, are left out: {step.slowest}")
     if reading.hardware.network == "Socket":
         notes.append(f"NCCL uses sockets between nodes, by {path.name}: the fabric is not in use")
     ending = reading.ending

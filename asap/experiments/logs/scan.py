@@ -243,7 +243,7 @@ class _Pass:
             if form.tells(line):
                 _append(self.scan.endings, Found(form, line[:2000], number, offset))
         elif isinstance(form, DeviceForm):
-            _append(self.scan.devices, Found(form, line[:2000], number, offset))
+            _append(self.scan.devices, Found(form, line[: 16 << 10], number, offset))
         elif id(form) in self._steps:
             self._step(form, line, number, offset)
         elif id(form) in self._totals:

@@ -174,6 +174,8 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
                 break
     if "per_device_train_batch_size" in block.values and found.get("global_batch") == found.get("micro_batch"):
         found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
+    if (tokens := _whole(_look_up(block.values, "rank_microbatch_size"), least=1)) is not None:
+        found |= _of_tokens(tokens, found.get("global_batch"), found.get("sequence"))
     if block.values.get("deepspeed") is False:
         found.pop("zero", None)  # arguments of an engine that is not used
     for field in ("recompute", "precision", "adapters"):
@@ -184,6 +186,13 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
                 found[field] = meaning
                 break
     return found
+
+
+def _of_tokens(micro: int, batch: int | None, sequence: int | None) -> dict[str, Any]:
+    """Batches in sequences of a program that counts tokens (OLMo-core); unknown where the sequence is."""
+    if not sequence or micro % sequence or (batch or 0) % sequence:
+        return {"micro_batch": None, "global_batch": None}
+    return {"micro_batch": micro // sequence, "global_batch": batch and batch // sequence}
 
 
 def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:

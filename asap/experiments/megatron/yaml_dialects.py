@@ -171,7 +171,7 @@ def _read_bridge(found: dict[str, Any], at: Callable[..., Any], model: Mapping[s
     """Megatron-Bridge: batch in ``train``, sequence in ``dataset``, sharding in ``ddp`` and ``dist``."""
     for key in ("micro_batch_size", "global_batch_size"):
         found[key] = at("train", key)
-    found["seq_length"] = model.get("seq_length") or at("dataset", "seq_length") or at("dataset", "sequence_length")
+    found["seq_length"] = at("dataset", "sequence_length") or at("dataset", "seq_length") or model.get("seq_length")
     for key in _FLAGS:
         said = [
             value
