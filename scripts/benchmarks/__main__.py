@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.conversation import chat_answer
-from benchmarks.engine import predict_one, predict_space, profile_adapter, step_model_rate
+from benchmarks.engine import log_scan, predict_one, predict_space, profile_adapter, step_model_rate
 from benchmarks.processes import (
     analyze_bundled,
     ci_fifty,
@@ -33,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "start_version": start_version,
     "analyze_bundled": analyze_bundled,
     "profile_adapter": profile_adapter,
+    "log_scan": log_scan,
     "trace_load": trace_load,
     "trace_memory": trace_memory,
     "trace_what_if": trace_what_if,

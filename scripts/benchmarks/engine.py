@@ -1,8 +1,9 @@
-"""Predictions and profiles in one process."""
+"""Predictions, profiles and logs in one process."""
 
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,38 @@ def _synthetic_profile(folder: Path) -> Path:
     path = folder / "host.xplane.pb"
     path.write_bytes(tpu_profile(operations, devices=4, steps=600))
     return path
+
+
+def log_scan() -> Result:
+    """Reading a training log of 16 ranks, 200 MB, against a loop over its lines that looks for one word."""
+    from asap.experiments.logs.read import read_log
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.log"
+        path.write_text("".join(_lines_of_steps(200_000_000)))
+        size = path.stat().st_size / 1e6
+        found = calls(lambda: read_log(path), lambda: _count_lines(path), 3.0, runs=3)
+    seconds = found["seconds"]
+    return {"megabytes_per_second": size / seconds if isinstance(seconds, float) else None, **found}
+
+
+def _lines_of_steps(size: int) -> Iterator[str]:
+    """Lines of Megatron-LM's steps, each with what NCCL says on 16 ranks."""
+    written = step = 0
+    while written < size:
+        step += 1
+        lines = (
+            f" iteration {step:8d}/ 9000000 | elapsed time per iteration (ms): {2000 + step % 37}.0 | lm loss: 2.6 |\n"
+        )
+        for rank in range(16):
+            lines += f"node:{rank}:{rank} [{rank}] NCCL INFO Channel 00/0 : {rank} -> 0[0] via P2P/CUMEM/read {step}\n"
+        written += len(lines)
+        yield lines
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as lines:
+        return sum(b"iteration" in line for line in lines)
 
 
 def predict_one() -> Result:

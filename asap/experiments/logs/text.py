@@ -19,6 +19,7 @@ _COLOUR = re.compile(
     r"\x1b?\[[0-9;?]{1,20}m|\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]"
 )
 """Colours and control characters; a page that shows a log may have lost the escape before a colour."""
+_BARE_COLOUR = re.compile(r"\[[0-9;?]{1,20}m")
 _RANK = re.compile(
     r"^(?:\s*(?:\[(?:default|rank|pod|worker|node|r)?[ -_]?\d{1,6}\]:?|\(?\w{0,24}[Rr]ank[ =:]?\d{1,6}\)?:|\d{1,6}:"
     r"|\[titan\]|\d\d/\d\d/\d{4} [\d:]{8} \[\w+\|[^\]]{1,60}\]:"
@@ -100,7 +101,7 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
 def clean(line: bytes) -> str:
     """A line as text, without colours and control characters."""
     text = line[:LONGEST_LINE].decode("utf-8", "replace")
-    return _COLOUR.sub("", text)
+    return text if text.isprintable() and not _BARE_COLOUR.search(text) else _COLOUR.sub("", text)
 
 
 def without_rank(line: str) -> str:
