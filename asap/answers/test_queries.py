@@ -28,8 +28,8 @@ class SettingRow(Part):
     """A setting that no search varies."""
 
     setting: str
-    saves: Figure | None = Field(default=None, description="change of the step time, where it is modelled")
-    hbm: Figure | None = Field(default=None, description="HBM of a device that it saves, where it is modelled")
+    vs_now: Figure | None = Field(default=None, description="change of the step time, where it is modelled")
+    hbm_saved: Figure | None = Field(default=None, description="HBM of a device that it saves, where it is modelled")
     line: str
     why: str
     source: str
@@ -51,10 +51,10 @@ class Settings(Query):
         rows = tuple(
             SettingRow(
                 setting=one.title,
-                saves=bare(
+                vs_now=bare(
                     one.name, "vs_now", None if one.gain is None else -one.gain, CHANGE, one.source, Provenance.MODELLED
                 ),
-                hbm=bare(
+                hbm_saved=bare(
                     one.name, "hbm_saved", one.saved_bytes or None, "bytes", one.source, Provenance.MODELLED
                 ),
                 line=one.line,

@@ -13,6 +13,7 @@ from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
 from asap.evidence.fact import EVIDENCE, RETRACTION, StatedFact
 from asap.experiments import Experiment, ExperimentStore
+from asap.experiments.create import NOTHING_STATED, Statement, amend
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
@@ -29,17 +30,26 @@ def open_conversation(
     settings: Settings | None = None,
     session: str | None = None,
     progress: Callable[[str], None] | None = None,
+    *,
+    stated: Statement = NOTHING_STATED,
+    overrides: Sequence[str] = (),
 ) -> Conversation:
-    """Continue a session of an experiment, the latest by default; if there is none, analyse the experiment first.
+    """Continue a session of an experiment, the latest by default. If there is none, or something is stated of the run
+    beside its record, analyse the experiment first.
 
     Raises:
         AsapError: what :func:`asap.agents.workflow.analyze.analyze` or :func:`restore` raises.
     """
-    found = session or latest_session(experiment_id(target, store), opened_path(target, store))
+    found = session
+    if not found and stated == NOTHING_STATED and not overrides:
+        found = latest_session(experiment_id(target, store), opened_path(target, store))
     if found is None:
         from asap.agents.workflow.analyze import analyze
 
-        found = analyze(target, store=store, settings=settings, progress=progress).analysis.session
+        found = analyze(
+            target, store=store, amend=lambda record: amend(record, stated), overrides=overrides, settings=settings,
+            progress=progress,
+        ).analysis.session  # fmt: skip
     return restore(found, store)
 
 

@@ -27,6 +27,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "chat": (
         ("asap chat mine", "? lists what can be asked"),
+        ("asap chat train.log --hardware h100-64", "analyses the run first"),
         ('echo "why not model=8" | asap chat mine', "one answer, for a pipe"),
     ),
     "predict": (

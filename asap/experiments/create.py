@@ -79,6 +79,9 @@ class Statement:
     step_time: str | None = None
 
 
+NOTHING_STATED = Statement()
+
+
 def create_experiment(
     id: str,
     said: Statement,

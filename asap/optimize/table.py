@@ -1,5 +1,6 @@
 """An optimization for people: every try in a line, what was learnt, and the best so far with what to paste."""
 
+import textwrap
 from collections.abc import Container, Iterable
 
 from rich.console import Console, Group, RenderableType
@@ -147,7 +148,7 @@ def _best(best: Best) -> Iterable[RenderableType]:
     )
     if best.lines:
         yield Text("paste:")
-        yield from (Text(f"  {plain_lines(line)}", style="green") for line in best.lines)
+        yield from (Text(textwrap.indent(plain_lines(line), "  "), style="green") for line in best.lines)
 
 
 def _signed(share: float) -> str:
@@ -156,7 +157,7 @@ def _signed(share: float) -> str:
 
 def _trial(trial: OfferedTrial) -> Iterable[RenderableType]:
     yield Text(f"· {plain(trial.statement)}")
-    yield Text(f"  {plain_lines(trial.line)}", style="green")
+    yield Text(textwrap.indent(plain_lines(trial.line), "  "), style="green")
 
 
 def _spent(report: OptimizationReport) -> str:

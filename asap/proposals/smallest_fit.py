@@ -22,7 +22,7 @@ from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.reasons.explain import changed_settings
 from asap.proposals.selection.candidate import LIKELY
 from asap.proposals.selection.search import CHANGE_COST, SearchResult, run_of, search
-from asap.proposals.trials import written
+from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
 
 MOST_SETTINGS = 2
@@ -107,7 +107,7 @@ def _fit_of(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan)
     settings = {key: value for trial in trials for key, value in trial.settings(run).items()}
     changed = [trial.title for trial in trials]
     changed += [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
-    lines = (written(run.stack, settings),) if settings else ()
+    lines = (setting_lines(run.stack, settings, run.settings),) if settings else ()
     lines += (launcher_line(under, plan),) if plan != study.plan else ()
     return SmallestFit(
         plan=plan,

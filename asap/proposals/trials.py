@@ -13,18 +13,13 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.selection.search import run_of
-from asap.stacks.deepspeed.trainer import SECTION
-from asap.stacks.launchers import Stack
-from asap.stacks.maxtext.overrides import paste_line
-from asap.stacks.megatron.written_arguments import command_line
+from asap.stacks.launchers import Stack, setting_lines
 from asap.study.changed import drop_step_time
 from asap.study.study import Study
 from asap.traces.analysis.report import ReplayReport
 
 _LEAST_SAVED = 0.04
 """Share of HBM from which on what a trial saves counts."""
-_IN_FILES: tuple[Stack, ...] = ("deepspeed", "accelerate", "axolotl", "nanotron")
-"""Stacks that are set by files beside arguments of the program."""
 _LEAST_TOLD = 0.0005
 """Share of the step from which on a change of its time is told."""
 
@@ -46,28 +41,12 @@ class OfferedTrial(BaseModel):
     source: str
     stack: Stack = "maxtext"
     settings: dict[str, str] = Field(description="in the words of the run's stack")
+    line: str = Field(default="", description="what to paste, in the form that the run's settings were given in")
 
     @property
     def saves_time(self) -> bool:
         """Whether it is expected to save more than undisturbed steps vary by."""
         return self.gain is not None and self.gain >= STEP_TIME_VARIATION
-
-    @property
-    def line(self) -> str:
-        """What to paste."""
-        return written(self.stack, self.settings)
-
-
-def written(stack: Stack, settings: Mapping[str, str]) -> str:
-    """Settings as a line to paste."""
-    if stack == "maxtext":
-        return paste_line(dict(settings))
-    if stack == "megatron":
-        switches: dict[str, str | bool] = {"true": True, "false": False}
-        return command_line({key: switches.get(value, value) for key, value in settings.items()})
-    if stack in _IN_FILES:
-        return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
-    return " ".join(f"--{key}" if value == "true" else f"--{key}={value}" for key, value in settings.items())
 
 
 def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
@@ -79,16 +58,6 @@ def trials_of(study: Study) -> tuple[OfferedTrial, ...]:
     offered = (_offered(study, run, trial) for trial in TRIALS if trial.settings(run))
     kept = [trial for trial in offered if trial.gain is None or trial.saves_time or trial.saved_bytes > 0]
     return tuple(sorted(kept, key=_promise, reverse=True))
-
-
-def _in_file(key: str, value: str, stack: Stack) -> str:
-    """An argument of the program, or a key of its YAML or of DeepSpeed's JSON."""
-    if key.startswith(SECTION):
-        return f"--{key.removeprefix(f'{SECTION}.')} {value}"
-    section, _, name = key.partition(".")
-    if stack == "deepspeed" and name:
-        return f'{{"{section}": {{"{name}": {value}}}}}'
-    return f"{section}: {{{name}: {value}}}" if name else f"{key}: {value}"
 
 
 def most_promising(trials: Iterable[OfferedTrial]) -> OfferedTrial | None:
@@ -114,6 +83,7 @@ def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
     return OfferedTrial(
         name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=fits, fit_odds=odds,
         source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
+        line=setting_lines(run.stack, trial.settings(run), run.settings),
     )  # fmt: skip
 
 

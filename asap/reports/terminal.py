@@ -191,7 +191,7 @@ def _trials(analysis: Analysis) -> Iterator[RenderableType]:
 
 
 def _paste(line: str) -> Text:
-    return Text(f"     {plain_lines(line)}", style="green", no_wrap=True, overflow="ignore")
+    return Text(textwrap.indent(plain_lines(line), "     "), style="green", no_wrap=True, overflow="ignore")
 
 
 def _heading(text: str) -> Text:

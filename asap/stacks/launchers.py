@@ -13,6 +13,7 @@ from asap.stacks.accelerate.options import deepspeed_lines, is_said_by_accelerat
 from asap.stacks.deepspeed import settings as deepspeed
 from asap.stacks.deepspeed.lines import chat_options, is_deepspeed_chat
 from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
+from asap.stacks.deepspeed.trainer import SECTION
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.forks import is_megatron_deepspeed, reminder
@@ -191,6 +192,40 @@ def launch_lines(
         arguments = with_batch(arguments, current, global_batch)
         return as_options(hydra_overrides(arguments, "Megatron-Bridge", current))
     return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge", current)
+
+
+def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[str, object]) -> str:
+    """Settings beside the plan, in the form in which a run's settings were given.
+
+    Args:
+        stack: whose words they are.
+        settings: to change, under the stack's names.
+        current: its settings as they are.
+    """
+    if stack == "torchtitan" and not primus_lines.is_primus(current):
+        return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
+    if stack in ("deepspeed", "accelerate", "axolotl", "nanotron"):
+        return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
+    if stack != "megatron":
+        of_primus = primus_lines.is_primus(current)
+        return primus_lines.lines_to_paste(settings, current) if of_primus else paste_line(dict(settings))
+    switches: dict[str, str | bool] = {"true": True, "false": False}
+    arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
+    if primus_lines.is_primus(current):
+        return primus_lines.lines_to_paste(yaml_values(arguments), current)
+    if YAML_FILE in current:
+        return yaml_lines(own_yaml_values(arguments))
+    return command_line(arguments, str(current.get(JOINT, "-")))
+
+
+def _in_file(key: str, value: str, stack: Stack) -> str:
+    """An argument of the program, or a key of its YAML or of DeepSpeed's JSON."""
+    if key.startswith(SECTION):
+        return f"--{key.removeprefix(f'{SECTION}.')} {value}"
+    section, _, name = key.partition(".")
+    if stack == "deepspeed" and name:
+        return f'{{"{section}": {{"{name}": {value}}}}}'
+    return f"{section}: {{{name}: {value}}}" if name else f"{key}: {value}"
 
 
 def inexpressible(

@@ -41,7 +41,10 @@ def offered(study):
     [
         (MEGATRON.format(more=""), "--bf16"),
         (TRAINER.format(more=""), "--bf16 true"),
-        (TITAN.format(more="mixed_precision_param = 'float32'"), "--training.mixed_precision_param=bfloat16"),
+        (
+            TITAN.format(more="mixed_precision_param = 'float32'"),
+            '[training]\nmixed_precision_param = "bfloat16"',
+        ),
     ],
 )
 def test_who_trains_in_fp32_is_told_of_16_bits_before_any_plan(study, text, line):

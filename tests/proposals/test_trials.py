@@ -8,7 +8,8 @@ from asap.optimize.by_model import optimize_by_model
 from asap.optimize.table import print_report
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
-from asap.proposals.trials import OfferedTrial, trials_of
+from asap.proposals.trials import trials_of
+from asap.stacks.launchers import setting_lines
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import MIXTURE
 
@@ -101,7 +102,20 @@ def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said)
     assert "tensor_overlap" not in [trial.name for trial in offered(said)]
 
 
-def test_a_line_for_megatron_separates_what_an_option_takes_by_spaces():
-    settings = {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": "attn moe_router"}
-    trial = OfferedTrial(name="cuda_graphs", title="", statement="", source="", stack="megatron", settings=settings)
-    assert trial.line == "--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router"
+@pytest.mark.parametrize(
+    ("stack", "given", "settings", "line"),
+    [
+        ("megatron", {}, {"cuda-graph-modules": "attn moe_router"}, "--cuda-graph-modules attn moe_router"),
+        (
+            "megatron",
+            {"primus_module": "pre_trainer"},
+            {"cuda-graph-impl": "local"},
+            "modules:\n  pre_trainer:\n    overrides:\n      cuda_graph_impl: local",
+        ),
+        ("torchtitan", {}, {"training.compile": "true"}, "[training]\ncompile = true"),
+        ("deepspeed", {}, {"bf16.enabled": "true"}, '{"bf16": {"enabled": true}}'),
+        ("maxtext", {}, {"attention": "flash"}, "attention=flash"),
+    ],
+)
+def test_a_setting_is_written_in_the_form_that_was_given(stack, given, settings, line):
+    assert setting_lines(stack, settings, given) == line

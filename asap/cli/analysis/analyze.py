@@ -21,8 +21,8 @@ def analyze(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An experiment ID, a configuration or launch script, a log directory, a run folder, an xplane.pb or a"
-            " GPU trace.",
+            help="An experiment ID, a training log, a configuration or launch script, a log directory, a run folder, an"
+            " xplane.pb or a GPU trace.",
             autocompletion=experiments,
         ),
     ],
@@ -105,9 +105,9 @@ def analyze(
         warn(f"the agents gave no answer: {outcome.failure}")
         raise typer.Exit(outcome.failure.exit_code)
     if chat:
-        from asap.cli.analysis.chat import chat as run_chat
+        from asap.cli.analysis.chat import continue_chat
 
-        run_chat(outcome.analysis.experiment.id, llm, max_calls, max_tokens, max_cost, outcome.analysis.session)
+        continue_chat(outcome.analysis.session, settings)
     elif _has_no_answer(outcome.analysis):
         raise typer.Exit(5)
 

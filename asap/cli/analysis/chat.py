@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from asap.cli.shared.options import experiments, say_usage
+from asap.cli.shared.options import describes_run, experiments, say_usage
 from asap.cli.shared.output import warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
+    from asap.agents.settings import Settings
+    from asap.chat import Conversation
     from asap.chat.chat import Chat
     from asap.chat.session import RunCommand
+    from asap.experiments.create import Statement
 
 
+@describes_run
 def chat(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An experiment ID, or a file or folder; the chat continues its latest analysis.",
+            help="An experiment ID, a log, configuration, launch script or profile; the chat continues its latest"
+            " analysis, or starts one with what is stated here.",
             autocompletion=experiments,
         ),
     ],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
+    *,
+    stated: "Statement",
     llm: Annotated[
         str | None,
         typer.Option(help="Language model that reads and answers; also ASAP_MODEL. Default: commands, and no model."),
@@ -48,7 +58,6 @@ def chat(
     from asap.agents.llm.preflight import check_model
     from asap.agents.settings import read_settings
     from asap.chat import open_conversation
-    from asap.chat.chat import Chat
     from asap.experiments import ExperimentStore
 
     how = _run_command(command, template, yes)
@@ -56,7 +65,23 @@ def chat(
     check_model(settings.model)
     with progress() as show:
         show("loading the analysis")
-        conversation = open_conversation(experiment, ExperimentStore(), settings, session, show)
+        conversation = open_conversation(
+            experiment, ExperimentStore(), settings, session, show, stated=stated, overrides=overrides or ()
+        )
+    _discuss(conversation, settings, how)
+
+
+def continue_chat(session: str, settings: "Settings") -> None:
+    """Discuss the analysis of a session."""
+    from asap.chat import restore
+    from asap.experiments import ExperimentStore
+
+    _discuss(restore(session, ExperimentStore()), settings)
+
+
+def _discuss(conversation: "Conversation", settings: "Settings", how: "RunCommand | None" = None) -> None:
+    from asap.chat.chat import Chat
+
     interactive = sys.stdin.isatty()
     origin = "typed" if interactive else "piped"
     run_chat(Chat(conversation, settings, interactive=interactive, run_command=how, origin=origin))

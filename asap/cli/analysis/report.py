@@ -5,37 +5,54 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import experiments
+from asap.cli.shared.options import describes_run, experiments
 from asap.cli.shared.output import Plain, console, print_json
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
+    from asap.experiments.create import Statement
     from asap.reports import Analysis
     from asap.sharding_memory.analyses import StoredAnalysis
 
 
+@describes_run
 def report(
     experiment: Annotated[
-        str, typer.Argument(help="An experiment ID, or a file or folder that was analysed.", autocompletion=experiments)
+        str,
+        typer.Argument(
+            help="An experiment ID, a log, configuration, launch script or profile.", autocompletion=experiments
+        ),
     ],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
+    ] = None,
+    *,
+    stated: "Statement",
     html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,
     log_to: Annotated[str | None, typer.Option(help="Log the result to a run of MLflow: mlflow:RUN_ID.")] = None,
     session: Annotated[str | None, typer.Option(help="Session to report; default: the latest analysis.")] = None,
 ) -> None:
-    """Write the latest analysis as one HTML file with charts. Without one, analyze with the built-in model first."""
+    """Write the latest analysis as one HTML file with charts. Without one, or where something is stated here, analyze
+    with the built-in model first."""
     from asap.agents.settings import read_settings
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
+    from asap.experiments.create import NOTHING_STATED, amend
     from asap.sharding_memory.analyses import latest_session, stored_analysis
     from asap.study.open_study import experiment_id, opened_path
 
     store = ExperimentStore()
     name = experiment_id(experiment, store)
-    found = session or latest_session(name, opened_path(experiment, store))
+    found = session
+    if not found and stated == NOTHING_STATED and not overrides:
+        found = latest_session(name, opened_path(experiment, store))
     if found is None:
         with progress() as show:
             settings = read_settings(model="builtin/planner")
-            stored = analyze(experiment, store=store, settings=settings, progress=show).stored
+            stored = analyze(
+                experiment, store=store, amend=lambda record: amend(record, stated), overrides=overrides or (),
+                settings=settings, progress=show,
+            ).stored  # fmt: skip
     else:
         stored = stored_analysis(found)
     path = html or Path(f"{name}.html")

@@ -155,10 +155,14 @@ def cell(value: object, *, with_basis: bool = False) -> str:
     return plain(value)
 
 
+_LABELS = {"vs_now": "against now", "kpis": "KPIs"}
+_SHORT = ("hbm", "mfu", "hlo", "id")
+
+
 def label(name: str) -> str:
     """A field's name as a report writes it."""
-    known = {"hbm": "HBM", "mfu": "MFU", "hlo": "HLO", "kpis": "KPIs", "vs_now": "against now", "id": "ID"}
-    return known.get(name, name.replace("_", " "))
+    words = (word.upper() if word in _SHORT else word for word in name.split("_"))
+    return _LABELS.get(name) or " ".join(words)
 
 
 def figures_of(answer: object) -> Iterator[Figure]:

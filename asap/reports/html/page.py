@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from asap.core.errors import AsapError
-from asap.core.text import plain
+from asap.core.text import plain, plain_lines
 from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
@@ -93,7 +93,7 @@ def _environment() -> Any:
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_clean,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": _quantity, "indented": _indented}
+    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": _quantity, "pasted": _pasted}
     return environment
 
 
@@ -102,9 +102,9 @@ def _clean(value: Any) -> Any:
     return value if isinstance(value, Markup | int | float) else plain(value)
 
 
-def _indented(line: str) -> Markup:
-    """A line to paste, cleaned and escaped, with the spaces that it begins with: YAML nests by them."""
-    return Markup(" " * (len(line) - len(line.lstrip(" "))) + escape(plain(line)))
+def _pasted(text: str) -> Markup:
+    """Lines to paste, cleaned and escaped, with the blanks before them: YAML nests by these."""
+    return escape(plain_lines(text))
 
 
 def _asset(name: str) -> str:
