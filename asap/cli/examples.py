@@ -18,8 +18,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "profile": (
         ("asap profile kpis LOG_DIR", "step time, duty cycle, communication, idle, input"),
-        ("asap profile ops LOG_DIR", "HLO operations by time"),
-        ("asap profile roofline LOG_DIR", "FLOPs, bytes, bound and efficiency of each operation"),
+        ("asap profile ops LOG_DIR", "operations by time, totals by category and module"),
+        ("asap profile roofline LOG_DIR", "what each operation would save on the roofline"),
     ),
     "trace": (
         ("asap trace replay rank*.json.gz", "what waits for what, stragglers, critical path"),

@@ -99,6 +99,13 @@ class Operation(BaseModel):
         """Whether it moves data between devices, also where its kind is not known."""
         return self.collective is not None or self.collective_wait
 
+    @property
+    def recoverable(self) -> float | None:
+        """Share of the step or window that it would save on the roofline; ``None`` where its efficiency is unknown."""
+        if self.roofline_efficiency is None or self.opaque:
+            return None
+        return self.fraction * max(1 - self.roofline_efficiency, 0.0)
+
 
 class Roofline(BaseModel):
     """The whole program under the roofline of its device."""
@@ -145,3 +152,19 @@ class Profile(BaseModel):
     hbm_capacity_bytes: float | None = None
     gaps: tuple[Gap, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def extent_s(self) -> float | None:
+        """Seconds of the step or window that fractions are of; ``None`` where no operation has a time."""
+        timed = (one.time_s / one.fraction for one in self.operations if one.time_s and one.fraction)
+        return next(timed, None)
+
+    @property
+    def categories(self) -> tuple[Total, ...]:
+        """Time of the operations by category, the most first."""
+        names = dict.fromkeys(operation.category for operation in self.operations)
+        totals = (
+            Total(name=name, fraction=sum(one.fraction for one in self.operations if one.category == name))
+            for name in names
+        )
+        return tuple(sorted(totals, key=lambda total: total.fraction, reverse=True))

@@ -1,11 +1,14 @@
 """What was analysed, its flags and its profile, in short plain phrases. Plain text, not escaped."""
 
+from collections.abc import Iterable
+
 from asap.core.text import plain
 from asap.core.units import GIB, counted, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.experiments import HardwareReference
 from asap.flags import FlagAdvice, FlagReview
 from asap.models import Architecture, Workload
 from asap.profiles import Gap, Kpis, Operation, Roofline
+from asap.profiles.profile import Total
 from asap.reports.analysis import ExperimentSummary
 from asap.reports.phrases import UNKNOWN, resource_name
 from asap.study.start import ASSUMED
@@ -155,7 +158,7 @@ def roofline_facts(roofline: Roofline) -> list[tuple[str, str]]:
 
 def roofline_columns(extent: str) -> tuple[str, ...]:
     """Names of the columns of :func:`roofline_row`."""
-    return "time", f"FLOPs per {extent}", f"bytes per {extent}", "bound", "of roofline", "operation"
+    return "time", "saves at most", f"FLOPs per {extent}", f"bytes per {extent}", "bound", "of roofline", "operation"
 
 
 def roofline_row(operation: Operation) -> tuple[str, ...]:
@@ -163,7 +166,21 @@ def roofline_row(operation: Operation) -> tuple[str, ...]:
     share, bound, efficiency, name = operation_cells(operation)
     flops = format_rate(operation.flops, "FLOP") if operation.flops is not None else ""
     moved = format_bytes(operation.bytes_accessed) if operation.bytes_accessed is not None else ""
-    return share, flops, moved, bound, efficiency, plain(name, NAME_WIDTH)
+    saves = format_percent(operation.recoverable, 2) if operation.recoverable is not None else ""
+    return share, saves, flops, moved, bound, efficiency, plain(name, NAME_WIDTH)
+
+
+def by_recoverable(operations: Iterable[Operation]) -> list[Operation]:
+    """Operations by what they would save on the roofline, the most first; then those whose efficiency is not known."""
+    return sorted(operations, key=lambda one: -1.0 if one.recoverable is None else one.recoverable, reverse=True)
+
+
+def total_rows(totals: Iterable[Total], seconds: float | None, most: int) -> list[tuple[str, str, str]]:
+    """Share and time of each sort of operations, the first ones; ``seconds`` is what a share of one takes."""
+    return [
+        (format_percent(one.fraction, 2), format_seconds(one.fraction * seconds) if seconds else "", one.name)
+        for one in list(totals)[:most]
+    ]
 
 
 def missing(gaps: tuple[Gap, ...], said: str = "") -> str:

@@ -10,7 +10,7 @@ from asap.cli.shared.progress import progress
 if TYPE_CHECKING:
     from asap.profiles import Profile
 
-app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, HLO operations, roofline.")
+app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, operations, roofline.")
 
 Path = Annotated[str, typer.Argument(help="Log directory, run folder, *.xplane.pb file or GPU trace.")]
 Form = Annotated[Plain, typer.Option("--format", help="Output format.")]
@@ -41,14 +41,19 @@ def ops(
     top: Top = 20,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """HLO operations by self time. Shows occurrences, FLOP utilisation, memory bandwidth, shape, source."""
-    from asap.reports.labels import operation_columns, operation_row
+    """Operations by self time, with totals by category and module. Shows occurrences, FLOP utilisation, memory
+    bandwidth, shape, source."""
+    from asap.reports.labels import operation_columns, operation_row, total_rows
 
     profile = _read(path)
     if form is Plain.JSON:
         print_json(profile.operations[:top])
     else:
         print_table(operation_columns(profile.extent), map(operation_row, profile.operations[:top]))
+        for sort, totals in (("category", profile.categories), ("module", profile.modules)):
+            if totals:
+                columns = ("time", f"per {profile.extent}", f"all operations of a {sort}")
+                print_table(columns, total_rows(totals, profile.extent_s, top))
     _print_warnings(profile)
 
 
@@ -58,15 +63,17 @@ def roofline(
     top: Top = 20,
     form: Form = Plain.TERMINAL,
 ) -> None:
-    """Roofline of the program and of each operation. Shows FLOPs, bytes, time, bound, efficiency."""
-    from asap.reports.labels import roofline_columns, roofline_facts, roofline_row
+    """Roofline of the program and of each operation. Sorted by what an operation would save on the roofline. Shows
+    FLOPs, bytes, time, bound, efficiency."""
+    from asap.reports.labels import by_recoverable, roofline_columns, roofline_facts, roofline_row
 
     profile = _read(path)
+    operations = by_recoverable(profile.operations)[:top]
     if form is Plain.JSON:
-        print_json({"roofline": profile.roofline, "operations": profile.operations[:top]})
+        print_json({"roofline": profile.roofline, "operations": operations})
     else:
         print_table(("program", "value"), roofline_facts(profile.roofline))
-        print_table(roofline_columns(profile.extent), map(roofline_row, profile.operations[:top]))
+        print_table(roofline_columns(profile.extent), map(roofline_row, operations))
     _print_warnings(profile)
 
 
