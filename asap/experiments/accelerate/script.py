@@ -12,7 +12,7 @@ from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, o
 from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
 from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
 from asap.experiments.accelerate.workload import of_trainer
-from asap.experiments.deepspeed.defaults import defaults_under, own_defaults
+from asap.experiments.deepspeed.defaults import defaults_under
 from asap.experiments.deepspeed.llama_factory import OF_FACTORY, in_words_of_trainer, is_training_file
 from asap.experiments.deepspeed.training_arguments import settled
 from asap.experiments.experiment import Experiment
@@ -121,7 +121,7 @@ def _read_start(
         overrides=rest,
         unsaid=unsaid - more.keys(),
         brought=files,
-        defaults=defaults_of(program) or {**defaults_under(arguments, program), **own_defaults(program, path)},
+        defaults=defaults_of(program) or defaults_under(arguments, program),
     )
     read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"

@@ -12,7 +12,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.deepspeed.defaults import defaults_under, note_on, note_on_own, own_defaults
+from asap.experiments.deepspeed.defaults import defaults_under, note_on
 from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
@@ -73,15 +73,14 @@ def read_deepspeed_script(
     said |= undecided_options(commands, start)
     check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
-    own = {} if chat else {key: value for key, value in own_defaults(program, path).items() if key not in said}
-    defaults = _OF_CHAT if chat else {key: v for key, v in defaults_under(said, program).items() if key not in own}
-    arguments = StackSettings(settled({**defaults, **own, **said}), str(path))
+    defaults = _OF_CHAT if chat else defaults_under(said, program)
+    arguments = StackSettings(settled({**defaults, **said}), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
     found = with_note_on_others(found, path, len(starts), start.line)
     if not chat:
-        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults), *note_on_own(own, program))})
+        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
     stage = {MARK: found.workload.zero_stage}
     return found.model_copy(update={"hyperparameters": found.hyperparameters | stage})
 

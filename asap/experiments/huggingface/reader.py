@@ -1,18 +1,59 @@
 """An architecture from a Hugging Face ``config.json``: decoders, dense and mixture of experts."""
 
 import difflib
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import whole_number
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validation_reason
-from asap.experiments.huggingface.families import EXPERT_FIELDS, FAMILIES, NAMES, OTHER_NAMES
 from asap.models import Architecture
+
+
+class Family(BaseModel):
+    """What files of a ``model_type`` leave unsaid.
+
+    Attributes:
+        gated: an MLP of three matrices.
+        tied: input and output embeddings are one matrix, unless ``tie_word_embeddings`` says otherwise.
+        parallel: attention and MLP both read the input of their layer, unless ``use_parallel_residual`` says otherwise.
+        qk_norm: a norm of each head's queries and keys.
+        full_attention_every: with a window, one full-attention layer in so many.
+        windowed: whether ``sliding_window`` counts without ``use_sliding_window``.
+        defaults: counts by the name of their field in an Architecture.
+        names: keys of fields that this family calls otherwise than :data:`NAMES`.
+        parallel_key: the key that says whether a layer is parallel.
+        dense_multiple: width of a dense MLP by default, in widths of the model.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gated: bool = True
+    tied: bool = False
+    parallel: bool = False
+    qk_norm: bool = False
+    full_attention_every: int | None = None
+    windowed: bool = True
+    defaults: dict[str, int] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    parallel_key: str = "use_parallel_residual"
+    dense_multiple: int | None = None
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
+FAMILIES = {kind: Family.model_validate(said) for kind, said in sorted(_TABLE["families"].items())}
+NAMES: dict[str, tuple[str, ...]] = {field: tuple(keys) for field, keys in _TABLE["names"].items()}
+"""Field of an Architecture → names of its key."""
+_OTHER_NAMES: dict[str, str] = _TABLE["other_names"]
+_EXPERT_FIELDS = (
+    "experts", "experts_per_token", "expert_d_ff", "shared_experts", "leading_dense_layers", "moe_every",
+)  # fmt: skip
 
 _ENCODERS = ("vision_config", "audio_config", "encoder")
 _TEXT = ("text_config", "llm_config", "language_config")
@@ -124,7 +165,7 @@ class _Reading:
 
     def _read_experts(self) -> None:
         if self.fields.get("experts", 0) <= 1:
-            for field in EXPERT_FIELDS:
+            for field in _EXPERT_FIELDS:
                 self.fields.pop(field, None)
             return
         self.derive("expert_d_ff", self.fields.get("d_ff"))
@@ -153,8 +194,8 @@ class _Reading:
 
     def _model_type(self) -> str:
         kind = self.config.get("model_type")
-        if isinstance(kind, str) and OTHER_NAMES.get(kind, kind) in FAMILIES:
-            return OTHER_NAMES.get(kind, kind)
+        if isinstance(kind, str) and _OTHER_NAMES.get(kind, kind) in FAMILIES:
+            return _OTHER_NAMES.get(kind, kind)
         if kind is not None and not isinstance(kind, str):
             raise ConfigError(f"model_type must be a word, not {plain(repr(kind), 40)}", where=self.place)
         name = plain(kind, 40) if kind else "(none)"
