@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.stacks.deepspeed.trainer import SECTION
+from asap.stacks.trainer.arguments import SECTION
 
 _NOT_FUSED = ("eager", "math", "torch", "fused softmax", "dot_product")
 """What records call attention whose scores go through HBM."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from asap.levers.fused_attention import has_kernels
 from asap.levers.lever import Run, Trial
-from asap.stacks.deepspeed.trainer import KEEP, SECTION, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import KEEP, SECTION, TRAINER_MICRO_BATCH
 
 _MODELS = re.compile(
     r"llama|mi[sx]tral|ministral|gemma|qwen|phi-?3|olmo-?[23]|smollm3|glm-?4|gpt-?oss|nemotron|exaone-?4", re.IGNORECASE

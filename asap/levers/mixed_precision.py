@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.stacks.deepspeed.trainer import SECTION, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import SECTION, TRAINER_MICRO_BATCH
 
 _SLOW = ("fp32", "tf32")
 _WITHOUT_BF16 = ("v100", "t4")

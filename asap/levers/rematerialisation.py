@@ -7,8 +7,8 @@ from asap.models import Architecture
 from asap.plans import Plan, Remat
 from asap.plans.partial_remat import Module, RecomputedLayers, RecomputedModules
 from asap.plans.remat import Policy, SavedTensors, Tensor
-from asap.stacks.deepspeed.trainer import RECOMPUTE, recomputation_key
 from asap.stacks.maxtext.rematerialisation import always_recomputes
+from asap.stacks.trainer.arguments import RECOMPUTE, recomputation_key
 
 _NAMED: dict[str, tuple[Remat, ...]] = {
     "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),

@@ -8,12 +8,9 @@ from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import Plan
 from asap.stacks import primus_lines
-from asap.stacks.accelerate import settings as accelerate
-from asap.stacks.accelerate.options import deepspeed_lines, is_said_by_accelerate, is_said_by_trainer, option_lines
 from asap.stacks.deepspeed import settings as deepspeed
-from asap.stacks.deepspeed.lines import chat_options, is_deepspeed_chat
+from asap.stacks.deepspeed.lines import chat_options, deepspeed_lines, is_deepspeed_chat, is_said_by_accelerate
 from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
-from asap.stacks.deepspeed.trainer import SECTION
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.forks import is_megatron_deepspeed, reminder
@@ -38,6 +35,7 @@ from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.lines import check as check_torchtitan
 from asap.stacks.torchtitan.lines import required as required_by_torchtitan
+from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import lines_to_paste, to_settings, yaml_lines
 
 Stack = Literal[
@@ -77,13 +75,12 @@ _STACKS: dict[str, Stack] = {
     "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
-    "accelerate fsdp": "accelerate",
     "accelerate ddp": "accelerate",
     "pytorch": "settings",
 }
 
 
-_TABLES: tuple[Stack, ...] = ("axolotl", "nanotron", "fsdp", "settings")
+_TABLES: tuple[Stack, ...] = ("accelerate", "axolotl", "nanotron", "fsdp", "settings")
 """Keys of the contract whose stacks have tables."""
 _SAID_BY: dict[str, tuple[Stack, ...]] = {
     "loss_chunks": ("maxtext",),
@@ -167,10 +164,8 @@ def launch_lines(
     if stack in _TABLES:
         if (table := spec_of(stack, current)) is None:
             raise PlanError("the settings of the run are not on record, so that no line can be written")
-        return lines_to_paste(table, to_settings(table, plan, current, global_batch=global_batch, sequence=sequence))
-    if stack == "accelerate":
-        changed = accelerate.to_settings(plan, current, global_batch=global_batch)
-        return option_lines(changed, current) if is_said_by_trainer(current) else accelerate.lines_to_paste(changed)
+        changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence)
+        return lines_to_paste(table, changed, current)
     check_megatron(plan, current)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if stack == "megatron" and not is_megatron_deepspeed(current):

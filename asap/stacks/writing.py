@@ -48,14 +48,26 @@ def to_settings(
         if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
     wanted |= _batch(spec, plan, said, global_batch, sequence)
+    own = code(folder_of(spec))
+    if own is not None and hasattr(own, "written"):
+        wanted = own.written(said, _asked(plan, global_batch), wanted)
     changed = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
-    if own := sorted({*spec.fixed} & changed.keys()):
-        raise PlanError(f"{spec.name} sets {', '.join(own)} itself")
+    if set_by_itself := sorted({*spec.fixed} & changed.keys()):
+        raise PlanError(f"{spec.name} sets {', '.join(set_by_itself)} itself")
     return changed
 
 
-def lines_to_paste(spec: Spec, changed: Mapping[str, str]) -> str:
-    """Settings as the stack's file or command takes them; a switch that is off comes last."""
+def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | None = None) -> str:
+    """Settings as the stack's file or command takes them; a switch that is off comes last.
+
+    Args:
+        spec: the table of the stack.
+        changed: what changes.
+        current: its settings as they are, which decide the form of some stacks' lines.
+    """
+    own = code(folder_of(spec))
+    if own is not None and hasattr(own, "lines"):
+        return own.lines(changed, current or {})
     if spec.form == "yaml":
         return yaml_lines(changed)
     if spec.pythonic:
@@ -94,11 +106,20 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "refusals"):
-        each = (global_batch or 0) // (plan.batch_shards * (plan.microbatches or 1)) if plan.microbatches else None
-        wanted: dict[str, object] = {axis: plan.degree(axis) for axis in AXES}
-        wanted |= {"microbatches": plan.microbatches, "offload": plan.offload, "each": each}
-        for reason in own.refusals(said, wanted):
+        for reason in own.refusals(said, _asked(plan, global_batch)):
             raise PlanError(f"{spec.name} refuses it: {reason}")
+
+
+def _asked(plan: Plan, global_batch: int | None) -> dict[str, object]:
+    """A plan for the stack's own code: its degrees by axis, and what else it decides."""
+    each = (global_batch or 0) // (plan.batch_shards * (plan.microbatches or 1)) if plan.microbatches else None
+    return {
+        **{axis: plan.degree(axis) for axis in AXES},
+        "microbatches": plan.microbatches,
+        "offload": plan.offload,
+        "each": each,
+        "remat": plan.remat.value if plan.remat else None,
+    }
 
 
 def _degrees(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:

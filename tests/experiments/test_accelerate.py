@@ -12,9 +12,12 @@ from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
 from asap.plans import Mesh, Plan, Remat
 from asap.proposals.proposal import Overrides
-from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.accelerate.stack import OF_PROGRAM, prepared
 from asap.stacks.launchers import launch_lines, words_of
+from asap.stacks.reading import from_settings, global_batch_of
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import dotted
+from asap.stacks.writing import to_settings
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -30,6 +33,7 @@ ARGUMENTS = (
     "model_name_or_path=meta-llama/Llama-3.1-8B", "per_device_train_batch_size=2", "gradient_accumulation_steps=4",
     "gradient_checkpointing=true", "max_length=4096", "packing=true",
 )  # fmt: skip
+ACCELERATE = spec("accelerate")
 POWERS = st.sampled_from((1, 2, 4))
 
 
@@ -77,21 +81,22 @@ def test_a_plan_is_found_again_in_its_own_settings(replica, data, tensor, contex
     )
     batch = replica * data * accumulated * 2
     try:
-        changed = accelerate.to_settings(plan, current, global_batch=batch)
+        changed = to_settings(ACCELERATE, plan, current, global_batch=batch)
     except PlanError:
         assert data == 1
         assert replica > 1 or context == 1 < tensor
         return
     sizes = [int(value) for key, value in (current | changed).items() if key.startswith("parallelism_config")]
     assert math.prod(sizes) in (1, plan.devices)  # Accelerate takes no others where one is above one
-    assert accelerate.from_settings(current | changed, plan.devices) == plan
-    assert accelerate.global_batch_of(current | changed, plan) == batch
+    said = prepared(current | changed, plan.devices)
+    assert from_settings(ACCELERATE, said, plan.devices) == plan
+    assert global_batch_of(ACCELERATE, said, plan) == batch
 
 
 def test_a_try_changes_one_file_or_the_command():
     of_file = Overrides(accelerate="fsdp_config: {fsdp_offload_params: true}")
     assert settings_document(of_file) == {"fsdp_config": {"fsdp_offload_params": True}}
-    of_command = Overrides(accelerate=f"{accelerate.OF_PROGRAM}\n--gradient_accumulation_steps 2")
+    of_command = Overrides(accelerate=f"{OF_PROGRAM}\n--gradient_accumulation_steps 2")
     assert (words(of_command), settings_document(of_command)) == (
         "--gradient_accumulation_steps 2",
         {"gradient_accumulation_steps": 2},

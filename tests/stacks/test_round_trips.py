@@ -115,4 +115,4 @@ def test_files_that_two_stacks_claim_are_asked():
 
 def test_a_record_without_its_settings_has_no_table():
     assert spec_of("settings", {}) is None
-    assert {table.contract for table in specs().values()} <= {"settings", "fsdp", "nanotron", "axolotl"}
+    assert {table.contract for table in specs().values()} <= {"settings", "fsdp", "nanotron", "axolotl", "accelerate"}

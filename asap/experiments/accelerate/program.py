@@ -11,8 +11,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.processes import visible_gpus, with_devices
 from asap.experiments.shell import check_made, has_substitution, options
-from asap.stacks.accelerate import options as inline
-from asap.stacks.accelerate import settings as accelerate
+from asap.stacks.accelerate import stack as accelerate
+from asap.stacks.deepspeed import lines as inline
 from asap.stacks.stack_settings import StackSettings
 
 CONFIG = "config"
@@ -66,7 +66,9 @@ def is_said(settings: StackSettings, key: str) -> bool:
 
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
 _OF_DEEPSPEED = frozenset(
-    word.partition(".")[2] for word in (*inline.OF_DEEPSPEED.values(), inline.IN_FILE) if word.startswith(inline.CONFIG)
+    word.partition(".")[2]
+    for word in (*inline.OF_ACCELERATE.values(), inline.IN_FILE)
+    if word.startswith(inline.CONFIG)
 )
 _NOT = "no_"
 _VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)

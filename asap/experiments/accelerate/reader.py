@@ -16,17 +16,19 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_nodes
-from asap.experiments.settings.remarks import NO_BATCH, no_batch
+from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unused
 from asap.experiments.training_program import check_method
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
-from asap.plans.plan import Plan
-from asap.stacks.accelerate import options as inline
-from asap.stacks.accelerate import settings as accelerate
-from asap.stacks.accelerate.options import OPTION
+from asap.plans.plan import Plan, Remat
+from asap.stacks.accelerate import stack as accelerate
+from asap.stacks.accelerate.stack import OPTION
+from asap.stacks.deepspeed import lines as inline
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
-from asap.stacks.deepspeed.trainer import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.reading import from_settings, global_batch_of
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
+from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _OWN = frozenset(
     [
@@ -53,6 +55,7 @@ ARGUMENTS = frozenset(
     ]
 )
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
+_UNUSED = dict.fromkeys(spec("accelerate").unused, "no")
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
@@ -182,7 +185,7 @@ def _with_torch(
         plan, batch, notes = _plan_and_batch(
             recorded, experiment.hardware.devices, syncs_each, _unsaid_batch(said, unsaid)
         )
-        sharded = accelerate.shards(recorded)
+        sharded = accelerate.layout(recorded) != "replica"
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     precision = terms.precision(said, settings)
@@ -203,7 +206,7 @@ def _with_torch(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | recorded,
             "provenance": experiment.provenance | {"plan": f"{path.name}: {accelerate.KIND}", "workload": path.name},
-            "notes": (*experiment.notes, *notes, *settings.misspelt()),
+            "notes": (*experiment.notes, *notes, *note_on_unused(settings, _UNUSED), *settings.misspelt()),
         }
     )
 
@@ -215,7 +218,7 @@ def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
         known[RECOMPUTE] = said.flag(RECOMPUTE)
     if TRAINER_ACCUMULATION in unsaid:
         known.pop(TRAINER_MICRO_BATCH, None)
-    return known
+    return {TRAINER_ACCUMULATION: 1, **known} if TRAINER_MICRO_BATCH in known else known
 
 
 def _unsaid_batch(said: StackSettings, unsaid: frozenset[str]) -> str:
@@ -231,11 +234,15 @@ def _plan_and_batch(
 ) -> tuple[Plan | None, int | None, tuple[str, ...]]:
     if devices is None:
         return None, None, ("how many devices there are is not said: add --hardware, such as h100-64",)
+    table = spec("accelerate")
     try:
-        plan = accelerate.from_settings(recorded, devices)
+        counted = accelerate.prepared(recorded, devices)
+        plan = from_settings(table, counted, devices)
     except InexpressiblePlanError as error:
         return None, None, (f"the plan is unknown: {error.message}",)
-    batch = accelerate.global_batch_of(recorded, plan)
+    batch = global_batch_of(table, counted, plan)
+    if plan.remat is Remat.NONE and f"{SECTION}.{RECOMPUTE}" not in recorded:
+        plan = plan.model_copy(update={"remat": None})
     notes = [note for note, holds in ((no_batch_note, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
     if accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1 and not syncs_each:
         notes.append(_WHOLE_GRADIENTS)
@@ -259,7 +266,7 @@ def _with_deepspeed(
         decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
     else:
         stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)
-        configuration = {key: settings[word] for key, word in inline.OF_DEEPSPEED.items() if word in settings}
+        configuration = {key: settings[word] for key, word in inline.OF_ACCELERATE.items() if word in settings}
         configuration |= {"zero_optimization.stage": stage, MICRO_BATCH: AUTO}
         configuration[ACCUMULATION] = configuration.get(ACCUMULATION, AUTO)
         if TRAINER_ACCUMULATION in said:

@@ -31,10 +31,10 @@ from asap.experiments.shell import (
     words,
 )
 from asap.experiments.training_program import METHODS, check_method, check_program
-from asap.stacks.accelerate import settings as accelerate
-from asap.stacks.accelerate.options import OPTION
-from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.accelerate import stack as accelerate
+from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.stack_settings import dotted
+from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")

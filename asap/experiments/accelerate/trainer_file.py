@@ -10,9 +10,9 @@ from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed import llama_factory
 from asap.experiments.experiment import Experiment
-from asap.stacks.accelerate.options import OPTION
-from asap.stacks.deepspeed.trainer import TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.stack_settings import overriding
+from asap.stacks.trainer.arguments import TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _DEEPSPEED = "deepspeed"
 _DEFAULTS = {TRAINER_MICRO_BATCH: 8, TRAINER_ACCUMULATION: 1}

@@ -22,8 +22,8 @@ from asap.experiments.files.python_literals import (
     parse_python,
     value_of,
 )
-from asap.stacks.accelerate.options import OPTION
-from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.accelerate.stack import OPTION
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LIBRARIES = re.compile(r"^[ \t]*(?:from|import) (?:transformers|trl|unsloth)\b", re.MULTILINE)
 _MADE = re.compile(r"\b(?:TrainingArguments|SFTConfig)\(")

@@ -22,10 +22,10 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_method, check_program
-from asap.stacks.accelerate import settings as accelerate
-from asap.stacks.accelerate.options import OPTION
-from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.accelerate import stack as accelerate
+from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")

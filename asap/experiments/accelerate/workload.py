@@ -21,10 +21,9 @@ from asap.experiments.settings.optimizer_names import (
     moments_of_bits,
     optimizer_family,
 )
-from asap.stacks.accelerate.options import OPTION, WORDS, of_option
-from asap.stacks.accelerate.settings import FSDP, is_fsdp
-from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.accelerate.stack import FSDP, OPTION, WORDS, is_fsdp, of_option
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 _OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
 READ = frozenset(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_MICRO_BATCH
 
 _OF_TRAINER = frozenset(
     [

@@ -14,8 +14,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.processes import with_devices
 from asap.experiments.training_program import check_method
 from asap.stacks.deepspeed.settings import SEQUENCE
-from asap.stacks.deepspeed.trainer import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 from asap.stacks.stack_settings import StackSettings, overriding
+from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""

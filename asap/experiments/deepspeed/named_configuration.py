@@ -10,8 +10,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.settings.remarks import note_on_unused
 from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
-from asap.stacks.deepspeed.trainer import AUTO
 from asap.stacks.stack_settings import StackSettings, dotted
+from asap.stacks.trainer.arguments import AUTO
 
 _FACTORY = re.compile(r"ds_z(?P<stage>[023])(?P<offload>_offload)?_config\.json")
 _AXOLOTL = {

@@ -31,8 +31,8 @@ from asap.experiments.shell import (
 from asap.experiments.training_program import check_method, check_program
 from asap.stacks.deepspeed.lines import MARK
 from asap.stacks.deepspeed.settings import SEQUENCE
-from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.stacks.stack_settings import StackSettings, dotted
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")

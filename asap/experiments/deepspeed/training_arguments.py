@@ -27,8 +27,8 @@ from asap.experiments.settings.remarks import in_words_of_program
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
-from asap.stacks.deepspeed.trainer import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _MODEL = (
     "model_name_or_path", "pretrained_model_name_or_path", "model_name", "model_id", "model_id_or_path", "model",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from asap.core.text import plain
-from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 _FAMILY = re.compile(r"adamw|adafactor|adam|lion|muon|sgd")
 _WITH_BITS = re.compile(r"adam\w{0,40}?_?(32|8|4)bit$")

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from asap.core.text import plain
 from asap.stacks.deepspeed.settings import MICRO_BATCH
-from asap.stacks.deepspeed.trainer import TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 NO_BATCH = "the batch is not said"
 _BATCH = "workload.global_batch"

@@ -8,10 +8,10 @@ from typing import Any
 from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.shell import has_substitution
-from asap.stacks.accelerate.options import OPTION
+from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, STAGE, TENSOR
-from asap.stacks.deepspeed.trainer import AUTO, RECOMPUTE
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
 
 DEEPSPEED, _TENSOR_DEGREE = "deepspeed", "deepspeed_autotp_size"
 _PRESETS = ("zero0", "zero1", "zero2", "zero3", "zero2_offload", "zero3_offload")

@@ -21,11 +21,10 @@ from asap.experiments.named_model import name_at_end
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_method
-from asap.stacks.accelerate.options import OPTION
-from asap.stacks.accelerate.settings import CONTEXT, SIZES
+from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
 from asap.stacks.deepspeed.settings import SEQUENCE
-from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 TUNERS = ("tuner_type", "train_type", "sft_type")
 """What is trained, as versions 4, 3 and 2 call it."""

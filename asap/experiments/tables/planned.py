@@ -10,10 +10,10 @@ from asap.experiments.experiment import Experiment
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.deepspeed import settings as zero
-from asap.stacks.deepspeed.trainer import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 from asap.stacks.reading import axis_degree, from_settings, meaning, moves
 from asap.stacks.spec import Spec, Word
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 
 def planned(

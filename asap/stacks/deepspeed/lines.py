@@ -5,8 +5,19 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, STAGE, TENSOR, zero_stage
-from asap.stacks.deepspeed.trainer import OF_YAML, RECOMPUTE, SECTION, is_run_by_yaml
+from asap.stacks.accelerate.stack import KIND, SIZES
+from asap.stacks.accelerate.stack import lines_to_paste as lines_of_accelerate
+from asap.stacks.deepspeed.settings import (
+    ACCUMULATION,
+    BATCH,
+    MICRO_BATCH,
+    OFFLOAD,
+    SEQUENCE,
+    STAGE,
+    TENSOR,
+    zero_stage,
+)
+from asap.stacks.trainer.arguments import OF_YAML, RECOMPUTE, SECTION, is_run_by_yaml
 from asap.stacks.writing import yaml_lines
 
 OF_JSON = "# in the DeepSpeed configuration that it names:"
@@ -122,3 +133,34 @@ def chat_options(changed: Mapping[str, object], current: Mapping[str, object]) -
     off = [f"--{flag}" for flag, on in flags.items() if not on]
     comment = [f"# without {' '.join(off)}"] if off else []
     return "  ".join(text for text in (" ".join(options), *comment) if text)
+
+
+CONFIG = "deepspeed_config"
+IN_FILE = f"{CONFIG}.deepspeed_config_file"
+OF_ACCELERATE = {
+    STAGE: f"{CONFIG}.zero_stage",
+    "zero_optimization.offload_optimizer.device": f"{CONFIG}.offload_optimizer_device",
+    "zero_optimization.offload_param.device": f"{CONFIG}.offload_param_device",
+    ACCUMULATION: f"{CONFIG}.gradient_accumulation_steps",
+    SEQUENCE: f"{SIZES}.{SIZES}_sp_size",
+}
+"""DeepSpeed's settings and what Accelerate calls them."""
+
+
+def is_said_by_accelerate(settings: Mapping[str, object] | None) -> bool:
+    """Whether settings of DeepSpeed stand in Accelerate's configuration."""
+    return settings is not None and str(settings.get(KIND)).upper() == "DEEPSPEED"
+
+
+def deepspeed_lines(changed: Mapping[str, object]) -> str:
+    """Changed settings of DeepSpeed in Accelerate's words.
+
+    Raises:
+        PlanError: it has none for one of them.
+    """
+    unsaid = [key for key in changed if key not in OF_ACCELERATE and not key.startswith(f"{SECTION}.")]
+    if unsaid:
+        raise PlanError(
+            f"Accelerate says {plain(', '.join(unsaid), 80)} in a DeepSpeed JSON alone", hint=f"{IN_FILE}: FILE.json"
+        )
+    return lines_of_accelerate({OF_ACCELERATE.get(key, key): value for key, value in changed.items()})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan, Remat
-from asap.stacks.deepspeed.trainer import (
+from asap.stacks.trainer.arguments import (
     AUTO,
     argument_key,
     batch_arguments,

@@ -16,7 +16,7 @@ from asap.core.text import REDACTED, plain
 from asap.experiments.files.documents import read_text
 from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, left_out, settings_document
 from asap.proposals.proposal import Overrides
-from asap.stacks.accelerate.settings import OF_PROGRAM
+from asap.stacks.accelerate.stack import OF_PROGRAM
 from asap.stacks.torchtitan.lines import flags, is_python, plain_values
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")

@@ -1,0 +1,218 @@
+"""What of Accelerate no table says: how FSDP shards by version and strategy, and lines for its configuration, for the
+command of the program, or for the Trainer's own ``--fsdp``.
+
+With FSDP all processes share the parameters; version 1 can keep them to the GPUs of a machine (``HYBRID_SHARD``),
+version 2 has the sizes of ``parallelism_config``. Without it every process has a replica.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from asap.core.errors import PlanError
+from asap.core.text import plain
+from asap.plans.degrees import InexpressiblePlanError, degree
+from asap.stacks.trainer.arguments import (
+    KEEP,
+    RECOMPUTE,
+    SECTION,
+    TRAINER_ACCUMULATION,
+    TRAINER_MICRO_BATCH,
+    is_run_by_yaml,
+)
+from asap.stacks.writing import yaml_lines
+
+Settings = Mapping[str, object]
+KIND, PROCESSES, MACHINES = "distributed_type", "num_processes", "num_machines"
+FSDP, SIZES = "fsdp_config", "parallelism_config"
+SHARD, REPLICATE, TENSOR, CONTEXT = "dp_shard_size", "dp_replicate_size", "tp_size", "cp_size"
+_DEGREES = {TENSOR: "model", CONTEXT: "seq"}
+OF_PROGRAM = "# arguments of the program that trains:"
+"""Between the lines of the configuration and those of the command."""
+_MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
+    f"{SECTION}.{name}" for name in (TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION, RECOMPUTE, KEEP)
+)
+_STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
+"""As Accelerate counts them, from 1."""
+_NEW = {f"{FSDP}.fsdp_version": "2", f"{FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
+"""What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
+OPTION = "fsdp"
+"""The Trainer's own argument, which says a strategy without a configuration of Accelerate."""
+WORDS = tuple(name.lower() for name in _STRATEGIES)
+_OFFLOADS, _STRATEGY, _RECOMPUTES = (
+    f"{FSDP}.fsdp_{name}" for name in ("offload_params", "sharding_strategy", "activation_checkpointing")
+)
+
+
+def is_fsdp(settings: Settings) -> bool:
+    """Whether FSDP wraps the model."""
+    return str(settings.get(KIND)).upper() == "FSDP"
+
+
+def fsdp_key(settings: Settings, name: str) -> str:
+    """The key of a setting of FSDP, which may be written without its prefix."""
+    bare = f"{FSDP}.{name}"
+    return bare if bare in settings else f"{FSDP}.fsdp_{name}"
+
+
+def size_key(settings: Settings, name: str) -> str:
+    """The key of a size of ``parallelism_config``, likewise."""
+    bare = f"{SIZES}.{name}"
+    return bare if bare in settings else f"{SIZES}.{SIZES}_{name}"
+
+
+def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
+    """What processes do with parameters; raises PlanError where there is no such strategy."""
+    if not is_fsdp(settings) or (said := _strategy(settings)) == "NO_SHARD":
+        return "replica"
+    return "hybrid" if said.startswith("HYBRID") else "data"
+
+
+def keeps_gathered(settings: Settings) -> bool:
+    """Whether weights that are gathered for the forward pass stay until the backward pass."""
+    reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
+    of_second = _version(settings) == "2" and reshards == "false"
+    return is_fsdp(settings) and (of_second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2"))
+
+
+def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
+    """The settings that count: of FSDP where it wraps the model, sizes of its version 2, accumulation beside a batch.
+
+    Raises:
+        PlanError: there are several devices for what trains on one.
+        InexpressiblePlanError: a strategy shards over a machine whose GPUs are not said.
+    """
+    if (devices or 1) > 1 and str(settings.get(KIND)).upper() == "NO":
+        raise PlanError(f"{KIND}: NO trains on one device, and the hardware has {devices}")
+    sizes = {size_key(settings, name): settings.get(size_key(settings, name)) for name in (REPLICATE, SHARD)}
+    unread = {*sizes, *(key for key in settings if key.startswith(f"{FSDP}.") and not is_fsdp(settings))}
+    unread |= {_ACCUMULATION} if _MICRO_BATCH not in settings else set()
+    said = {key: value for key, value in settings.items() if key not in unread}
+    if is_fsdp(settings) and _version(settings) == "2" and any(size is not None for size in sizes.values()):
+        said |= {key: 1 if size is None else size for key, size in sizes.items()}
+    if layout(settings) == "hybrid":
+        each = degree(settings, size_key(settings, TENSOR)) * degree(settings, size_key(settings, CONTEXT))
+        machine = _of_machine(settings)
+        if not machine or ((devices or 0) // each) % machine:
+            raise InexpressiblePlanError(f"HYBRID_SHARD shards over a machine, and {PROCESSES} does not say its GPUs")
+        said[size_key(settings, SHARD)] = machine
+    return said
+
+
+def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Why it does not run a plan beside its settings."""
+    data, replica = wanted["data"], wanted["replica"]
+    for name, axis in _DEGREES.items():
+        if wanted[axis] > 1 and size_key(settings, name) not in settings:
+            yield f"{name} needs a program that loads its model for it"
+    if wanted["offload"] and data == 1:
+        yield "only parameters that FSDP shards are offloaded"
+    if data == 1 < replica and wanted["model"] * wanted["seq"] > 1:
+        yield "no model that is split otherwise is replicated without a data degree of two or more"
+    if data == 1 == wanted["seq"] and wanted["model"] > 1:
+        yield "FSDP has nothing to shard beside tensors split over all devices"
+    first = is_fsdp(settings) and _version(settings) != "2"
+    if first and replica > 1 < data and data != _of_machine(settings):
+        yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
+
+
+def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str, str]) -> dict[str, str]:
+    """What is written: FSDP as a whole where there is none, a strategy of version 1 instead of sizes, and recomputation
+    by one switch, as the Trainer refuses two."""
+    found = dict(changed)
+    data, replica = wanted["data"], wanted["replica"]
+    sharded = data > 1 or wanted["seq"] > 1
+    sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, *_DEGREES)}
+    if sharded and not is_fsdp(settings):
+        found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
+    elif not sharded or _version(settings) != "2":
+        found = {key: value for key, value in found.items() if key not in sizes}
+        found |= _of_first(settings, replica, data) if sharded else {}
+    if found.get(_RECOMPUTES) == "true" and not is_fsdp({**settings, **found}):
+        found[_RECOMPUTE] = found.pop(_RECOMPUTES)
+    own = fsdp_key(settings, "activation_checkpointing")
+    if wanted["remat"] == "none" and settings.get(_RECOMPUTE) is None and str(settings.get(own)).casefold() != "true":
+        found[_RECOMPUTE] = "false"
+    return found
+
+
+def lines(changed: Mapping[str, str], current: Settings) -> str:
+    """Changed settings as YAML for the configuration, and those of the program as options of its command; all in the
+    program's arguments where these say how it is sharded.
+
+    Raises:
+        PlanError: the Trainer's option has no word for one of them.
+    """
+    return _option_lines(changed, current) if f"{SECTION}.{OPTION}" in current else lines_to_paste(changed)
+
+
+def lines_to_paste(settings: Settings) -> str:
+    """Settings as YAML for the configuration, and those of the program as options of its command."""
+    own = {key: str(value) for key, value in settings.items() if not key.startswith(f"{SECTION}.")}
+    options = [
+        f"--{key.removeprefix(f'{SECTION}.')} {str(value).lower()}" for key, value in settings.items() if key not in own
+    ]
+    second = f"{OF_PROGRAM}\n{' '.join(options)}" if options else ""
+    return "\n".join(text for text in (yaml_lines(own), second) if text)
+
+
+def of_option(said: object, by_default: str = WORDS[0]) -> dict[str, Any]:
+    """What the Trainer's option says in Accelerate's words; without it replicas.
+
+    Args:
+        said: its words.
+        by_default: the strategy where none is among them (``--fsdp auto_wrap``).
+    """
+    words = str(said or "").casefold().replace(",", " ").split()
+    if not words:
+        return {KIND: "MULTI_GPU"}
+    named = next((word for word in words if word in WORDS), by_default)
+    return {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}
+
+
+def _option_lines(changed: Mapping[str, str], current: Settings) -> str:
+    options = {key: value for key, value in changed.items() if key.startswith(f"{SECTION}.")}
+    if _RECOMPUTES in changed:
+        options[_RECOMPUTE] = changed[_RECOMPUTES]
+    unsaid = changed.keys() - options.keys() - {KIND, _STRATEGY, _OFFLOADS, _RECOMPUTES, *_NEW}
+    if unsaid:
+        raise PlanError(f"--{OPTION} of the Trainer has no word for {', '.join(sorted(unsaid))}")
+    if changed.keys() & {KIND, _STRATEGY, _OFFLOADS}:
+        after = {**current, **changed}
+        offloads = "offload " if str(after.get(_OFFLOADS)).casefold() == "true" else ""
+        options[f"{SECTION}.{OPTION}"] = f'"{_strategy(after).lower()} {offloads}auto_wrap"' if is_fsdp(after) else '""'
+    if _KEEP in current and _RECOMPUTE in options:
+        options[_KEEP] = str(options.pop(_RECOMPUTE).casefold() != "true").lower()
+    if is_run_by_yaml(current):
+        return yaml_lines({key.removeprefix(f"{SECTION}."): value for key, value in options.items()})
+    return lines_to_paste(options)
+
+
+def _version(settings: Settings) -> str:
+    return str(settings.get(fsdp_key(settings, "version")) or "1")
+
+
+def _strategy(settings: Settings) -> str:
+    """Of sharding: that of version 1 also by number or as ``fsdp_reshard_after_forward``; version 2 has one."""
+    if _version(settings) == "2":
+        return _STRATEGIES[0]
+    keys = (fsdp_key(settings, "sharding_strategy"), fsdp_key(settings, "reshard_after_forward"))
+    said = next((str(settings[key]).upper() for key in keys if settings.get(key) is not None), _STRATEGIES[0])
+    found = _STRATEGIES[int(said) - 1] if said in ("1", "2", "3", "4", "5") else said
+    if found not in _STRATEGIES:
+        raise PlanError(f"Accelerate has no {keys[0]} {plain(said, 40)}", hint=", ".join(_STRATEGIES))
+    return found
+
+
+def _of_machine(settings: Settings) -> int:
+    """Processes of a machine; 0 where they are not said."""
+    return degree(settings, PROCESSES) // degree(settings, MACHINES) if PROCESSES in settings else 0
+
+
+def _of_first(settings: Settings, replica: int, data: int) -> dict[str, str]:
+    """The strategy of version 1, where the configuration says it: over all processes, or over those of a machine."""
+    hybrid = layout(settings) == "hybrid"
+    kept = hybrid and data == _of_machine(settings) if replica == 1 else hybrid
+    if kept or (replica == 1 and layout(settings) == "data"):
+        return {}
+    keys = (fsdp_key(settings, "sharding_strategy"), fsdp_key(settings, "reshard_after_forward"))
+    return {next((key for key in keys if key in settings), keys[0]): "HYBRID_SHARD" if replica > 1 else "FULL_SHARD"}

@@ -1,0 +1,1 @@
+"""Arguments of Hugging Face's Trainer, which several stacks are started with."""
