@@ -54,9 +54,13 @@ _PARAMETERS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?([bmt])\b", re.IGNORECASE)
 _DEVICES = re.compile(r"\b(\d+) ?(?:x\b|×|devices?\b|chips?\b|gpus?\b|tpus?\b)", re.IGNORECASE)
 
 
+LONGEST = 4_000
+"""Characters of a query whose words are read for facts."""
+
+
 def parse_query(query: HistoryQuery) -> HistoryQuery:
     """The query with what its own words say filled in where nothing was stated."""
-    said = {name: value for name, value in _facts(query.text).items() if getattr(query, name) is None}
+    said = {name: value for name, value in _facts(query.text[:LONGEST]).items() if getattr(query, name) is None}
     return query.model_copy(update=said)
 
 
