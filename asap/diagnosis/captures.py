@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from asap.profiles import Gap
 from asap.profiles.kpis import NO_PROFILE
 from asap.stacks.launchers import Stack
-from asap.stacks.megatron.forks import is_of_swift
-from asap.stacks.megatron.versions import PROFILER, lacks
+from asap.stacks.megatron.releases import PROFILER, is_of_swift, lacks
 from asap.stacks.registry import spec_of
 
 _BY_HAND = "torch.profiler around a few steps for --profile"

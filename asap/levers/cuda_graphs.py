@@ -7,8 +7,8 @@ from asap.levers.lever import Run, Trial
 from asap.plans import Remat
 from asap.plans.partial_remat import RecomputedModules
 from asap.plans.remat import recomputes_layers
+from asap.stacks.megatron.releases import lacks
 from asap.stacks.megatron.requirements import has_attention_dropout
-from asap.stacks.megatron.versions import lacks
 
 _OPTION = "cuda_graph_impl"
 _BESIDE_GRAPHS = frozenset(("layernorm", "moe_act"))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.stacks.megatron.versions import lacks
+from asap.stacks.megatron.releases import lacks
 
 _NVIDIA = re.compile(r"(a100|a800|h\d|b\d)")
 """Chips for which DeepEP has kernels: Ampere, Hopper, Blackwell in nodes of eight (Megatron Core's MoE README)."""

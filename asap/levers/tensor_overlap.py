@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.stacks.megatron.versions import lacks
+from asap.stacks.megatron.releases import lacks
 
 _OPTION = "tp_comm_overlap"
 _AMD = "mi"

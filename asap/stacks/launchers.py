@@ -13,30 +13,15 @@ from asap.stacks.deepspeed.lines import chat_options, deepspeed_lines, is_deepsp
 from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
-from asap.stacks.megatron.forks import is_megatron_deepspeed, reminder
-from asap.stacks.megatron.requirements import check as check_megatron
-from asap.stacks.megatron.requirements import connections, of_start, required, unsplit
-from asap.stacks.megatron.sections import (
-    RECIPE_WORDS,
-    as_options,
-    hydra_overrides,
-    is_started_by_script,
-    own_yaml_values,
-    primus_values,
-    recipe_lines,
-    with_batch,
-    yaml_values,
-)
-from asap.stacks.megatron.stages import in_words_of_core
-from asap.stacks.megatron.versions import JOINT, YAML_FILE
-from asap.stacks.megatron.written_arguments import command_line, to_arguments
+from asap.stacks.megatron.degrees import to_arguments
+from asap.stacks.megatron.stack import launch_line, setting_line
 from asap.stacks.registry import by_framework, spec_of
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.lines import check as check_torchtitan
 from asap.stacks.torchtitan.lines import required as required_by_torchtitan
 from asap.stacks.trainer.arguments import SECTION
-from asap.stacks.writing import lines_to_paste, to_settings, yaml_lines
+from asap.stacks.writing import lines_to_paste, to_settings
 
 Stack = Literal[
     "maxtext",
@@ -68,11 +53,7 @@ TITLES: dict[Stack, str] = {
     "settings": "settings of the stack",
 }
 _STACKS: dict[str, Stack] = {
-    "megatron-core": "megatron",
     "megatron-lm": "megatron",
-    "megatron-deepspeed": "megatron",
-    "nemo": "nemo",
-    "megatron-bridge": "bridge",
     "torchtitan": "torchtitan",
     "deepspeed": "deepspeed",
     "accelerate ddp": "accelerate",
@@ -166,27 +147,7 @@ def launch_lines(
             raise PlanError("the settings of the run are not on record, so that no line can be written")
         changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence)
         return lines_to_paste(table, changed, current)
-    check_megatron(plan, current)
-    arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
-    if stack == "megatron" and not is_megatron_deepspeed(current):
-        arguments |= required(plan, current)
-        arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
-    arguments |= unsplit(plan, current) if stack == "nemo" else {}
-    arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
-    if primus_lines.is_primus(current):
-        changed = primus_values(arguments) if stack == "bridge" else yaml_values(arguments)
-        return primus_lines.lines_to_paste(changed, current)
-    if RECIPE_WORDS in current:
-        return recipe_lines(arguments)
-    if YAML_FILE in current:
-        return yaml_lines(own_yaml_values(arguments))
-    if stack == "megatron":
-        also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
-        return command_line(arguments, str(current.get(JOINT, "-"))) + also
-    if stack == "bridge" and is_started_by_script(current):
-        arguments = with_batch(arguments, current, global_batch)
-        return as_options(hydra_overrides(arguments, "Megatron-Bridge", current))
-    return hydra_overrides(arguments, "NeMo" if stack == "nemo" else "Megatron-Bridge", current)
+    return launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
 
 
 def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[str, object]) -> str:
@@ -206,11 +167,7 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         return primus_lines.lines_to_paste(settings, current) if of_primus else paste_line(dict(settings))
     switches: dict[str, str | bool] = {"true": True, "false": False}
     arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
-    if primus_lines.is_primus(current):
-        return primus_lines.lines_to_paste(yaml_values(arguments), current)
-    if YAML_FILE in current:
-        return yaml_lines(own_yaml_values(arguments))
-    return command_line(arguments, str(current.get(JOINT, "-")))
+    return setting_line(arguments, current)
 
 
 def _in_file(key: str, value: str, stack: Stack) -> str:

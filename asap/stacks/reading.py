@@ -31,7 +31,9 @@ def from_settings(spec: Spec, settings: Settings, devices: int | None = None, sl
         PlanError: the degrees do not divide the devices, or a word has no meaning.
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
-    said = spec.with_defaults(settings)
+    own, said = code(folder_of(spec)), spec.with_defaults(settings)
+    if devices is not None and own is not None and hasattr(own, "plan_of"):
+        return own.plan_of(said, devices)
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)

@@ -22,12 +22,13 @@ _TABLE = "spec.toml"
 def specs() -> Mapping[str, Spec]:
     """Every table, by the name of its folder."""
     folders = [path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}"))]
-    return {name: Spec.model_validate(_values(name)) for name in folders if not _own_values(name).get("abstract")}
+    return {name: spec(name) for name in folders if not _own_values(name).get("abstract")}
 
 
+@cache
 def spec(folder: str) -> Spec:
     """The table in a folder."""
-    return specs()[folder]
+    return Spec.model_validate(_values(folder))
 
 
 @cache

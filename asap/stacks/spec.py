@@ -133,7 +133,7 @@ class Model(_Part):
 class Refusal(_Part):
     """Settings that make a run another one than is modelled."""
 
-    keys: tuple[str, ...] = Field(description="names, or beginnings that end in a dot")
+    keys: tuple[str, ...] = Field(description="names, or beginnings that end in a dot or an underscore")
     reason: str
     only: str = Field(default="", description="pattern of the values that do; none: any that is on")
     unless: tuple[str, ...] = ("false", "none", "null", "0", "")
@@ -145,6 +145,13 @@ class Note(_Part):
     keys: tuple[str, ...]
     text: str
     only: tuple[str, ...] = Field(default=(), description="values of which it holds; none: any that is on")
+
+
+class Release(_Part):
+    """An earlier release or a fork, told by settings that no later one takes."""
+
+    signs: tuple[str, ...]
+    later: tuple[str, ...] = Field(description="settings that came after them")
 
 
 class Files(_Part):
@@ -178,7 +185,9 @@ class Spec(_Part):
     name: str
     framework: str = ""
     contract: str = Field(default="settings", description="its key in the overrides of asap.analysis")
-    kin: Literal["jax", "fsdp", "megatron"] | None = Field(default=None, description="whose constants its steps have")
+    kin: Literal["jax", "fsdp", "megatron", "nemo"] | None = Field(
+        default=None, description="whose constants its steps have"
+    )
     source: str
     release: str
     prints: str = Field(default="", description="what prints all settings, or where they are saved")
@@ -203,7 +212,10 @@ class Spec(_Part):
     doubtful: dict[str, str] = Field(
         default_factory=dict, description="setting whose meaning hangs on the release → what it leaves open"
     )
-    unused: tuple[str, ...] = Field(default=(), description="settings of time or memory that no prediction uses")
+    unused: dict[str, Meaning] = Field(
+        default_factory=dict,
+        description="setting of time or memory that no prediction uses → as it takes it; false: off",
+    )
     workload: dict[str, Word | tuple[Word, ...]] = Field(
         default_factory=dict, description="field of the workload → setting"
     )
@@ -212,12 +224,24 @@ class Spec(_Part):
     refused: tuple[Refusal, ...] = ()
     notes: tuple[Note, ...] = ()
     deepspeed: str | None = Field(default=None, description="names a DeepSpeed configuration that shards the run")
-    by_code: tuple[str, ...] = Field(default=(), description="settings that stack.py reads")
+    by_code: tuple[str, ...] = Field(default=(), description="settings that the stack's own code reads")
+    switches: tuple[str, ...] = Field(default=(), description="options without a value")
+    names: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="names that its code treats alike")
+    renamed: dict[str, str] = Field(
+        default_factory=dict, description="name of a fork or an earlier release → present one"
+    )
+    sections: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="section of a file → names in it")
+    releases: tuple[Release, ...] = Field(default=(), description="the earliest first")
 
     @field_validator("recompute", mode="before")
     @classmethod
     def _one_or_more(cls, value: Any) -> Any:
         return value if isinstance(value, list | tuple) else (value,)
+
+    @field_validator("unused", mode="before")
+    @classmethod
+    def _all_off(cls, value: Any) -> Any:
+        return dict.fromkeys(value, False) if isinstance(value, list) else value
 
     @model_validator(mode="before")
     @classmethod
@@ -230,8 +254,17 @@ class Spec(_Part):
 
     def words(self) -> frozenset[str]:
         """Every setting that the table reads."""
-        named = {*self.by_code, *self.unused, *self.packed, *self.defaults, *self.doubtful}
+        named = {*self.by_code, *self.unused, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         return frozenset(_keys(self.model_dump(exclude={"files", "command"}))) | named
+
+    def section_of(self, name: str, default: str = "") -> str:
+        """The section of a file that a name stands in."""
+        return next((section for section, names in self.sections.items() if name in names), default)
+
+
+def matches(names: tuple[str, ...], key: str) -> bool:
+    """Whether a key is one of some names, or begins as one that ends in a dot or an underscore."""
+    return any(key == name or (name.endswith((".", "_")) and key.startswith(name)) for name in names)
 
 
 def _keys(part: Any) -> list[str]:

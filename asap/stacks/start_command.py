@@ -9,13 +9,12 @@ from asap.core.errors import PlanError
 from asap.stacks import primus_lines
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.launchers import TITLES, Stack
-from asap.stacks.megatron.sections import RECIPE_WORDS
-from asap.stacks.megatron.versions import JOINT, YAML_FILE
+from asap.stacks.megatron.releases import JOINT, YAML_FILE
 from asap.stacks.registry import STACK
 from asap.stacks.torchtitan.lines import PYTHON
 from asap.stacks.trainer.arguments import SECTION
 
-_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, RECIPE_WORDS, STACK, YAML_FILE, primus_lines.MODULE)
+_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, YAML_FILE, primus_lines.MODULE)
 
 
 def form_of(settings: Mapping[str, object]) -> dict[str, object]:

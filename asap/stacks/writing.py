@@ -40,7 +40,9 @@ def to_settings(
     Raises:
         PlanError: the stack has no words for the plan, or refuses it.
     """
-    said = spec.with_defaults(current)
+    own, said = code(folder_of(spec)), spec.with_defaults(current)
+    if own is not None and hasattr(own, "changes"):
+        return own.changes(plan, said, global_batch)
     _check(spec, plan, said, global_batch)
     wanted = _degrees(spec, plan, said) | _layout(spec, plan, said) | _recomputation(spec, plan, said)
     for one in spec.offload:

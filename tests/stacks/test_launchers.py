@@ -14,9 +14,8 @@ from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
 from asap.stacks.deepspeed import settings as deepspeed
 from asap.stacks.deepspeed.lines import json_text
 from asap.stacks.launchers import launch_lines, stack_of
-from asap.stacks.megatron.arguments import CONTEXT, EXPERT, from_arguments
-from asap.stacks.megatron.sections import hydra_overrides
-from asap.stacks.megatron.written_arguments import command_line, to_arguments
+from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
+from asap.stacks.megatron.stack import command_line, hydra_overrides
 from asap.stacks.torchtitan import settings as torchtitan
 
 BATCH, LAYERS = 4096, 96
@@ -151,7 +150,7 @@ def test_only_what_changes_is_written():
     line = launch_lines(recomputing, "megatron", current, global_batch=256)
     assert "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1" in line
     changes = to_arguments(recomputing, current, global_batch=256)
-    assert "model.activations_checkpoint_granularity=full" in hydra_overrides(changes, "NeMo")
+    assert "model.activations_checkpoint_granularity=full" in hydra_overrides(changes, "nemo", {})
     assert (
         launch_lines(plan, "torchtitan", {})
         == "[parallelism]\ndata_parallel_replicate_degree = 16\ntensor_parallel_degree = 4"

@@ -5,7 +5,7 @@ import pytest
 from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.stacks.launchers import Stack, launch_lines
-from asap.stacks.megatron.arguments import from_arguments
+from asap.stacks.megatron.degrees import from_arguments
 
 STAGES = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": "4", "micro_batch_size": "1"}
 FIRST, LAST = "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"
@@ -101,9 +101,3 @@ def test_nemo_has_sequence_parallelism_with_tensors_split_alone():
     split = {"tensor_model_parallel_size": 2, "sequence_parallel": True}
     assert "model.sequence_parallel=false" in lines("replica=16 remat=none", split, "nemo").split()
     assert "sequence_parallel" not in lines("replica=4 model=4 remat=none", split, "nemo")
-
-
-def test_a_recipe_of_nemo_has_its_optimizer_in_a_section_of_its_own():
-    line = lines("replica=8 offload=optimizer", {"words_of_recipe": "command"}, "nemo")
-    for key in ("optimizer_cpu_offload", "use_precision_aware_optimizer"):
-        assert f"optim.config.{key}=True" in line.split()

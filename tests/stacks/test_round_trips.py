@@ -13,6 +13,7 @@ from asap.plans import Plan
 from asap.plans.plan import Mesh
 from asap.plans.remat import Remat
 from asap.stacks.detection import claimant
+from asap.stacks.launchers import TITLES
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import irrelevant, spec_of, specs
 from asap.stacks.spec import Word
@@ -115,4 +116,4 @@ def test_files_that_two_stacks_claim_are_asked():
 
 def test_a_record_without_its_settings_has_no_table():
     assert spec_of("settings", {}) is None
-    assert {table.contract for table in specs().values()} <= {"settings", "fsdp", "nanotron", "axolotl", "accelerate"}
+    assert {table.contract for table in specs().values()} <= {*TITLES}

@@ -22,7 +22,7 @@ from asap.experiments.megatron.forks import (
 from asap.experiments.megatron.names import FLAGS, READ
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.shell import Command, Option, has_substitution, options, read_commands
-from asap.stacks.megatron.versions import JOINT
+from asap.stacks.megatron.releases import JOINT
 from asap.stacks.stack_settings import StackSettings, overriding
 
 SIGNS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "num_attention_heads", "micro_batch_size")

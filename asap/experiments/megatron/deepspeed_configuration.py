@@ -14,7 +14,7 @@ from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.shell import made_files, read_commands
 from asap.models.workload import CudaGraphs, GraphModule
 from asap.stacks.deepspeed.settings import OFFLOAD, STAGE
-from asap.stacks.megatron.forks import ZERO
+from asap.stacks.megatron.releases import ZERO
 from asap.stacks.stack_settings import StackSettings, dotted
 
 _NAMED = "deepspeed_config"

@@ -12,7 +12,7 @@ from asap.experiments.megatron.architecture import mlp_width
 from asap.experiments.megatron.names import READ
 from asap.experiments.settings.remarks import decides, recomputes
 from asap.experiments.shell import options
-from asap.stacks.megatron.forks import EXPERT_DEGREE, EXPERTS_SPLIT, RECOMPUTES_ALL, ULYSSES, ZERO
+from asap.stacks.megatron.releases import EXPERT_DEGREE, EXPERTS_SPLIT, RECOMPUTES_ALL, ULYSSES, ZERO
 from asap.stacks.stack_settings import StackSettings
 
 _GATED = ("swiglu", "geglu", "reglu", "liglu")

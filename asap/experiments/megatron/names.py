@@ -7,7 +7,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.settings.remarks import note_on_unused
-from asap.stacks.megatron.arguments import is_fully_sharded
+from asap.stacks.megatron.degrees import is_fully_sharded
 from asap.stacks.stack_settings import StackSettings
 
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"

@@ -26,8 +26,9 @@ from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
-from asap.stacks.megatron.arguments import experts_over, from_arguments, words_of
-from asap.stacks.megatron.stages import LAYER_IDS, lays_out_stages, numbered_layers
+from asap.stacks.megatron.degrees import experts_over, from_arguments
+from asap.stacks.megatron.recomputation import LAYER_IDS, numbered_layers, words_of
+from asap.stacks.megatron.stages import lays_out_stages
 from asap.stacks.stack_settings import StackSettings
 
 _UNUSED = "--deepspeed_config is not used without --deepspeed"

@@ -6,9 +6,9 @@ from asap.experiments.megatron.deepspeed_configuration import cuda_graphs, graph
 from asap.experiments.megatron.names import CORE, FLASH
 from asap.models import Workload
 from asap.models.workload import ContextParallel, ExpertDispatcher
-from asap.stacks.megatron.arguments import experts_over, is_fully_sharded
-from asap.stacks.megatron.forks import is_megatron_deepspeed, stage_of
-from asap.stacks.megatron.requirements import counted_layers
+from asap.stacks.megatron.degrees import experts_over, is_fully_sharded
+from asap.stacks.megatron.releases import is_megatron_deepspeed, stage_of
+from asap.stacks.megatron.stages import counted_layers
 from asap.stacks.stack_settings import StackSettings
 
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))

@@ -13,7 +13,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.megatron.names import check_method
-from asap.stacks.megatron.sections import CORE_SECTION
+from asap.stacks.megatron.stack import CORE_SECTION
 from asap.stacks.stack_settings import StackSettings
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"

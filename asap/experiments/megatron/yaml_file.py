@@ -8,7 +8,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.megatron.names import CORE
 from asap.experiments.megatron.reader import read_megatron
-from asap.stacks.megatron.versions import YAML_FILE
+from asap.stacks.megatron.releases import YAML_FILE
 from asap.stacks.stack_settings import StackSettings
 
 _MODEL, _PARALLEL = "language_model", "model_parallel"

@@ -18,9 +18,11 @@ from asap.experiments.megatron.bridge.script import left_to_recipe
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
-from asap.stacks.megatron.sections import PARAMETERS, VIRTUAL_SIZE
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
+VIRTUAL_SIZE = "virtual_pipeline_model_parallel_size"
+PARAMETERS = frozenset(spec("megatron-bridge").names["parameters"])
 _SECTIONS = ("model", "train", "ddp", "dist", "optimizer")
 _RENAMED = {VIRTUAL_SIZE: "num_virtual_stages_per_pipeline_rank"}
 _PRECISION, _ADAPTER = "precision_config", "peft"

@@ -13,9 +13,8 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.trainer import check_trains_decoder
-from asap.stacks.megatron.arguments import EXPERT, EXPERT_TENSOR, TENSOR
-from asap.stacks.megatron.forks import OF_SWIFT
-from asap.stacks.megatron.versions import JOINT
+from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
+from asap.stacks.megatron.releases import JOINT, OF_SWIFT
 from asap.stacks.stack_settings import StackSettings, overriding
 
 _DEFAULTS: Mapping[str, Any] = {

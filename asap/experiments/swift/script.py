@@ -26,7 +26,7 @@ from asap.experiments.swift.megatron import is_setting as is_megatron_setting
 from asap.experiments.swift.megatron import read_megatron_swift
 from asap.experiments.swift.trainer import is_setting as is_trainer_setting
 from asap.experiments.swift.trainer import read_trainer
-from asap.stacks.megatron.arguments import TENSOR
+from asap.stacks.megatron.degrees import TENSOR
 
 _COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)
 _PROGRAM = re.compile(

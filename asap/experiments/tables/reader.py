@@ -25,7 +25,7 @@ from asap.plans import Plan
 from asap.stacks.detection import claimant
 from asap.stacks.reading import axis_degree, global_batch_of, is_on, layout_of, meaning
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
-from asap.stacks.spec import Spec, Word
+from asap.stacks.spec import Spec, Word, matches
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding
 
 _SAID = "stack"
@@ -98,7 +98,7 @@ def read_table(
             settings = StackSettings(own.prepared(dict(settings), experiment.hardware.devices), str(path))
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
-    _check(spec, settings)
+    check_modelled(spec, settings)
     experiment = with_model(spec, settings, path, experiment)
     named = settings.get(spec.deepspeed or "", values.get(spec.deepspeed or ""))
     if named:
@@ -147,12 +147,12 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     return read.model_copy(update={"workload": workload, "notes": notes})
 
 
-def _check(spec: Spec, settings: StackSettings) -> None:
+def check_modelled(spec: Spec, settings: StackSettings) -> None:
+    """Raise ConfigError where settings make a run another one than is modelled."""
     for refusal in spec.refused:
         for key in settings:
-            named = any(key == name or (name.endswith(".") and key.startswith(name)) for name in refusal.keys)
             said = str(settings[key]).casefold()
-            if named and said not in refusal.unless and re.search(refusal.only, said):
+            if matches(refusal.keys, key) and said not in refusal.unless and re.search(refusal.only, said):
                 shown = plain(str(settings[key]), 40)
                 raise ConfigError(
                     f"{plain(key, 60)}: {shown}: {refusal.reason}, which is not modelled",
@@ -255,21 +255,17 @@ def _with_said_devices(
 
 def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
     off = ("false", "none", "null", "0", "")
-    found = list(note_on_unused(settings, dict.fromkeys(spec.unused, False)))
+    found = list(note_on_unused(settings, spec.unused))
     if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPS_GATHERED:
         found.append(_GATHERED)
     if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
         found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
     for note in spec.notes:
-        said = [str(value).casefold() for key, value in settings.items() if _names(note.keys, key)]
+        said = [str(value).casefold() for key, value in settings.items() if matches(note.keys, key)]
         if any(value in note.only if note.only else value not in off for value in said):
             found.append(note.text)
     own = code(folder_of(spec))
     return (*found, *(own.notes(settings) if own is not None and hasattr(own, "notes") else ()))
-
-
-def _names(names: tuple[str, ...], key: str) -> bool:
-    return any(key == name or (name.endswith(".") and key.startswith(name)) for name in names)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

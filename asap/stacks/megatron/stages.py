@@ -1,28 +1,55 @@
-"""How stages of Megatron's pipeline share the layers: a layout, numbers, ends with fewer layers."""
+"""How stages of Megatron's pipeline share the layers: virtual stages, a layout, ends with fewer layers."""
 
 import re
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.plans.degrees import degree
 from asap.plans.layer_split import layers_of_last
 from asap.plans.plan import Plan
-from asap.stacks.megatron.forks import is_megatron_deepspeed, is_set
+from asap.stacks.megatron.releases import LAST, Changes, is_megatron_deepspeed, is_set, lacks
 
+PIPELINE, VIRTUAL = "pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"
+LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
 LAYOUT = "pipeline_model_parallel_layout"
+FIRST = "decoder_first_pipeline_num_layers"
+_OF_CORE = {FIRST: "num_layers_in_first_pipeline_stage", LAST: "num_layers_in_last_pipeline_stage"}
+FIRST_AND_LAST = (*_OF_CORE, *_OF_CORE.values())
+COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
+_GROUPS = ("microbatch_group_size_per_vp_stage", "microbatch_group_size_per_virtual_pipeline_stage")
+"""How many microbatches an interleaved stage takes at once, by default as many as there are stages."""
 _REPEATED = re.compile(r"\(([^()]+)\)\*(\d{1,4})", re.ASCII)
 _WELL_FORMED = re.compile(r"[EtmL|*\d]+", re.ASCII)
 _LONGEST = 2_000
 
+Settings = Mapping[str, object]
 
-def parts_of(layout: object) -> int:
-    """How many parts a layout has, over all stages.
 
-    Raises:
-        PlanError: it is not one.
-    """
+def repeats(arguments: Settings, stages: int, layers: int | None) -> int:
+    """Virtual stages that each stage has; raises PlanError where they do not divide."""
+    if stages == 1:
+        return 1
+    if arguments.get(LAYOUT) is not None:
+        return _repeats_of(arguments[LAYOUT], stages)
+    if arguments.get(LAYERS_EACH) is not None:
+        each = degree(arguments, LAYERS_EACH)
+        layers = counted_layers(arguments, layers)
+        if layers is None or layers % (stages * each):
+            raise PlanError(f"{LAYERS_EACH}={each} does not divide {layers or 'unknown'} layers over {stages} stages")
+        return layers // (stages * each)
+    return degree(arguments, VIRTUAL)
+
+
+def _repeats_of(layout: object, stages: int) -> int:
+    found, rest = divmod(_parts_of(layout), stages)
+    if rest or not found:
+        raise PlanError(f"{LAYOUT} has {_parts_of(layout)} parts, which {stages} stages do not divide")
+    return found
+
+
+def _parts_of(layout: object) -> int:
+    """How many parts a layout has, over all stages."""
     if isinstance(layout, list):
         return len(layout)
     text = str(layout).replace(",", "").replace("\\", "").replace(" ", "")
@@ -33,53 +60,18 @@ def parts_of(layout: object) -> int:
     return text.count("|") + 1
 
 
-def repeats_of(layout: object, stages: int) -> int:
-    """Virtual stages that each stage has under a layout; raises like :func:`parts_of`, and where they do not divide."""
-    repeats, rest = divmod(parts_of(layout), stages)
-    if rest or not repeats:
-        raise PlanError(f"{LAYOUT} has {parts_of(layout)} parts, which {stages} stages do not divide")
-    return repeats
+def counted_layers(current: Settings, layers: int | None) -> int | None:
+    """Layers that a pipeline divides: the embedding and the loss are one each, where they are counted."""
+    return None if layers is None else layers + sum(is_set(current, key) for key in COUNTED)
 
 
-LAYER_IDS = "recompute_layer_ids"
-_OF_ALL = "numbers of decoder layers, the first is 0, as in [0, 1, 2]"
+def still_counted(plan: Plan, current: Settings, layers: int | None) -> bool:
+    """Whether the embedding and the loss stay counted as layers under a plan, whose stages then divide them all."""
+    every = counted_layers(current, layers)
+    return bool(every) and plan.degree("stage") > 1 and every % (plan.degree("stage") * plan.pipeline_repeats) == 0
 
 
-def numbered_layers(arguments: Mapping[str, object], layers: int | None) -> frozenset[int]:
-    """The decoder layers that are named; none where layers are recomputed otherwise.
-
-    Args:
-        arguments: by name.
-        layers: decoder layers, where they are known. Layers that predict further tokens are counted after these.
-
-    Raises:
-        PlanError: something that is no number of a layer.
-    """
-    said = arguments.get(LAYER_IDS)
-    if said is None or str(said).casefold() == "none":
-        return frozenset()
-    words = (
-        list(map(str, said)) if isinstance(said, list | tuple) else str(said).strip("[]() ").replace(",", " ").split()
-    )
-    numbers = {word: digits(word) for word in words}
-    if not numbers or any(number is None or number < 0 for number in numbers.values()):
-        raise PlanError(
-            f"{LAYER_IDS} must be {_OF_ALL}, not {plain(str(said), 40)!r}", hint=f"say it: {LAYER_IDS}=0,1,2"
-        )
-    found = {number for number in numbers.values() if number is not None}
-    last = None if layers is None else layers - 1 + (digits(str(arguments.get("mtp_num_layers") or 0)) or 0)
-    if last is not None and max(found) > last:
-        raise PlanError(f"{LAYER_IDS} names layer {max(found)}, and the last one is {last}", hint="the first is 0")
-    return frozenset(number for number in found if layers is None or number < layers)
-
-
-FIRST, LAST = "decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers"
-_OF_CORE = {FIRST: "num_layers_in_first_pipeline_stage", LAST: "num_layers_in_last_pipeline_stage"}
-FIRST_AND_LAST = (*_OF_CORE, *_OF_CORE.values())
-_STAGES = "pipeline_model_parallel_size"
-
-
-def lays_out_stages(arguments: Mapping[str, object], layers: int | None, stages: int, repeats: int) -> bool:
+def lays_out_stages(arguments: Settings, layers: int | None, stages: int, repeats: int) -> bool:
     """Whether arguments say how many layers each stage has, in a way that Megatron's core accepts.
 
     Args:
@@ -98,30 +90,54 @@ def lays_out_stages(arguments: Mapping[str, object], layers: int | None, stages:
     return rest > 0 and rest % (middle * repeats) == 0 if middle else rest == 0
 
 
-def layers_at_ends(plan: Plan, current: Mapping[str, object], layers: int | None) -> dict[str, str | bool]:
-    """Arguments that leave the last stage what the others do not hold; none where stages divide the layers.
-
-    Raises:
-        PlanError: the launcher has no such stages, or none is left for the last.
-    """
-    stages, repeats = plan.degree("stage"), plan.pipeline_repeats
-    if layers is None or stages == 1 or layers % (stages * repeats) == 0:
-        return {}
-    if stages == degree(current, _STAGES) and lays_out_stages(current, layers, stages, repeats):
-        return {}
-    last = layers_of_last(layers, stages)
-    if repeats > 1 or last < 1 or is_megatron_deepspeed(current) or is_set(current, "use_legacy_models"):
-        raise PlanError(f"{layers} layers do not divide into {stages} stages x {repeats}")
-    return {FIRST: False, LAST: str(last)}
-
-
-def in_words_of_core(arguments: Mapping[str, str | bool]) -> dict[str, str | bool]:
-    """Arguments that change, under the names of Megatron's core; what is said wins over what is left out."""
-    said = {_OF_CORE.get(key, key): value for key, value in arguments.items() if value is not False}
-    return {name: said.get(name, False) for name in (_OF_CORE.get(key, key) for key in arguments)}
-
-
-def _layers(arguments: Mapping[str, object], names: tuple[str, str]) -> int:
+def _layers(arguments: Settings, names: tuple[str, str]) -> int:
     """A number of layers under either name; 0 where none is said."""
     texts = (str(arguments[name]) for name in names if arguments.get(name) is not None)
     return next((int(text) for text in texts if text.isdecimal()), 0)
+
+
+def staged(plan: Plan, current: Settings, layers: int | None) -> Changes:
+    """Arguments by which a plan's virtual stages are said, and its last stage where that has fewer layers.
+
+    Raises:
+        PlanError: Megatron-LM, or the fork that runs, has no such stages.
+    """
+    stages, times = plan.degree("stage"), plan.pipeline_repeats if plan.degree("stage") > 1 else 1
+    if times > 1 and plan.microbatches and plan.microbatches % stages and not set(_GROUPS) & set(current):
+        taken = f"an interleaved pipeline of {stages} stages takes as many microbatches at once"
+        raise PlanError(f"{taken}: {plan.microbatches} are no multiple")
+    ends = {} if still_counted(plan, current, layers) else _ends(plan, current, layers)
+    return {**_virtual(plan, current, layers, stages, times), **ends}
+
+
+def _virtual(plan: Plan, current: Settings, layers: int | None, stages: int, times: int) -> Changes:
+    said: str | bool = str(times) if times > 1 else False
+    if current.get(LAYOUT) is not None:
+        kept = stages == degree(current, PIPELINE) and times == _repeats_of(current[LAYOUT], stages)
+        return {} if kept else {LAYOUT: False, VIRTUAL: said}
+    if (LAYERS_EACH in current or lacks(current, VIRTUAL)) and layers is not None:
+        layers = counted_layers(current, layers) if still_counted(plan, current, layers) else layers
+        each, rest = divmod(layers or 0, stages * times)
+        if rest:
+            raise PlanError(f"{layers} layers do not divide into {stages} stages x {times}")
+        return {LAYERS_EACH: str(each) if times > 1 else False}
+    return {} if times == 1 and str(current.get(VIRTUAL)) == "1" else {VIRTUAL: said}
+
+
+def _ends(plan: Plan, current: Settings, layers: int | None) -> Changes:
+    """Arguments that leave the last stage what the others do not hold; none where stages divide the layers."""
+    stages, times = plan.degree("stage"), plan.pipeline_repeats
+    if layers is None or stages == 1 or layers % (stages * times) == 0:
+        return {}
+    if stages == degree(current, PIPELINE) and lays_out_stages(current, layers, stages, times):
+        return {}
+    last = layers_of_last(layers, stages)
+    if times > 1 or last < 1 or is_megatron_deepspeed(current) or is_set(current, "use_legacy_models"):
+        raise PlanError(f"{layers} layers do not divide into {stages} stages x {times}")
+    return {FIRST: False, LAST: str(last)}
+
+
+def in_words_of_core(arguments: Mapping[str, str | bool]) -> Changes:
+    """Arguments that change, under the names of Megatron's core; what is said wins over what is left out."""
+    said = {_OF_CORE.get(key, key): value for key, value in arguments.items() if value is not False}
+    return {name: said.get(name, False) for name in (_OF_CORE.get(key, key) for key in arguments)}

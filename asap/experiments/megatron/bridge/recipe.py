@@ -23,10 +23,12 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.yaml_dialects import BRIDGE
 from asap.experiments.named_model import read_named_model
 from asap.models import Architecture
-from asap.stacks.megatron.sections import PARAMETERS, VIRTUAL_SIZE
 from asap.stacks.megatron.stages import LAYOUT
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
+VIRTUAL_SIZE = "virtual_pipeline_model_parallel_size"
+PARAMETERS = frozenset(spec("megatron-bridge").names["parameters"])
 _KEY, _PARAMETER = "mixed_precision", "precision_config"
 _IN_FP32, _IN_BF16 = "grad_reduce_in_fp32", "grad_reduce_in_bf16"
 _KINDS = frozenset(("bf16", "fp16", "fp8", "fp4"))

@@ -1,0 +1,214 @@
+"""A plan in Megatron-LM's arguments, both ways (``megatron/training/arguments.py``, ModelParallelConfig of its core).
+
+Data parallelism replicates parameters (``replica``) unless Megatron-FSDP or PyTorch's FSDP2 shards them (``data``).
+"""
+
+import math
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.models.workload import FoldedAxis
+from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
+from asap.plans.plan import Mesh, Offload, Plan
+from asap.stacks.megatron.recomputation import recomputing, remat_of
+from asap.stacks.megatron.releases import (
+    Changes,
+    in_words_of_deepspeed,
+    in_words_of_release,
+    is_megatron_deepspeed,
+    is_of_swift,
+    is_set,
+    offloaded_by_deepspeed,
+    stage_of,
+)
+from asap.stacks.megatron.requirements import PRECISION_AWARE, checkpoints, has_biased_experts, invalidated
+from asap.stacks.megatron.stages import PIPELINE, repeats, staged
+
+TENSOR, CONTEXT = "tensor_model_parallel_size", "context_parallel_size"
+EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"
+MICRO_BATCH, GLOBAL_BATCH = "micro_batch_size", "global_batch_size"
+FSDP, STRATEGY = "use_megatron_fsdp", "data_parallel_sharding_strategy"
+INSTANCES, OFFLOAD = "num_distributed_optimizer_instances", "optimizer_cpu_offload"
+_MOMENTS = {"first_moment": "exp_avg_dtype", "second_moment": "exp_avg_sq_dtype"}
+_FULL, _OF_TORCH, _SEQUENCE = "optim_grads_params", "use_torch_fsdp2", "sequence_parallel"
+
+Settings = Mapping[str, object]
+
+
+def from_arguments(
+    arguments: Settings, devices: int, layers: int | None = None, global_batch: int | None = None
+) -> Plan:
+    """The plan that Megatron-LM makes of its arguments on so many devices.
+
+    Args:
+        arguments: by name; what is absent has Megatron-LM's default.
+        devices: GPUs of the job, its ``world_size``.
+        layers: decoder layers, for interleaved stages.
+        global_batch: sequences in a step, for the number of microbatches.
+
+    Raises:
+        PlanError: the degrees do not divide the devices, or a plan cannot say them.
+    """
+    sizes = {key: degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT)}
+    tensor, stages, context = sizes.values()
+    groups = groups_of(devices, sizes)
+    expert = expert_axis(*_expert_degrees(arguments), groups)
+    replicas = degree(arguments, INSTANCES) if is_fully_sharded(arguments) else groups // expert
+    if groups % (replicas * expert):
+        raise PlanError(f"{groups} data-parallel groups are not a multiple of {INSTANCES}={replicas} and {EXPERT}")
+    data = groups // (expert * replicas)
+    times = repeats(arguments, stages, layers)
+    return Plan(
+        ici=Mesh(replica=replicas, data=data, seq=context, model=tensor, expert=expert, stage=stages),
+        microbatches=_microbatches(arguments, groups, global_batch),
+        pipeline_repeats=times,
+        remat=remat_of(arguments, layers, stages * times),
+        offload=_offloaded(arguments),
+    )
+
+
+def batch_of(arguments: Settings, devices: int | None) -> int | None:
+    """Sequences in a step, by default a microbatch for each data-parallel group; raises like :func:`from_arguments`."""
+    if arguments.get(GLOBAL_BATCH) is not None:
+        return degree(arguments, GLOBAL_BATCH)
+    if devices is None or arguments.get(MICRO_BATCH) is None:
+        return None
+    used = math.prod(degree(arguments, key) for key in (TENSOR, PIPELINE, CONTEXT))
+    return degree(arguments, MICRO_BATCH) * (devices // used) or None
+
+
+def experts_over(arguments: Settings) -> tuple[FoldedAxis, ...]:
+    """Axes beside its own over which experts lie whole: of a run without expert and context parallelism, those over
+    which they would. Raises PlanError where a degree is no whole number."""
+    if isinstance(said := arguments.get(FOLDED), tuple):
+        return said
+    expert, split, tensor, context = _expert_degrees(arguments)
+    whole: tuple[FoldedAxis, ...] = ("model",) if tensor == 1 and has_biased_experts(arguments) else ()
+    if expert == 1:
+        return (*whole, *(("seq",) if context == 1 and arguments.get("num_experts") else ()))
+    return tuple(dict.fromkeys((*whole, *folded_axes(expert, split, tensor, context))))
+
+
+def is_fully_sharded(arguments: Settings) -> bool:
+    """Whether data parallelism shards parameters."""
+    if is_megatron_deepspeed(arguments):
+        return stage_of(arguments) == 3
+    megatron = is_set(arguments, FSDP) or is_set(arguments, "use_custom_fsdp")
+    return is_set(arguments, _OF_TORCH) or (megatron and arguments.get(STRATEGY, _FULL) == _FULL)
+
+
+def _offloaded(arguments: Settings) -> tuple[Offload, ...]:
+    if is_megatron_deepspeed(arguments):
+        return offloaded_by_deepspeed(arguments)
+    return ("optimizer",) if is_set(arguments, OFFLOAD) else ()
+
+
+def _expert_degrees(arguments: Settings) -> tuple[int, int, int, int]:
+    """Of experts, of tensor parallelism inside of them and beside them, and of context parallelism."""
+    tensor = degree(arguments, TENSOR)
+    return degree(arguments, EXPERT), degree(arguments, EXPERT_TENSOR, tensor), tensor, degree(arguments, CONTEXT)
+
+
+def _microbatches(arguments: Settings, groups: int, global_batch: int | None) -> int | None:
+    if global_batch is None or arguments.get(MICRO_BATCH) is None:
+        return None
+    each = degree(arguments, MICRO_BATCH)
+    count, rest = divmod(global_batch, each * groups)
+    if rest or not count:
+        shares = f"{MICRO_BATCH} {each} x {groups} data-parallel groups"
+        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}")
+    return count
+
+
+def to_arguments(
+    plan: Plan, current: Settings, *, global_batch: int | None = None, layers: int | None = None
+) -> Changes:
+    """Arguments that have to change for Megatron-LM to run a plan.
+
+    Args:
+        plan: what to run.
+        current: the arguments as they are.
+        global_batch: sequences in a step; gives ``micro_batch_size`` where the plan sets microbatches.
+        layers: decoder layers.
+
+    Raises:
+        PlanError: Megatron-LM cannot express the plan.
+    """
+    of_deepspeed = is_megatron_deepspeed(current)
+    wanted: Changes = {
+        TENSOR: str(plan.degree("model")),
+        PIPELINE: str(plan.degree("stage")),
+        CONTEXT: str(plan.degree("seq")),
+        **_experts(plan, current),
+        **_sharding(plan, current),
+        **_batch(plan, global_batch, current),
+        **staged(plan, current, layers),
+        **recomputing(plan, current, layers),
+        OFFLOAD: "optimizer" in plan.offload,
+        **_training_state(plan, of_deepspeed),
+    }
+    if {"parameters", "activations"} & set(plan.offload) and not of_deepspeed:
+        raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
+    if plan.degree("model") > 1 and plan.degree("expert") > 1:
+        wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
+    changed = {key: value for key, value in wanted.items() if not _same(current, value, key)}
+    changed |= invalidated(plan, changed, wanted, current, layers)
+    if of_deepspeed:
+        changed = in_words_of_deepspeed(plan, current, changed)
+    elif not is_of_swift(current):
+        changed |= checkpoints(wanted, current)
+    return in_words_of_release(changed, current)
+
+
+def _experts(plan: Plan, current: Settings) -> Changes:
+    """Expert degrees; experts that were whole beside tensor or context parallelism stay so."""
+    expert, tensor = plan.degree("expert"), plan.degree("model")
+    over = experts_over(current)
+    alone = expert > 1 and FOLDED not in current and degree(current, EXPERT) == 1 == degree(current, CONTEXT)
+    if "seq" in over or alone:
+        expert *= plan.degree("seq")
+    if "model" in over and (FOLDED in current or (tensor > 1 and has_biased_experts(current))):
+        return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
+    if EXPERT_TENSOR not in current:
+        return {EXPERT: str(expert)}
+    kept = degree(current, EXPERT_TENSOR)
+    if str(current[EXPERT_TENSOR]) != str(current.get(TENSOR, 1)) and (expert * tensor) % kept == 0:
+        return {EXPERT: str(expert * tensor // kept)}
+    return {EXPERT: str(expert), EXPERT_TENSOR: str(tensor)}
+
+
+def _sharding(plan: Plan, current: Settings) -> Changes:
+    if plan.degree("data") == 1:
+        return {FSDP: False, _OF_TORCH: False} if is_fully_sharded(current) else {}
+    groups: Changes = {INSTANCES: str(plan.degree("replica"))}
+    if is_set(current, _OF_TORCH):
+        return groups
+    return {FSDP: True, STRATEGY: _FULL, "use_distributed_optimizer": True} | groups
+
+
+def _batch(plan: Plan, global_batch: int | None, current: Settings) -> Changes:
+    """Micro-batch, and the batch where the configuration has another or, saying none, takes one microbatch."""
+    if plan.microbatches is None or global_batch is None:
+        return {}
+    each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
+    if rest or not each:
+        shards = f"{plan.batch_shards} data-parallel groups of {plan.microbatches} microbatches"
+        raise PlanError(f"{global_batch} sequences do not divide into {shards}")
+    says_it = plan.global_batch or GLOBAL_BATCH in current or (MICRO_BATCH in current and plan.microbatches > 1)
+    return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if says_it else {})}
+
+
+def _training_state(plan: Plan, of_deepspeed: bool) -> Changes:
+    moments = {key: precision for name, key in _MOMENTS.items() if (precision := getattr(plan, name)) is not None}
+    aware = moments or ("optimizer" in plan.offload and not of_deepspeed)
+    wanted: Changes = {PRECISION_AWARE: True, **moments} if aware else {}
+    return wanted | ({"optimizer": plan.optimizer.removesuffix("w")} if plan.optimizer else {})
+
+
+def _same(current: Settings, wanted: str | bool, key: str) -> bool:
+    value = current.get(key)
+    if isinstance(wanted, bool):
+        present = value is not None and str(value).casefold() not in ("false", "none", "")
+        return present == wanted
+    one = key == INSTANCES or (key.endswith("_size") and key not in (MICRO_BATCH, EXPERT_TENSOR))
+    return str("1" if value is None and one else value) == wanted

@@ -1,0 +1,173 @@
+"""Megatron's arguments as its releases and forks have them: those of the past, Megatron-DeepSpeed's and ms-swift's.
+
+A release is told by arguments that no later one takes (``releases`` of the table).
+"""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.plan import Offload, Plan, Remat
+from asap.stacks.deepspeed.settings import offloaded
+from asap.stacks.registry import spec
+
+JOINT = "joint_of_options"
+"""Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
+YAML_FILE = "yaml_cfg"
+"""Among settings: the YAML of Megatron-LM's own that says them, in the stead of options."""
+OF_SWIFT = "command_of_swift"
+"""Among settings: that ms-swift takes them."""
+PROFILER = "use_pytorch_profiler"
+"""Since September 2024; ``--profile`` alone marks steps for Nsight Systems."""
+LAST = "decoder_last_pipeline_num_layers"
+ULYSSES, ZERO = "ds_sequence_parallel_size", "zero_stage"
+EXPERT_DEGREE, EXPERTS_SPLIT = "moe_expert_parallel_size", "enable_expert_tensor_parallelism"
+RECOMPUTES_ALL = ("checkpoint_activations", "deepspeed_activation_checkpointing")
+RECOMPUTATION = ("recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules")
+_METHOD = "activations_checkpoint_method"
+_SWITCH = RECOMPUTES_ALL[0]
+"""Megatron-LM refuses it since 2022; Megatron-DeepSpeed takes it."""
+_NOT_OF_YAML = ("num_virtual_stages_per_pipeline_rank", LAST)
+_OFF = {"recompute_granularity": "none", "use_distributed_optimizer": "false", "sequence_parallel": "false"}
+"""How ms-swift takes back what it sets by default."""
+_NO_ARGUMENTS = "Megatron-DeepSpeed has no arguments for FSDP, virtual pipeline stages or offloading"
+_ELSEWHERE = "its DeepSpeed configuration has ZeRO stages and offloading"
+
+Arguments = Mapping[str, object]
+Changes = dict[str, str | bool]
+"""Arguments that change; ``False`` is one to leave out."""
+
+
+def is_set(current: Arguments, option: str) -> bool:
+    """Whether an option is on, or has a value."""
+    return str(current.get(option)).casefold() not in ("none", "false", "", "0")
+
+
+def is_megatron_deepspeed(arguments: Arguments) -> bool:
+    """Whether a run's arguments are Megatron-DeepSpeed's."""
+    return any(is_set(arguments, key) for key in ("deepspeed", "deepspeed_config", ULYSSES))
+
+
+def is_of_swift(arguments: Arguments) -> bool:
+    """Whether ms-swift runs these arguments."""
+    return OF_SWIFT in arguments
+
+
+def stage_of(arguments: Arguments) -> int:
+    """The stage of ZeRO that a run has; 0 where none is said."""
+    said = str(arguments.get(ZERO) or 0)
+    return int(said) if said in ("1", "2", "3") else 0
+
+
+def offloaded_by_deepspeed(arguments: Arguments) -> tuple[Offload, ...]:
+    """What the settings of DeepSpeed beside the arguments offload."""
+    return offloaded(arguments, stage_of(arguments))
+
+
+def lacks(current: Arguments, key: str) -> str | None:
+    """An argument on record that no release takes which has ``key``; ``None`` where none tells."""
+    if YAML_FILE in current:
+        return YAML_FILE if key in _NOT_OF_YAML else None
+    past = () if not is_megatron_deepspeed(current) else (_SWITCH,)
+    releases = spec("megatron").releases
+    for place, release in enumerate(releases):
+        said = (sign for sign in release.signs if sign not in past and current.get(sign) not in (None, False))
+        if (sign := next(said, None)) is not None:
+            return sign if any(key in later.later for later in releases[place:]) else None
+    return None
+
+
+def in_words_of_release(arguments: Mapping[str, str | bool], current: Arguments) -> Changes:
+    """Arguments that change, as those on record are said: by a release of the past, or to ms-swift.
+
+    Raises:
+        PlanError: the release lacks one.
+    """
+    if is_of_swift(current):
+        return {key: _OFF.get(key, value) if value is False else value for key, value in arguments.items()}
+    changed = _recomputing(arguments, current) if lacks(current, RECOMPUTATION[0]) else dict(arguments)
+    for key, value in changed.items():
+        sign = lacks(current, key) if value is not False else None
+        if sign is not None and (current.get(key) is None or key in RECOMPUTATION):
+            reason = f"a version of Megatron-LM that takes --{_written(sign)} has no --{_written(key)}"
+            raise PlanError(reason, hint="a later version has it")
+    return changed
+
+
+def _recomputing(arguments: Mapping[str, str | bool], current: Arguments) -> Changes:
+    """Recomputation of all layers by the switch of before 2022, none by leaving its switches out."""
+    rest = {key: value for key, value in arguments.items() if key not in RECOMPUTATION}
+    granularity = arguments.get(RECOMPUTATION[0])
+    if granularity is None:
+        return rest
+    if granularity == "full":
+        return {**rest, _SWITCH: True}
+    if granularity is not False:
+        return dict(arguments)
+    return rest | {key: False for key in (*RECOMPUTES_ALL, _METHOD) if is_set(current, key)}
+
+
+def _written(key: str) -> str:
+    return key.replace("_", "-")
+
+
+def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str, str | bool]) -> Changes:
+    """Arguments of Megatron-LM that change, as Megatron-DeepSpeed has them.
+
+    Args:
+        plan: what to run.
+        current: the arguments as they are.
+        arguments: what changes.
+
+    Raises:
+        PlanError: Megatron-DeepSpeed cannot express the plan.
+    """
+    if (refused := next((reason for reason, holds in _refusals(plan, current).items() if holds), None)) is not None:
+        raise PlanError(refused, hint=_ELSEWHERE if refused == _NO_ARGUMENTS else None)
+    missing = spec("megatron-deepspeed").names["missing"]
+    changed = {key: value for key, value in arguments.items() if key not in missing}
+    for key, degree in ((ULYSSES, plan.degree("seq")), (EXPERT_DEGREE, plan.degree("expert"))):
+        if str(current.get(key) or 1) != str(degree):
+            changed[key] = str(degree)
+    if stage_of(current) == 3 and plan.degree("data") == 1 and plan.degree("replica") > 1:
+        changed[ZERO] = "0"
+    own = [key for key in RECOMPUTES_ALL if is_set(current, key)]
+    if own and any(key in changed for key in RECOMPUTATION):
+        changed = {key: value for key, value in changed.items() if key not in RECOMPUTATION or value}
+        changed |= dict.fromkeys(own, False)
+    return changed
+
+
+def reminder(changed: Mapping[str, str | bool]) -> str:
+    """What a launch line of Megatron-DeepSpeed has to say besides, as a comment of a shell."""
+    keys = {"micro_batch_size": "train_micro_batch_size_per_gpu", ZERO: "zero_optimization.stage"}
+    also = [key for argument, key in keys.items() if argument in changed]
+    return f"  # change {' and '.join(also)} of the DeepSpeed configuration likewise" if also else ""
+
+
+def _refusals(plan: Plan, current: Arguments) -> dict[str, bool]:
+    """What DeepSpeed does not have, or not together, and whether the plan has it."""
+    stage, sharded, split = stage_of(current), plan.degree("data") > 1, plan.degree("model") > 1
+    stages, experts, sequence = (plan.degree(axis) > 1 for axis in ("stage", "expert", "seq"))
+    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
+    return {
+        _NO_ARGUMENTS: (sharded and stage != 3) or plan.pipeline_repeats > 1 or moved,
+        "ZeRO stage 3 shards over all data-parallel processes: data alone, or replica alone": (
+            sharded and plan.degree("replica") > 1
+        ),
+        f"DeepSpeed has no pipeline stages with ZeRO stage {stage}": stages and (stage == 2 or sharded),
+        "DeepSpeed's expert parallelism works with neither ZeRO stage 3, pipeline nor sequence parallelism": (
+            experts and (sharded or stages or sequence)
+        ),
+        f"tensor parallelism splits experts only with --{_written(EXPERTS_SPLIT)}": (
+            experts and split and not is_set(current, EXPERTS_SPLIT)
+        ),
+        "Megatron-DeepSpeed has no arguments for the precision of moments": bool(
+            plan.first_moment or plan.second_moment
+        ),
+        "DeepSpeed's sequence parallelism works with neither tensor nor pipeline parallelism": (
+            sequence and (split or stages)
+        ),
+        f"Megatron-DeepSpeed has no recomputation like remat={plan.remat and plan.remat.value}": (
+            plan.remat not in (None, Remat.NONE, Remat.SELECTIVE, Remat.FULL)
+        ),
+    }

@@ -1,0 +1,201 @@
+"""A plan as what is pasted for Megatron-LM and what runs on its core: options, settings of Hydra, a YAML."""
+
+from collections.abc import Mapping
+
+from asap.core.errors import PlanError
+from asap.plans.plan import Plan
+from asap.stacks import primus_lines
+from asap.stacks.megatron.degrees import (
+    FSDP,
+    GLOBAL_BATCH,
+    INSTANCES,
+    OFFLOAD,
+    STRATEGY,
+    batch_of,
+    from_arguments,
+    to_arguments,
+)
+from asap.stacks.megatron.recomputation import GRANULARITY, LAYER_IDS, METHOD, MODULES, RECOMPUTED_LAYERS
+from asap.stacks.megatron.releases import JOINT, YAML_FILE, Changes, is_megatron_deepspeed, reminder
+from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, of_start, required, unsplit
+from asap.stacks.megatron.stages import FIRST_AND_LAST, LAYERS_EACH, LAYOUT, VIRTUAL, in_words_of_core
+from asap.stacks.registry import spec
+from asap.stacks.writing import yaml_lines
+
+_VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
+_OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
+_WITHOUT_VALUE = (
+    *_OF_STAGES, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, LAYER_IDS, MODULES, *FIRST_AND_LAST,
+)  # fmt: skip
+"""Arguments with a value, which YAML takes back by ``null``; others are flags."""
+CORE_SECTION = "section_of_core"
+"""Among settings: where a configuration of Megatron-Bridge has what Megatron's core knows. Since July 2026 recipes of
+Llama have it in ``model.transformer``: an override of ``model.…`` has to be forced there, and may be elsewhere."""
+_FORCED = "++"
+"""Before a setting that a configuration may not have, which Hydra refuses otherwise."""
+
+Settings = Mapping[str, object]
+_Values = dict[str, str | bool | None]
+
+
+def launch_line(
+    plan: Plan,
+    stack: str,
+    said: Settings | None,
+    *,
+    global_batch: int | None = None,
+    layers: int | None = None,
+    sequence: int | None = None,
+) -> str:
+    """What to change for a plan.
+
+    Args:
+        plan: what to run.
+        stack: ``megatron``, ``nemo`` or ``bridge``.
+        said: its settings as they are; ``None`` where there is no configuration to change.
+        global_batch: sequences in a step.
+        layers: decoder layers.
+        sequence: tokens in a sequence, said where there is no configuration to change.
+
+    Raises:
+        PlanError: the stack cannot express the plan.
+    """
+    current = said or {}
+    check(plan, current)
+    arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
+    of_deepspeed = is_megatron_deepspeed(current)
+    if stack == "megatron" and not of_deepspeed:
+        arguments |= required(plan, current)
+        arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
+    arguments |= unsplit(plan, current) if stack == "nemo" else {}
+    arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
+    if primus_lines.is_primus(current):
+        changed = _parameters(arguments) if stack == "bridge" else _yaml_values(arguments)
+        return primus_lines.lines_to_paste(changed, current)
+    if YAML_FILE in current:
+        return _own_yaml(arguments)
+    if stack == "megatron":
+        also = reminder(arguments) if of_deepspeed else connections(arguments)
+        return command_line(arguments, str(current.get(JOINT, "-"))) + also
+    names = spec("megatron-bridge").names
+    by_script = stack == "bridge" and any(mark in current for mark in names["marks"])
+    if by_script and arguments and global_batch is not None and GLOBAL_BATCH not in current:
+        arguments[GLOBAL_BATCH] = str(global_batch)  # the script scales that of a recipe with the devices
+    line = hydra_overrides(arguments, stack, current)
+    return " ".join(_as_option(word, names["options"]) for word in line.split()) if by_script else line
+
+
+def plan_of(settings: Settings, devices: int) -> Plan:
+    """The plan that arguments say, some of which may be written as off; raises like :func:`from_arguments`."""
+    said = {key: value for key, value in settings.items() if str(value).casefold() != "false"}
+    return from_arguments(said, devices, global_batch=batch_of(said, devices))
+
+
+def changes(plan: Plan, current: Settings, global_batch: int | None) -> dict[str, str]:
+    """Arguments that change for a plan, as texts: ``false`` is one to leave out; raises like :func:`launch_line`."""
+    check(plan, current)
+    changed = to_arguments(plan, current, global_batch=global_batch)
+    return {key: str(value).lower() if isinstance(value, bool) else value for key, value in changed.items()}
+
+
+def setting_line(arguments: Mapping[str, str | bool], current: Settings) -> str:
+    """Arguments beside the plan, in the form in which those on record are said."""
+    if primus_lines.is_primus(current):
+        return primus_lines.lines_to_paste(_yaml_values(arguments), current)
+    return _own_yaml(arguments) if YAML_FILE in current else command_line(arguments, str(current.get(JOINT, "-")))
+
+
+def command_line(arguments: Mapping[str, str | bool], joint: str = "-") -> str:
+    """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
+    names = {key: f"--{key.replace('_', joint)}" for key in arguments}
+    said = [
+        names[key] if value is True else f"{names[key]} {value}"
+        for key, value in arguments.items()
+        if value is not False
+    ]
+    dropped = [names[key] for key, value in arguments.items() if value is False]
+    return " ".join([*said, *(["# without", *dropped] if dropped else [])])
+
+
+def hydra_overrides(arguments: Mapping[str, str | bool], stack: str, current: Settings) -> str:
+    """Arguments that change for NeMo (``nemo``) or Megatron-Bridge: ``model.tensor_model_parallel_size=4``.
+
+    NeMo's that its configuration lacks are forced into it. Raises PlanError where NeMo has none.
+    """
+    of_nemo = stack == "nemo"
+    table = spec("nemo" if of_nemo else "megatron-bridge")
+    own = {today: name for name, today in table.renamed.items()} if of_nemo else {}
+    core = "model" if of_nemo else str(current.get(CORE_SECTION, f"{_FORCED}model"))
+    terms = []
+    for key, value in _yaml_values(_of_nemo(arguments) if of_nemo else arguments).items():
+        name = _VIRTUAL_SIZE if key in _OF_STAGES else own.get(key, key)
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else value
+        known = not of_nemo or not current or not {key, name, name.partition(".")[0]}.isdisjoint(current)
+        terms.append(f"{'' if known else _FORCED}{table.section_of(key, core)}.{name}={text}")
+    return " ".join(terms)
+
+
+def _yaml_values(arguments: Mapping[str, str | bool]) -> _Values:
+    """Arguments that change for a YAML that holds them by name; ``None`` takes one back."""
+    values = {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
+    modules = values.get(MODULES)
+    return {**values, MODULES: f"[{','.join(modules.split())}]"} if isinstance(modules, str) else values
+
+
+def _own_yaml(arguments: Mapping[str, str | bool]) -> str:
+    """Arguments that change for Megatron-LM's own YAML, below their sections (``--yaml-cfg``)."""
+    named = {f"{_section_of_own(key)}{key}": value for key, value in _yaml_values(arguments).items()}
+    return yaml_lines({key: "null" if value is None else str(value) for key, value in named.items()})
+
+
+def _section_of_own(key: str) -> str:
+    if key.startswith("recompute"):
+        return "language_model."
+    of_core = key.endswith("_parallel_size") or key == "sequence_parallel"
+    return "model_parallel." if of_core else ""
+
+
+def _of_nemo(arguments: Mapping[str, str | bool]) -> Changes:
+    """Arguments that change for NeMo, which has PyTorch's FSDP, with another optimizer
+    (``nlp/parts/megatron_trainer_builder.py``).
+
+    Raises:
+        PlanError: groups of replicas are sharded each for themselves, the optimizer is offloaded, or modules are
+            recomputed.
+    """
+    if isinstance(arguments.get(MODULES), str):
+        raise PlanError("a YAML of NeMo recomputes attention or whole layers, no other modules")
+    if arguments.get(OFFLOAD) is True:
+        raise PlanError("a YAML of NeMo offloads no optimizer")
+    rest = {key: value for key, value in arguments.items() if key not in _OF_FSDP}
+    shards = arguments.get(FSDP)
+    if shards is None:
+        return rest
+    if str(arguments.get(INSTANCES, 1)) != "1":
+        raise PlanError("NeMo shards over all data-parallel processes: data alone, or replica alone")
+    wholly: Changes = {"fsdp_sharding_strategy": "full", "optim.name": "fused_adam"} if shards else {}
+    return {**rest, "fsdp": shards, **wholly}
+
+
+def _parameters(arguments: Mapping[str, str | bool]) -> _Values:
+    """Arguments that change for a module of Primus that starts a recipe of Megatron-Bridge: parameters of the recipe,
+    and settings below their sections.
+
+    Raises:
+        PlanError: recomputation changes, which no recipe has a parameter for, and Primus lays over none that is unset.
+    """
+    if any(key.startswith("recompute") for key in arguments):
+        raise PlanError("Primus hands no recomputation on to a recipe of Megatron-Bridge")
+    bridge = spec("megatron-bridge")
+    named = {_VIRTUAL_SIZE if key in _OF_STAGES else key: value for key, value in _yaml_values(arguments).items()}
+    parameters = bridge.names["parameters"]
+    return {
+        key if key in parameters else f"{bridge.section_of(key, 'model')}.{key}": value for key, value in named.items()
+    }
+
+
+def _as_option(override: str, options: tuple[str, ...]) -> str:
+    """An override as the option that a script has for it: ``--tensor_model_parallel_size 4``."""
+    key, _, value = override.partition("=")
+    name = key.rpartition(".")[2]
+    return f"--{name} {'None' if value == 'null' else value}" if name in options else override
