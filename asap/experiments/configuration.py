@@ -24,16 +24,16 @@ from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.defaults import known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
-from asap.experiments.megatron.arguments import SIGNS
-from asap.experiments.megatron.forks import of_forks
-from asap.experiments.megatron.names import CORE, DEEPSPEED
 from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.settings.optimizer_names import note_on_paged
 from asap.experiments.shell import is_script
 from asap.hardware import find_chip
 from asap.stacks.detection import is_claimed
+from asap.stacks.megatron.forks import of_forks
+from asap.stacks.megatron.workload import CORE, DEEPSPEED
 from asap.stacks.stack_settings import StackSettings
 
 _HUGGING_FACE = ("model_type", "architectures")
@@ -130,7 +130,7 @@ def _read_settings(document: Document, overrides: Sequence[str], experiment: Exp
     """What a block of settings in a log says; raises like :func:`read_configuration`."""
     if document.values.keys() & _ONLY_MAXTEXT:
         return read_maxtext(document, _from_command_line(overrides), experiment)
-    if sum(sign in document.values for sign in SIGNS) > 1 and not is_claimed(document.values):
+    if signs_among(document.values) > 1 and not is_claimed(document.values):
         settings = of_forks(StackSettings(document.values, str(document.path), document.lines, resolved=True))
         framework = DEEPSPEED if settings.flag("deepspeed") else CORE
         return read_megatron(settings, overrides, experiment, framework)

@@ -20,16 +20,9 @@ from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
 from asap.experiments.files.named_file import Brought
 from asap.experiments.files.yaml_text import one_value_needed
 from asap.experiments.launch.refusal import check_evaluated
-from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron import yaml_file
-from asap.experiments.megatron.bridge import recipe_script as bridge_recipe_script
-from asap.experiments.megatron.bridge import script as bridge_script
-from asap.experiments.megatron.bridge.script import read_bridge_script
-from asap.experiments.megatron.names import CORE
-from asap.experiments.megatron.nemo import script as nemo_launcher
-from asap.experiments.megatron.nemo import script as nemo_script
-from asap.experiments.megatron.reader import read_megatron, read_megatron_script, read_nemo
-from asap.experiments.megatron.yaml_dialects import dialect
+from asap.experiments.megatron import bridge, nemo
+from asap.experiments.megatron import reader as megatron
+from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import with_devices, with_gpu_of_directives, with_note_on_cut, with_note_on_others
 from asap.experiments.record_file import FIELDS, apply_field_overrides
@@ -45,6 +38,8 @@ from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.unread_stacks import refuse_mapping
 from asap.experiments.unread_texts import INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
+from asap.stacks.megatron.sections import dialect, is_own_yaml
+from asap.stacks.megatron.workload import CORE
 from asap.stacks.stack_settings import StackSettings
 
 _TOML, _GIN = ".toml", ".gin"
@@ -65,9 +60,8 @@ _SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]]
     (table_script.is_table_script, table_script.read_table_script, table_script.is_setting),
     (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
     (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
-    (megatron.is_megatron_script, read_megatron_script, megatron.is_argument),
-    (nemo_script.is_nemo_script, nemo_script.read_nemo_script, nemo_script.is_setting),
-    (nemo_launcher.is_launcher_script, nemo_launcher.read_launcher_script, nemo_script.is_setting),
+    (megatron_script.is_megatron_script, megatron_script.read_megatron_script, megatron.is_argument),
+    (nemo.is_nemo_script, nemo.read_nemo_script, nemo.is_setting),
     (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
 """Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""
@@ -130,12 +124,12 @@ def _read_commands(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None
 ) -> Experiment | None:
     check_evaluated(text, path)
-    if (start := bridge_script.find_start(text)) is not None:
-        return _read(partial(read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    if (start := bridge.find_start(text)) is not None:
+        return _read(partial(bridge.read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)
     given = _given(text, overrides, megatron.is_argument, whole)
-    if bridge_recipe_script.is_recipe_script(given.script):
-        read = partial(bridge_recipe_script.read_recipe_script, given.script, path, brought=brought)
+    if bridge.is_recipe_script(given.script):
+        read = partial(bridge.read_recipe_script, given.script, path, brought=brought)
         return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
     if (started := started_with_variables(text, path, overrides, whole, brought)) is not None:
         given = _given(text, overrides, _setting_of(started), whole)
@@ -211,10 +205,10 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
-        return partial(read_nemo, values, kind, path), partial(_is_nemo_setting, values)
-    if yaml_file.is_megatron_yaml(values):
-        return partial(yaml_file.read_megatron_yaml, document), megatron.is_argument
-    if (found := megatron.mapping_arguments(values, path, document.lines)) is not None:
+        return partial(megatron.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+    if is_own_yaml(values):
+        return partial(megatron.read_own_yaml, document), megatron.is_argument
+    if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
         return partial(_read_arguments, found), megatron.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
@@ -226,7 +220,7 @@ def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
 
 
 def _read_arguments(settings: StackSettings, overrides: list[str], experiment: Experiment) -> Experiment:
-    return read_megatron(settings, overrides, experiment, CORE)
+    return megatron.read_megatron(settings, overrides, experiment, CORE)
 
 
 def _read(

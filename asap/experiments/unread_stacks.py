@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.megatron.yaml_dialects import dialect
 from asap.experiments.unread_texts import INSTEAD, RENDERED, TOKENS, refusal
+from asap.stacks.megatron.sections import dialect
 
 _COSMOS = {"train_policy", "train_batch_per_replica", "optm_name", "optm_lr"}
 _VEOMNI_MODEL = {"model_path", "config_path", "ops_implementation", "attn_implementation"}

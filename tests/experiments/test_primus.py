@@ -162,7 +162,7 @@ def test_adapters_of_megatron_bridge_are_refused_also_where_they_are_the_default
     ("framework", "model", "overrides", "said"),
     [
         ("maxdiffusion", "x", "{}", "trains with maxdiffusion, which is not read"),
-        ("megatron_bridge", "zebra.yaml", "{peft: none}", "the recipe zebra_llama.zebra_llama; only decoders"),
+        ("megatron_bridge", "zebra.yaml", "{peft: none}", "trains zebra_llama.zebra_llama; only decoders"),
         ("megatron", "tiny.yaml", "{model_type: mamba}", "a model of the kind mamba"),
         ("megatron", "other.yaml", "{}", "names the preset other.yaml, which is not in"),
         ("megatron", "../../../../etc/passwd", "{}", "which is not in"),

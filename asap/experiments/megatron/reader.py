@@ -1,79 +1,65 @@
-"""An experiment from the settings of Megatron-LM, NeMo or Megatron-Bridge."""
+"""An experiment from the arguments of Megatron-LM, or from a YAML of what runs on its core."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, PlanError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.files.hydra_defaults import laid_over
-from asap.experiments.files.named_file import Brought
-from asap.experiments.megatron.architecture import SHAPES, architecture_of
-from asap.experiments.megatron.arguments import script_arguments, with_overrides
-from asap.experiments.megatron.deepspeed_configuration import with_configuration
-from asap.experiments.megatron.forks import left_to_checkpoint, of_deepspeed, of_forks
-from asap.experiments.megatron.names import CORE, DEEPSPEED, READ, not_predicted
-from asap.experiments.megatron.workload import PRECISION, workload_of
-from asap.experiments.megatron.yaml_dialects import BRIDGE, nemo_arguments, without_shapes
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.shell import with_sources
-from asap.flags.environment import is_performance_variable
+from asap.experiments.settings.remarks import note_on_unused
+from asap.experiments.tables.reader import check_modelled
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
-from asap.stacks.megatron.degrees import experts_over, from_arguments
+from asap.stacks.megatron.architecture import arguments_of_shapes, fields_of, sources_of
+from asap.stacks.megatron.degrees import (
+    EXPERT,
+    EXPERT_TENSOR,
+    INSTANCES,
+    TENSOR,
+    batch_of,
+    experts_over,
+    from_arguments,
+    is_fully_sharded,
+)
+from asap.stacks.megatron.forks import of_deepspeed
 from asap.stacks.megatron.recomputation import LAYER_IDS, numbered_layers, words_of
+from asap.stacks.megatron.sections import BRIDGE, arguments_of, own_arguments
 from asap.stacks.megatron.stages import lays_out_stages
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION, workload_of
+from asap.stacks.registry import spec
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 
-_UNUSED = "--deepspeed_config is not used without --deepspeed"
-_RECOMPUTATION = frozenset(key for key in READ if key.startswith("recompute"))
-_OPTIMIZER = "optimizer"
+_OPTIMIZER, _GRANULARITY = "optimizer", "recompute_granularity"
 _OTHER_NODES = "if the launcher's nodes are not those of the run, say --hardware, such as h100-1024"
 _OTHER_BATCH = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
-_DEGREES = frozenset(
-    key for key in READ if "parallel_size" in key or "virtual" in key or "sharding" in key
-) | frozenset(
-    (
-        "zero_stage",
-        "moe_expert_parallel_size",
-        "use_megatron_fsdp",
-        "use_torch_fsdp2",
-        "use_custom_fsdp",
-        "num_distributed_optimizer_instances",
-    )
-)
+_SHAPES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups")
 
 
-def read_megatron_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
-    """``experiment`` with what a launch script says; raises like :func:`read_megatron`."""
-    text = with_sources(text, path.parent, brought)
-    script = script_arguments(text, path)
-    environment = {key: value for key, value in script.exports.items() if is_performance_variable(key)}
-    deepspeed = script.settings.flag("deepspeed")
-    settings, left_open, notes = of_forks(script.settings), frozenset[str](), ()
-    if deepspeed:
-        settings, left_open, notes = with_configuration(settings, text, path, brought or {})
-    elif "deepspeed_config" in settings:
-        settings, notes = settings.overridden({"deepspeed_config": None}), (_UNUSED,)
-    experiment = experiment.model_copy(
-        update={
-            "environment": experiment.environment | environment,
-            "notes": (*experiment.notes, *script.notes, *notes),
-        }
-    )
-    unsettled = script.unsettled | left_open | left_to_checkpoint(settings)
-    if script.sourced:
-        unsettled = unsettled.union(*(keys for keys in (PRECISION, _RECOMPUTATION) if not keys & settings.keys()))
-    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, unsettled)
+def read_words() -> frozenset[str]:
+    """Arguments that the reader takes; the others are kept as they are."""
+    return spec("megatron").words()
+
+
+def plain_name(key: str) -> str:
+    """``--micro-batch-size`` → ``micro_batch_size``."""
+    return key.removeprefix("--").replace("-", "_")
+
+
+def is_argument(key: str) -> bool:
+    """Whether an override is one of Megatron-LM's arguments."""
+    return key.startswith("--") or plain_name(key) in read_words()
 
 
 def read_nemo(
@@ -86,23 +72,39 @@ def read_nemo(
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = laid_over(values, overrides)
-    settings, notes = nemo_arguments(values, kind, path)
+    check_modelled(spec("nemo"), StackSettings(dotted(values), str(path)))
+    found, open_ = arguments_of(values, kind)
+    archive = str(values["model"].get("restore_from_path") or "")
+    notes = [
+        f"{path.name}: {key} is {plain(value, 60)}, which is not resolved"
+        for key, value in open_.items()
+        if not key.startswith(("data", "tokenizer"))
+    ]
+    if "num_layers" not in found and archive.endswith(".nemo"):
+        notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
     if kind == BRIDGE and "_target_" not in values["model"]:
-        notes += (f"{path.name} is laid over a recipe, which decides what it does not say",)
-        settings, more = without_shapes(settings, path)
-        notes += more
-        said = {key for key in settings if settings[key] not in (None, False)}
-        recomputation = frozenset[str]() if _says_recomputation(settings) else _RECOMPUTATION
-        precision = frozenset[str]() if isinstance(values.get("mixed_precision"), str) else PRECISION
-        unsettled = frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
-    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
-    return read_megatron(settings, overrides, experiment, kind, unsettled)
+        notes.append(f"{path.name} is laid over a recipe, which decides what it does not say")
+        if shapes := sorted(key for key in _SHAPES if found.pop(key, None) is not None):
+            notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
+        unsettled = _left_to_recipe(found, isinstance(values.get("mixed_precision"), str))
+    settings = StackSettings(found, str(path))
+    return read_megatron(settings, overrides, _noted(experiment, *notes), kind, unsettled)
 
 
-def _says_recomputation(settings: StackSettings) -> bool:
-    """Whether all layers are recomputed, or modules that are named."""
-    granularity = settings.text("recompute_granularity")
-    return granularity == "full" or (granularity == "selective" and "recompute_modules" in settings)
+def _left_to_recipe(found: Mapping[str, Any], says_precision: bool) -> frozenset[str]:
+    """What is open in a YAML that is laid over a recipe."""
+    granularity = found.get(_GRANULARITY)
+    known = granularity == "full" or (granularity == "selective" and "recompute_modules" in found)
+    recomputation = () if known else spec("megatron").names["recomputation"]
+    precision = () if says_precision else PRECISION
+    said = {key for key, value in found.items() if value not in (None, False)}
+    return frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
+
+
+def read_own_yaml(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what Megatron-LM's own YAML says; raises like :func:`read_megatron`."""
+    said = own_arguments(document.values, document.path.name)
+    return read_megatron(StackSettings(said, str(document.path), document.lines), overrides, experiment, CORE)
 
 
 def read_megatron(
@@ -117,18 +119,24 @@ def read_megatron(
     What hangs on an argument that is ``unsettled``, as only a run can tell it, is unknown.
 
     Raises:
-        ConfigError: a value of the wrong kind, arguments that contradict each other, or no decoder.
+        ConfigError: a value of the wrong kind, arguments that contradict each other, or another run than is modelled.
         UsageError: an override is not ``key=value``.
     """
-    said = with_overrides(settings, overrides)
+    table = spec("megatron")
+    said = settings.overridden(overriding(overrides, plain_name))
+    check_modelled(table, said)
     unsettled -= {key for key in unsettled if key in said and said[key] != settings.get(key)}
     settings = of_deepspeed(said) if framework == DEEPSPEED else said
-    model, sources, notes = _model(settings, experiment.model, unsettled & SHAPES)
+    shapes = {*arguments_of_shapes().values(), *table.names["shapes"]}
+    model, sources, notes = _model(settings, experiment.model, unsettled & shapes)
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
-    on_record = None if "global_batch_size" in unsettled else _batch(settings, hardware.devices)
+    try:
+        on_record = None if "global_batch_size" in unsettled else batch_of(settings, hardware.devices)
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     batch = experiment.workload.global_batch or on_record
-    if degrees := unsettled & _DEGREES:
+    if degrees := unsettled & {*table.names["degrees"]}:
         plan, more = None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     else:
         hint = _OTHER_NODES if experiment.hardware.devices is None else _OTHER_BATCH
@@ -141,15 +149,14 @@ def read_megatron(
         workload = workload.model_copy(update={"laid_out_stages": stages if laid_out else None})
     if _OPTIMIZER in unsettled:
         notes += (f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another",)
-    if plan is not None and unsettled & _RECOMPUTATION:
+    if plan is not None and unsettled & {*table.names["recomputation"]}:
         plan = plan.model_copy(update={"remat": None})
+    instances = {} if is_fully_sharded(settings) else {INSTANCES: 1}
+    notes += note_on_unused(settings, {**table.unused, **instances})
     place = settings.where().rpartition("/")[2]
     sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
-    sources |= {
-        f"workload.{field}": settings.source(key)
-        for field, key in (("global_batch", "global_batch_size"), ("sequence_length", "seq_length"))
-        if key in settings
-    }
+    of_batch = (("global_batch", "global_batch_size"), ("sequence_length", "seq_length"))
+    sources |= {f"workload.{field}": settings.source(key) for field, key in of_batch if key in settings}
     return experiment.model_copy(
         update={
             "model": model,
@@ -158,9 +165,13 @@ def read_megatron(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | settings.harmless(),
             "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *not_predicted(settings), *settings.misspelt()),
+            "notes": (*experiment.notes, *notes, *settings.misspelt()),
         }
     )
+
+
+def _noted(experiment: Experiment, *notes: str) -> Experiment:
+    return experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
 
 
 def _model(
@@ -168,7 +179,14 @@ def _model(
 ) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
     """The model that the arguments describe; where they leave it open, the one that is said besides."""
     if "num_layers" in settings and not unsettled:
-        return architecture_of(settings)
+        fields, notes = fields_of(settings)
+        try:
+            model = Architecture.model_validate(fields)
+        except ValidationError as error:
+            raise ConfigError(validation_reason(error), where=settings.where()) from error
+        sources = sources_of(settings).items()
+        known = {place: source for place, source in sources if getattr(model, place.partition(".")[2]) not in (None, 0)}
+        return model, known, notes
     if said is not None:
         return said, {}, ()
     if not unsettled:
@@ -179,36 +197,17 @@ def _model(
 
 def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[HardwareReference, tuple[str, ...]]:
     """The devices: as said, else nodes times processes of the launcher."""
-    launched = settings.count("world_size")
-    if launched is None and "nnodes" in settings and "nproc_per_node" in settings:
-        nodes, each = (str(settings[key]) for key in ("nnodes", "nproc_per_node"))
-        if nodes.isdecimal() and each.isdecimal():
-            launched = int(nodes) * int(each) or None
-    if "nnodes" in settings and given.node is None:
-        nodes, each = (digits(str(settings.get(key, ""))) for key in ("nnodes", "nproc_per_node"))
-        if each and nodes and nodes > 1 and given.devices in (None, each * nodes):
-            given = given.model_copy(update={"node": each})
+    nodes, each = (digits(str(settings.get(key, ""))) for key in ("nnodes", "nproc_per_node"))
+    launched = settings.count("world_size") or (nodes or 0) * (each or 0) or None
+    if each and nodes and nodes > 1 and given.node is None and given.devices in (None, each * nodes):
+        given = given.model_copy(update={"node": each})
     if given.devices is not None:
-        differs = launched not in (None, given.devices)
         started = counted(launched or 0, "rank")
         note = f"the script starts {started}; the plan is for the {given.devices} devices that were said"
-        return given, (note,) if differs else ()
+        return given, (note,) if launched not in (None, given.devices) else ()
     if launched is None:
         return given, ("how many devices there are is not said: add --hardware, such as h100-64",)
     return given.model_copy(update={"devices": launched}), ()
-
-
-def _batch(settings: StackSettings, devices: int | None) -> int | None:
-    """``global_batch_size``, by default a microbatch for each data-parallel group."""
-    if "global_batch_size" in settings:
-        return settings.count("global_batch_size")
-    micro = settings.count("micro_batch_size")
-    if micro is None or devices is None:
-        return None
-    used = 1
-    for key in ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"):
-        used *= settings.count(key) or 1
-    return micro * (devices // used) or None
 
 
 def _plan(
@@ -226,27 +225,28 @@ def _plan(
 
 
 def _notes_on(settings: StackSettings, plan: Plan, layers: int | None) -> tuple[str, ...]:
+    """What of the arguments the plan says otherwise."""
     notes = []
-    tensor = settings.count("tensor_model_parallel_size") or 1
-    split = settings.count("expert_tensor_parallel_size", tensor)
+    tensor, experts = settings.count(TENSOR) or 1, settings.count(EXPERT) or 1
+    split = settings.count(EXPERT_TENSOR, tensor) or tensor
     if folded := tuple(axis for axis in experts_over(settings) if plan.degree(axis) > 1):
         axes = Degrees.of(plan, folded).expert_axes
-        notes.append(f"experts lie over {settings['expert_model_parallel_size']} devices, here {axes}")
-    if split and 1 < split < tensor and (settings.count("expert_model_parallel_size") or 1) > 1:
-        notes.append(f"expert_tensor_parallel_size={split}: experts are taken as split {tensor} ways, as attention is")
-    if split and split > tensor and plan.degree("expert") > 1:
-        said, taken = settings.get("expert_model_parallel_size"), plan.degree("expert")
-        notes.append(f"expert_tensor_parallel_size={split}: {said} x {split} devices are taken as {taken} x {tensor}")
+        notes.append(f"experts lie over {settings[EXPERT]} devices, here {axes}")
+    if 1 < split < tensor and experts > 1:
+        notes.append(f"{EXPERT_TENSOR}={split}: experts are taken as split {tensor} ways, as attention is")
+    if split > tensor and plan.degree("expert") > 1:
+        taken = plan.degree("expert")
+        notes.append(f"{EXPERT_TENSOR}={split}: {experts} x {split} devices are taken as {taken} x {tensor}")
     if layers is None and plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         notes.append("recompute_method block: all layers are taken as recomputed, as their number is not known")
     if numbered := numbered_layers(settings, layers):
         of_all = counted(layers, "layer") if layers else "layers whose number is not known: all are taken as recomputed"
-        each = ", taken as the same share of each stage" if layers and plan.degree("stage") > 1 else ""
-        notes.append(f"{LAYER_IDS}: {len(numbered)} of {of_all}{each}")
+        share = ", taken as the same share of each stage" if layers and plan.degree("stage") > 1 else ""
+        notes.append(f"{LAYER_IDS}: {len(numbered)} of {of_all}{share}")
     if "a2a+p2p" in settings.words("cp_comm_type"):
         notes.append("cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence")
     unknown = [plain(module, 40) for module in words_of(settings.get("recompute_modules")) if module not in MODULES]
-    if unknown and settings.text("recompute_granularity") == "selective":
+    if unknown and settings.text(_GRANULARITY) == "selective":
         taken = plan.remat.value if plan.remat else "unknown"
         notes.append(f"recompute_modules {', '.join(unknown)}: not modelled; the rest is taken as remat={taken}")
     return tuple(notes)

@@ -17,17 +17,21 @@ from asap.experiments.files.documents import Document
 from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
-from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron.names import CORE
-from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.bridge import check_is_decoder, left_to_recipe
+from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.named_model import read_named_model
-from asap.experiments.primus import bridge
 from asap.experiments.primus.presets import find_presets, has_default, merged, open_keys, read_preset, with_defaults
 from asap.experiments.torchtitan import reader as torchtitan
+from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments, section_arguments
+from asap.stacks.megatron.workload import CORE
 from asap.stacks.primus_lines import MODULE
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
 _MODULES = ("pre_trainer", "post_trainer")
+_PRECISION, _ADAPTER, _LENGTH = "precision_config", "peft", "seq_length"
+_OF_BRIDGE = (_PRECISION, _ADAPTER, "flavor", "recipe", "hf_path")
+"""Settings of the backend Megatron-Bridge that are none of Megatron-LM's arguments."""
 _OF_MEGATRON = {"fp8": "fp8_format", "fp4": "fp4_format"}
 """Arguments that Megatron-LM keeps under another name than their option has."""
 _OWN = frozenset(("trainable", "sink_level", "file_sink_level", "stderr_sink_level"))
@@ -61,10 +65,10 @@ def is_setting(values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is a setting of the backend."""
     _, module = _trainer(values, "")
     kinds = {
-        "megatron": megatron.is_argument,
+        "megatron": is_argument,
         "torchtitan": torchtitan.is_setting,
         "maxtext": known_keys().__contains__,
-        "megatron_bridge": lambda key: key in bridge.OWN or megatron.is_argument(key),
+        "megatron_bridge": lambda key: key in _OF_BRIDGE or is_argument(key),
     }
     return kinds.get(str(module.get("framework")), str.isidentifier)(key)
 
@@ -154,14 +158,14 @@ def _notes_on(written: dict[str, Any]) -> tuple[str, ...]:
 def _decides(key: str) -> bool:
     """Whether a step hangs on a setting, by the last part of its name."""
     name = key.rpartition(".")[2]
-    return name in megatron.READ - {"max_position_embeddings"} or name in DEFAULTS or _OF_STEP.search(name) is not None
+    return name in read_words() - {"max_position_embeddings"} or name in DEFAULTS or _OF_STEP.search(name) is not None
 
 
 def _read_megatron(
     said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
 ) -> Experiment:
     named = {_OF_MEGATRON.get(key, key): value for key, value in said.items() if key not in _OWN}
-    settings = StackSettings({key: named[key] for key in named if key in megatron.READ or key in own}, str(path))
+    settings = StackSettings({key: named[key] for key in named if key in read_words() or key in own}, str(path))
     kind = "lfm" if named.get("lfm_layer_types") else str(named.get("model_type") or "gpt")
     if kind != "gpt":
         reason = f"trains a model of the kind {plain(kind, 20)}; only decoders of attention and MLPs are read"
@@ -185,11 +189,45 @@ def _read_maxtext(
     return read_maxtext(Document(path, values, {}), given, experiment)
 
 
+def _read_bridge(
+    said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
+) -> Experiment:
+    """A recipe, whose parameters stand at the top; Primus drops what it has none for, and lays sections over what it
+    makes (``primus/backends/megatron_bridge/config_utils.py``)."""
+    given = {key: value for key, _, value in (override.partition("=") for override in overrides)}
+    said = said | {key: value for key, value in given.items() if key in _OF_BRIDGE}
+    rest = [override for override in overrides if override.partition("=")[0] not in _OF_BRIDGE]
+    check_is_decoder(str(said.get("recipe") or said.get("flavor") or ""), str(path))
+    _check_trains_all(said, str(path))
+    parameters = {*spec("megatron-bridge").names["parameters"], _LENGTH}
+    found = {key: said[key] for key in parameters if key in said} | section_arguments(said)
+    found = {VIRTUAL if key == VIRTUAL_SIZE else key: value for key, value in found.items()}
+    settings = StackSettings(found | precision_arguments(said.get(_PRECISION)), str(path))
+    if experiment.model is None and said.get("hf_path"):
+        model, notes = read_named_model(str(said["hf_path"]))
+        experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
+    read = read_megatron(settings, rest, experiment, BRIDGE, left_to_recipe(settings, experiment.model))
+    dropped = sorted(key for key in own if key in read_words() - parameters and key not in given)
+    note = f"{', '.join(dropped)}: recipes of Megatron-Bridge have no such parameter, and Primus drops it"
+    return read.model_copy(update={"notes": (*read.notes, *([note] if dropped else []))})
+
+
+def _check_trains_all(said: Mapping[str, Any], where: str) -> None:
+    """Raise ConfigError where adapters are trained, as by a recipe of fine-tuning unless told otherwise."""
+    adapter, flavor = said.get(_ADAPTER), str(said.get("flavor") or said.get("stage") or "")
+    if adapter is None and ("finetune" in flavor or flavor == "sft"):
+        reason = f"does not say {_ADAPTER}, and recipes that fine-tune train adapters by default"
+        raise ConfigError(reason, where=where, hint=f"add {_ADAPTER}=none where all parameters are trained")
+    if adapter is not None and str(adapter).casefold() not in ("none", "null", ""):
+        reason = f"{_ADAPTER}={plain(str(adapter), 20)}: training a part of the parameters is not modelled"
+        raise ConfigError(reason, where=where, hint="give a run that trains all of them")
+
+
 _BACKENDS: Mapping[str, _Read] = {
     "megatron": _read_megatron,
     "torchtitan": _read_torchtitan,
     "maxtext": _read_maxtext,
-    "megatron_bridge": bridge.read_bridge,
+    "megatron_bridge": _read_bridge,
 }
 _ALONE = (
     "the presets of Primus (primus/configs) are not above the file: the model is taken by its name, with usual defaults"

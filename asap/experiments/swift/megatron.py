@@ -1,5 +1,5 @@
 """Arguments of ``megatron sft`` and ``megatron pt``: Megatron-LM's, with ms-swift's defaults and the model by its name
-(modelscope/ms-swift, ``docs/source_en/Megatron-SWIFT/Command-line-parameters.md``)."""
+(table ``megatron-swift``)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,25 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from asap.experiments.experiment import Experiment
-from asap.experiments.megatron import arguments as megatron
-from asap.experiments.megatron.names import CORE, READ
-from asap.experiments.megatron.reader import read_megatron
+from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.trainer import check_trains_decoder
 from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
 from asap.stacks.megatron.releases import JOINT, OF_SWIFT
+from asap.stacks.megatron.workload import CORE
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, overriding
 
-_DEFAULTS: Mapping[str, Any] = {
-    "micro_batch_size": 1,
-    "global_batch_size": 16,
-    "recompute_granularity": "selective",
-    "use_distributed_optimizer": True,
-    "attention_backend": "flash",
-}
-_LENGTHS, _SEQUENCE = ("packing_length", "max_length"), "seq_length"
-_MODELS = ("model", "load", "mcore_model")
+_SEQUENCE = "seq_length"
 _CONVERTED = re.compile(r"[-_.]mcore\b.*", re.IGNORECASE)
 _TYPES = {"float16": "fp16", "fp16": "fp16", "float32": None, "fp32": None}
 _UNSAID_SPLIT = f"{EXPERT_TENSOR} is not said, and taken as 1: before ms-swift 3.9 it was {TENSOR}; add it as key=value"
@@ -33,7 +25,7 @@ _UNSAID_SPLIT = f"{EXPERT_TENSOR} is not said, and taken as 1: before ms-swift 3
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments."""
-    return key in _LENGTHS or megatron.is_argument(key)
+    return key in spec("megatron-swift").names["lengths"] or is_argument(key)
 
 
 def read_megatron_swift(
@@ -51,19 +43,18 @@ def read_megatron_swift(
         ConfigError: not all parameters are trained on tokens, or a value of the wrong kind.
         UsageError: an override is not ``key=value``.
     """
-    stated = {**said, **overriding(overrides)}
+    stated = {key: value for key, value in {**said, **overriding(overrides)}.items() if value is not None}
     unsaid = frozenset(key for key, value in stated.items() if has_substitution(str(value)))
-    known = {key: value for key, value in stated.items() if key not in unsaid and value is not None}
-    arguments = StackSettings(known, str(path))
+    arguments = StackSettings({key: value for key, value in stated.items() if key not in unsaid}, str(path))
     check_trains_decoder(arguments, "full")
     experiment = _with_model(stated, experiment)
     settings, notes = _settings(arguments, unsaid)
     if EXPERT_TENSOR not in stated and _has_split_experts(arguments, experiment):
         settings, notes = settings.overridden({EXPERT_TENSOR: 1}), (*notes, _UNSAID_SPLIT)
-    unsettled = unsaid & READ
-    if unsaid & {*_LENGTHS}:
+    unsettled = unsaid & read_words()
+    if unsaid & {*spec("megatron-swift").names["lengths"]}:
         settings = settings.overridden({_SEQUENCE: None})
-    read = read_megatron(settings, (), experiment, CORE, frozenset(unsettled))
+    read = read_megatron(settings, (), experiment, CORE, unsettled)
     left = [f"set by a variable whose value is not said: {', '.join(sorted(unsettled))}"] if unsettled else []
     return read.model_copy(update={"notes": (*read.notes, *notes, *left)})
 
@@ -76,22 +67,24 @@ def _has_split_experts(arguments: StackSettings, experiment: Experiment) -> bool
 
 def _settings(arguments: StackSettings, unsaid: frozenset[str]) -> tuple[StackSettings, tuple[str, ...]]:
     """The arguments with defaults, under Megatron-LM's names, and notes."""
-    notes: list[str] = []
-    own: dict[str, Any] = {key: value for key, value in _DEFAULTS.items() if key not in {*arguments, *unsaid}}
+    table, core = spec("megatron-swift"), spec("megatron").defaults
+    said = {*arguments, *unsaid, *core}
+    own: dict[str, Any] = {key: value for key, value in table.defaults.items() if key not in said}
     if not {"bf16", "fp16"} & arguments.keys():
         precision = _TYPES.get(str(arguments.get("torch_dtype")).casefold(), "bf16")
         own |= {precision: True} if precision else {}
-    length = next((arguments[key] for key in _LENGTHS if key in arguments), None)
+    length = next((arguments[key] for key in table.names["lengths"] if key in arguments), None)
     if _SEQUENCE not in arguments and length is not None:
         own[_SEQUENCE] = length
-    if not arguments.flag("packing") and length is not None:
-        notes.append(f"sequences are cut at {length} tokens (max_length); all are taken as that long")
-    return arguments.overridden({**own, JOINT: "_", OF_SWIFT: True}), tuple(notes)
+    cut = not arguments.flag("packing") and length is not None
+    notes = (f"sequences are cut at {length} tokens (max_length); all are taken as that long",) if cut else ()
+    return arguments.overridden({**own, JOINT: "_", OF_SWIFT: True}), notes
 
 
 def _with_model(stated: Mapping[str, Any], experiment: Experiment) -> Experiment:
     """``experiment`` with the model that is trained or whose weights are loaded, where none is said."""
-    name = next((name_at_end(str(stated[key])) for key in _MODELS if stated.get(key)), None)
+    models = spec("megatron-swift").names["models"]
+    name = next((name_at_end(str(stated[key])) for key in models if stated.get(key)), None)
     if name is None or experiment.model is not None or "num_layers" in stated:
         return experiment
     model, notes = read_named_model(_CONVERTED.sub("", name.rstrip("/")))

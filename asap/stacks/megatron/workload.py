@@ -1,16 +1,17 @@
 """What Megatron-LM's arguments say of a step besides its plan: batch, sequence, precision, kernels, sharded state."""
 
 from collections.abc import Mapping
+from typing import get_args
 
-from asap.experiments.megatron.deepspeed_configuration import cuda_graphs, graph_modules
-from asap.experiments.megatron.names import CORE, FLASH
 from asap.models import Workload
-from asap.models.workload import ContextParallel, ExpertDispatcher
+from asap.models.workload import ContextParallel, CudaGraphs, ExpertDispatcher, GraphModule
 from asap.stacks.megatron.degrees import experts_over, is_fully_sharded
 from asap.stacks.megatron.releases import is_megatron_deepspeed, stage_of
 from asap.stacks.megatron.stages import counted_layers
 from asap.stacks.stack_settings import StackSettings
 
+CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
+"""Frameworks that have these arguments, as a workload names them."""
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""
 _OF_FSDP = ("megatron_fsdp_grad_comm_dtype", "megatron_fsdp_main_grads_dtype")
@@ -27,6 +28,13 @@ _OF_TORCH = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "uint8": "fp
 _CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
     "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
 }  # fmt: skip
+_DISPATCHERS: Mapping[str, ExpertDispatcher] = {
+    "allgather": "all_gather", "alltoall": "all_to_all", "alltoall_seq": "all_to_all",
+}  # fmt: skip
+_IMPLEMENTATIONS, _WHOLE_STEP = ("none", "local", "transformer_engine", "full_iteration"), "full_iteration"
+_FLASH = (
+    "use_flash_attn", "use_flash_attn_v1", "use_flash_attn_v2", "use_flash_attn_triton", "use_flash_attn_builder",
+)  # fmt: skip
 
 
 def workload_of(
@@ -49,7 +57,9 @@ def workload_of(
         ConfigError: a value of the wrong kind.
     """
     old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
-    tensor = settings.count("tensor_model_parallel_size") or 1
+    graphs, captured = _cuda_graphs(settings), _captured(settings)
+    split = (settings.count("tensor_model_parallel_size") or 1) > 1
+    padded = settings.flag("moe_pad_expert_input_to_capacity")  # a factor alone drops tokens and pads nothing
     said = Workload(
         global_batch=batch,
         sequence_length=settings.count("seq_length"),
@@ -62,14 +72,14 @@ def workload_of(
         framework="Megatron-LM" if old and framework == CORE else framework,
         zero_stage=_zero_stage(settings),
         context_parallel=_context_parallel(settings),
-        capacity_factor=_capacity_factor(settings),
-        cuda_graphs=cuda_graphs(settings),
-        graph_modules=graph_modules(settings),
+        capacity_factor=settings.positive_number("moe_expert_capacity_factor") if padded else None,
+        cuda_graphs=graphs,
+        graph_modules=tuple(each for each in get_args(GraphModule) if graphs == "module" and each in captured),
         overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
         overlaps_tensor=settings.flag("tp_comm_overlap") or None,
         expert_dispatcher=_expert_dispatcher(settings, framework),
         pipelined_layers=counted if (counted := counted_layers(settings, layers)) != layers else None,
-        sequence_parallel=settings.flag("sequence_parallel") and tensor > 1,
+        sequence_parallel=settings.flag("sequence_parallel") and split,
         experts_over=experts_over(settings),
     )
     return said.model_copy(update={field: None for field, keys in _DECIDED_BY.items() if unsettled & keys})
@@ -85,31 +95,14 @@ def _context_parallel(settings: StackSettings) -> ContextParallel | None:
     return _CONTEXT_PARALLEL[said]
 
 
-def _capacity_factor(settings: StackSettings) -> float | None:
-    """Where experts are padded to it (``transformer_config.py``); a factor alone drops tokens and pads nothing."""
-    if not settings.flag("moe_pad_expert_input_to_capacity"):
-        return None
-    return settings.positive_number("moe_expert_capacity_factor")
-
-
-_DISPATCHERS: dict[str, ExpertDispatcher] = {
-    "allgather": "all_gather",
-    "alltoall": "all_to_all",
-    "alltoall_seq": "all_to_all",
-}
-
-
 def _expert_dispatcher(settings: StackSettings, framework: str) -> ExpertDispatcher | None:
     """By the kind, and the backend of a flexible one (``transformer_config.py``); Megatron-LM gathers where nothing is
     said (``arguments.py``), and of what builds on it that is not known."""
     if not settings.whole("num_experts"):
         return None
-    kind = settings.text("moe_token_dispatcher_type")
-    if kind == "flex" or settings.flag("moe_enable_deepep"):
-        return "deepep"
-    if kind is None and framework == CORE:
-        kind = "allgather"
-    return _DISPATCHERS.get(kind or "")
+    kind = settings.text("moe_token_dispatcher_type", "allgather" if framework == CORE else None)
+    flexible = kind == "flex" or settings.flag("moe_enable_deepep")
+    return "deepep" if flexible else _DISPATCHERS.get(kind or "")
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:
@@ -126,11 +119,9 @@ def _dtype(settings: StackSettings, key: str) -> str:
 
 
 def _precision(settings: StackSettings) -> str:
-    if "fp8_format" in settings:
-        return "fp8"
-    if "fp4_format" in settings:
-        return "fp4"
-    return "bf16" if settings.flag("bf16") else "fp16" if settings.flag("fp16") else "fp32"
+    if said := next((kind for kind in ("fp8", "fp4") if f"{kind}_format" in settings), None):
+        return said
+    return next((kind for kind in ("bf16", "fp16") if settings.flag(kind)), "fp32")
 
 
 def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
@@ -147,13 +138,11 @@ def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
 
 def _attention(settings: StackSettings) -> str | None:
     """The kernel; Transformer Engine's ``auto`` takes a fused one, and Megatron's own attention its fused softmax."""
-    backend, softmax = settings.text("attention_backend"), "fused softmax"
-    if settings.flag("no_masked_softmax_fusion"):
-        softmax = "torch"
+    softmax = "torch" if settings.flag("no_masked_softmax_fusion") else "fused softmax"
     named = {"fused": "cudnn flash", "flash": "flash", "unfused": softmax, "local": softmax}
-    if backend in named:
+    if (backend := settings.text("attention_backend")) in named:
         return named[backend]
-    if any(settings.flag(key) for key in FLASH):
+    if any(settings.flag(key) for key in _FLASH):
         return "flash"
     own = is_megatron_deepspeed(settings) or settings.text("transformer_impl") == "local"
     return softmax if own else None
@@ -168,3 +157,22 @@ def _zero_stage(settings: StackSettings) -> int | None:
         strategy = settings.text("data_parallel_sharding_strategy")
         return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
     return 1 if settings.flag("use_distributed_optimizer") else None
+
+
+def _cuda_graphs(settings: StackSettings) -> CudaGraphs | None:
+    """By ``cuda_graph_impl`` and ``cuda_graph_modules``, and by their names of earlier releases; ``None``: not said."""
+    said = settings.choice("cuda_graph_impl", _IMPLEMENTATIONS)
+    earlier = [settings.flag(key) for key in ("enable_cuda_graph", "external_cuda_graph") if key in settings]
+    if said == "none" or (said is None and not any(earlier)):
+        return "none" if said or earlier else None
+    modules = _captured(settings)
+    if _WHOLE_STEP in (said, *modules):
+        return "step"
+    whole = not modules or modules == {"full"} or ("attn" in modules and modules & {"mlp", "moe"})
+    return "layer" if whole else "module"
+
+
+def _captured(settings: StackSettings) -> set[str]:
+    """Parts of a layer that are captured, where that is not the whole layer."""
+    words = settings.words("cuda_graph_modules") or settings.words("cuda_graph_scope")
+    return {module for word in words for module in word.split(",") if module}

@@ -1,0 +1,147 @@
+"""Scripts that start NeMo: ``python megatron_gpt_pretraining.py --config-path=conf --config-name=gpt
+trainer.num_nodes=4 model.micro_batch_size=2`` (Hydra's command line), also in quotes: ``srun bash -c "…"``; or its
+launcher, ``python main.py stages=[training] training=gpt3/5b training.trainer.num_nodes=4``.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.experiment import Experiment
+from asap.experiments.files.hydra_defaults import is_hydra_key
+from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_named, missing
+from asap.experiments.megatron.reader import is_argument, read_nemo
+from asap.experiments.shell import (
+    Command,
+    commands_within,
+    has_substitution,
+    options,
+    read_commands,
+    with_sources,
+    words,
+)
+from asap.experiments.training_program import check_program
+from asap.stacks.megatron.sections import NEMO, argument_of, dialect
+
+_PROGRAM = re.compile(r"[\w./-]{0,400}\b(?:megatron_\w{1,200}|train_gpt_sft)\.py\b")
+_SECTIONS = ("trainer", "model", "exp_manager")
+_SETTING = rf"((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)"
+_ASSIGNED = re.compile(rf"\+{{0,2}}{_SETTING}", re.ASCII | re.DOTALL)
+_DEFAULTS = (
+    ("train_gpt_sft", "gpt_sft"),
+    ("finetuning", "megatron_gpt_finetuning_config"),
+    ("sft", "megatron_gpt_sft"),
+    ("pretraining", "megatron_gpt_config"),
+)
+"""What a program takes where its command names no configuration, by its name (``examples/nlp/language_modeling`` of
+NeMo, ``examples/nlp/gpt`` of NeMo-Aligner)."""
+_OF_LAUNCHER = re.compile(r"(?:^|[\s/])main\.py\s")
+_STAGE = re.compile(r"\+{0,2}(training|fine_tuning|peft)=([\w./$-]+)", re.ASCII)
+_STAGES = re.compile(r"stages=.*\b(training|fine_tuning|peft)\b.*", re.ASCII | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """A start of NeMo: its configuration, the settings of its command, and the stage where its launcher runs it."""
+
+    named: str
+    settings: dict[str, str]
+    program: str = ""
+    stage: str = ""
+
+    def file(self, path: Path, brought: Brought | None) -> NamedFile:
+        """The configuration; raises ConfigError where it is not there."""
+        places = (self.named, *([f"launcher_scripts/{self.named}"] if self.stage else []))
+        readable = () if has_substitution(self.named) else places
+        if found := next((file for place in readable if (file := find_named(place, path, brought))), None):
+            return found
+        if not self.stage:
+            raise missing("starts NeMo with", self.named, path, "lay it beside the script")
+        said = [f"{key}={value}" for key, value in self.settings.items() if not has_substitution(value)]
+        example = plain(" ".join(said[:2]) or "trainer.num_nodes=4", 100)
+        hint = f"give that file of NeMo's launcher as --config, with the settings behind {self.stage}.: {example}"
+        reason = f"starts NeMo with {plain(self.named, 80)}, which is not there"
+        raise ConfigError(reason, where=str(path), hint=hint)
+
+
+def is_nemo_script(text: str) -> bool:
+    """Whether a script starts NeMo with a configuration that it names, or with the one of its program."""
+    started = _PROGRAM.search(text) is not None or _STAGE.search(text) is not None
+    return started and any(_start_of(command) for command in read_commands(text))
+
+
+def read_nemo_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
+    """``experiment`` with the YAML that a script names, and the settings of its command.
+
+    Raises:
+        ConfigError: the YAML is not there, or describes no decoder.
+        UsageError: an override is not ``key=value``.
+    """
+    commands = read_commands(with_sources(text, path.parent, brought))
+    start = next(filter(None, map(_start_of, commands)), None)
+    if start is None:
+        raise ConfigError("starts nothing that is read", where=str(path))
+    if start.program:
+        check_program(start.program, path)
+    found = start.file(path, brought)
+    values = found.document().values
+    if dialect(values) != NEMO:
+        raise ConfigError("describes no language model of NeMo", where=str(found.path))
+    given = [*overrides]
+    settled = {override.partition("=")[0].lstrip("+~") for override in given}
+    said = {key: value for key, value in start.settings.items() if key not in settled}
+    unknown = sorted(key for key, value in said.items() if has_substitution(value))
+    taken = [f"{key}={'null' if key in unknown else value}" for key, value in said.items()]
+    unsettled = frozenset(argument_of(key) for key in unknown)
+    read = read_nemo(values, NEMO, found.path, [*taken, *given], experiment, unsettled)
+    note = f"set by a variable whose value is not said: {plain(', '.join(unknown), 160)}"
+    return read.model_copy(update={"notes": (*read.notes, *([note] if unknown else []))})
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of NeMo's settings, in Hydra's grammar."""
+    return is_hydra_key(dict.fromkeys(_SECTIONS), key) or ("." not in key and is_argument(key))
+
+
+def _start_of(command: Command) -> _Start | None:
+    """What a command starts, itself or in quotes; ``None`` where it is not NeMo."""
+    if command.assigns or not command.certain:
+        return None
+    if _OF_LAUNCHER.search(f" {command.text} "):
+        return _launched(command)
+    if not _PROGRAM.search(command.text):
+        return None
+    return next(filter(None, map(_started, (*commands_within(command), command))), None)
+
+
+def _started(command: Command) -> _Start | None:
+    """A start of one of NeMo's programs."""
+    program = None if command.assigns or not command.certain else _PROGRAM.search(command.text)
+    if program is None:
+        return None
+    default = next((name for word, name in _DEFAULTS if word in program[0]), None)
+    said = {option.name: option.words[0] for option in options(command.text) if option.words}
+    if (name := said.get("config_name", default)) is None:
+        return None
+    name = name if name.endswith((".yaml", ".yml")) else f"{name}.yaml"
+    named = str(PurePosixPath(below_variable(said.get("config_path", "conf"))) / name)
+    return _Start(named, _assigned(command, _ASSIGNED), program[0])
+
+
+def _launched(command: Command) -> _Start | None:
+    """A start of NeMo's launcher, with the stage that trains."""
+    said = words(command.text)
+    stages = [found[1] for word in said if (found := _STAGES.fullmatch(word))]
+    named = [(found[1], found[2]) for word in said if (found := _STAGE.fullmatch(word))]
+    stage, name = next((pair for pair in named if pair[0] in stages or not stages), ("", ""))
+    settings = _assigned(command, re.compile(rf"\+{{0,2}}{stage}\.{_SETTING}", re.ASCII | re.DOTALL))
+    return _Start(f"conf/{stage}/{name}.yaml", settings, stage=stage) if stage else None
+
+
+def _assigned(command: Command, form: re.Pattern[str]) -> dict[str, str]:
+    return {said[1]: said[2] for word in words(command.text) if (said := form.fullmatch(word))}

@@ -1,0 +1,230 @@
+"""Megatron-LM's arguments in a launch script, or in a file that holds them as the words of a command.
+
+Everything is kept under the name that ``megatron/training/arguments.py`` gives it: ``tensor_model_parallel_size``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.experiment import Experiment
+from asap.experiments.files.named_file import Brought, below_variable
+from asap.experiments.megatron.deepspeed_configuration import with_configuration
+from asap.experiments.megatron.foreign import foreign_arguments, note_on_foreign
+from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
+from asap.experiments.processes import ranks_of_mpi
+from asap.experiments.settings.remarks import recomputes
+from asap.experiments.shell import Command, Option, has_substitution, options, read_commands, with_sources
+from asap.flags.environment import is_performance_variable
+from asap.stacks.megatron.forks import left_to_checkpoint, of_forks
+from asap.stacks.megatron.releases import JOINT
+from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION
+from asap.stacks.registry import spec
+from asap.stacks.stack_settings import StackSettings
+
+_NODES = {
+    "nodes": "nnodes", "num_nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node",
+    "num_gpus": "nproc_per_node",
+}  # fmt: skip
+"""Options of Slurm and of DeepSpeed's launcher in torchrun's words."""
+_OF_LAUNCHER = {*_NODES.values(), "world_size"}
+_TRAINING = re.compile(r"(?:train|tune|sft)[\w-]{0,200}\.py")
+_NO_TRAINING = re.compile(
+    r"(?<![\w-])[\w-]{0,200}(?:generat|inference|server|convert|export|quantiz|prune|eval|preprocess|merge|analy[sz]e|dataset|mmlu"
+    r"|extract)[\w-]{0,200}\.py|(?:tasks|retro)/[\w/-]*main\.py|(?<=-m )[\w.]*(?:inference|generat|server)[\w.]*"
+)
+_LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
+"""A layout that a variable holds: its bars and brackets are no operators of the shell."""
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_BLOCKS, _MODE, _OTHER_MODES = ("MODEL_ARGS", "args", "arguments"), "MODE", ("inference", "rl")
+_GRANULARITY, _TOKENIZER, _EXPERTS = "recompute_granularity", "tokenizer_model", "num_experts"
+_ENVIRONMENT = re.compile(
+    r"(?:^/etc/\S*|(?:^|/)(?:conda\.sh|activate|modules\.sh|set_?(?:env|vars)\.sh))[\"']?(?:\s|$)"
+)
+"""Files of an environment of software, which have no arguments of Megatron-LM."""
+_INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
+_UNUSED = "--deepspeed_config is not used without --deepspeed"
+_FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
+_HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | re.DOTALL)
+"""What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
+
+
+def is_megatron_script(text: str) -> bool:
+    """Whether a script launches Megatron-LM, by its arguments."""
+    return max(_signs(text, "-"), _signs(text, "_")) >= 2
+
+
+def signs_among(names: Iterable[str]) -> int:
+    """How many of the names are arguments two of which make a file one of Megatron-LM."""
+    return len({*spec("megatron").names["signs"]} & {*names})
+
+
+def _signs(text: str, joint: str) -> int:
+    said = _COMMENT.sub("", text)
+    return sum(f"--{sign.replace('_', joint)}" in said for sign in spec("megatron").names["signs"])
+
+
+def read_megatron_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
+    """``experiment`` with the arguments of the command that starts a run.
+
+    A script without such a command, as one that others source, gives all arguments that it has.
+
+    Raises:
+        ConfigError: it trains something else than a decoder, an argument that is read has no value, or what
+            :func:`read_megatron` raises.
+        UsageError: an override is not ``key=value``.
+    """
+    text = with_sources(text, path.parent, brought)
+    _check_program(text, path)
+    commands = list(read_commands(text))
+    runs = [command for command in commands if not command.assigns and _is_run(command)]
+    run = next((command for command in runs if command.certain), runs[0] if runs else None)
+    read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
+    lines = {_name(o): o.line for c in commands if c.certain for o in options(c.written, c.line)}
+    maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
+    maybe = {name: line for name, line in maybe.items() if name in read_words()}
+    values, unknown = _last_values(o for c in read for o in options(_LAYOUT.sub(r"\1'\2'", c.text), c.line))
+    if run is None and not signs_among((*values, *unknown, *maybe)):
+        reason = "has arguments of Megatron-LM, and no command that is read which takes them"
+        raise ConfigError(reason, where=str(path), hint=_INSTEAD)
+    sources = [c.text.split(maxsplit=1)[1] for c in commands if c.text.startswith(("source ", ". "))]
+    sources = [source for source in sources if not _ENVIRONMENT.search(source)]
+    open_ = _open_words(run) if run else []
+    notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
+    notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
+    notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
+    notes += _note_on_open(open_, run)
+    parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
+    foreign, counts_experts = foreign_arguments(run.text if run else parts, bool(run))
+    for said, what in ((maybe, "under conditions that it does not decide"), (unknown, "to what it does not say")):
+        notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
+    if run and not {"world_size", "nproc_per_node"} & values.keys() and (ranks := ranks_of_mpi(run.text)):
+        values["world_size"] = str(ranks)
+    if _signs(text, "_") > _signs(text, "-"):
+        values[JOINT] = "_"
+    notes += [note] if (note := note_on_foreign(foreign)) else []
+    settings = StackSettings(values, str(path), lines)
+    left = {*maybe, *unknown, *({_EXPERTS} if counts_experts and _EXPERTS not in values else ())}
+    if values.get(_GRANULARITY) != "full" and any(map(recomputes, foreign)):
+        left.add(_GRANULARITY)
+    deepspeed = settings.flag("deepspeed")
+    settings, more = of_forks(settings), ()
+    if deepspeed:
+        settings, by_run, more = with_configuration(settings, text, path, brought or {})
+        left |= by_run
+    elif "deepspeed_config" in settings:
+        settings, more = settings.overridden({"deepspeed_config": None}), (_UNUSED,)
+    left |= left_to_checkpoint(settings)
+    if sources and (run is None or open_):
+        kinds = (PRECISION, frozenset(spec("megatron").names["recomputation"]))
+        left = left.union(*(keys for keys in kinds if not keys & settings.keys()))
+    exports = commands[-1].scope.environment() if commands else {}
+    environment = {key: value for key, value in exports.items() if is_performance_variable(key)}
+    every = (*experiment.notes, *(f"{path.name} {note}" for note in notes), *more)
+    experiment = experiment.model_copy(update={"environment": experiment.environment | environment, "notes": every})
+    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, frozenset(left))
+
+
+def _check_program(text: str, path: Path) -> None:
+    """Raise ConfigError where a script runs a program that trains no decoder."""
+    shown = _COMMENT.sub("", text)
+    program = next((each for each in spec("megatron").names["other_programs"] if f"{each}.py" in shown), None)
+    if program:
+        raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
+    other = None if _TRAINING.search(text) else _NO_TRAINING.search(text)
+    if other:
+        reason = f"runs {plain(other[0], 60)}, which does not train"
+        raise ConfigError(reason, where=str(path), hint="give the script that trains")
+
+
+def _is_run(command: Command) -> bool:
+    return signs_among(option.name for option in options(command.text)) >= 2
+
+
+def _is_part_of_run(command: Command) -> bool:
+    """Whether an assignment collects arguments of Megatron-LM, and not those of a launcher alone."""
+    return any(option.name in read_words() - _OF_LAUNCHER for option in options(command.text))
+
+
+def _open_words(command: Command) -> list[str]:
+    """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
+    words = command.text.split()
+    bare = [word.strip("\"'") for word in words]
+    places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
+    return [bare[place] for place in places if not _takes_value(words[place - 1])]
+
+
+def _note_on_open(words: list[str], command: Command | None) -> list[str]:
+    """A note on words that the script fills with what only a run can tell; what nothing sets is empty."""
+    filled = {key for key, value in command.scope.variables.items() if value is None} if command else set()
+    found = [word for word in words if (said := _FILLED.fullmatch(word)) and said[1] in filled]
+    listed = plain(", ".join(dict.fromkeys(found)), 120)
+    return [f"adds {listed} to its command, which only a run can tell: not read"] if found else []
+
+
+def _takes_value(word: str) -> bool:
+    """Whether the next word is its value: after an option, or as the target of a redirection."""
+    switches = spec("megatron").switches
+    return ">" in word or (word.startswith("-") and "=" not in word and plain_name(word) not in switches)
+
+
+def _by_line(arguments: Mapping[str, int]) -> str:
+    """``--num-layers, --hidden-size (line 4), --bf16 (line 9)``."""
+    lines: dict[int, list[str]] = {}
+    for name, line in arguments.items():
+        lines.setdefault(line, []).append(f"--{name.replace('_', '-')}")
+    return ", ".join(f"{', '.join(names)} (line {line})" for line, names in lines.items())
+
+
+def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
+    """Arguments in a JSON or YAML file: by name, or as the words of a command line; ``None`` if there are none.
+
+    Megatron-LM's own tests keep them as ``MODEL_ARGS: {--num-layers: 12, …}``, with the ``MODE`` that they run in.
+
+    Raises:
+        ConfigError: they serve a model, or train it by reinforcement learning.
+    """
+    block = next((values[name] for name in _BLOCKS if isinstance(values.get(name), dict | list)), values)
+    if isinstance(block, list):
+        line = " ".join(f"'{str(word).replace(chr(39), '')}'" for word in block)
+        found, _ = _last_values(options(line))
+    else:
+        found = {plain_name(key): value for key, value in block.items()}
+    if signs_among(found) < 2:
+        return None
+    if (mode := values.get(_MODE)) in _OTHER_MODES:
+        where = f"{path}:{lines[_MODE]}" if _MODE in lines else str(path)
+        raise ConfigError(f"{_MODE}: {mode} is no pre-training, which alone is read", where=where)
+    own_lines = {plain_name(key): line for key, line in lines.items()} if block is values else {}
+    return StackSettings(found, str(path), own_lines)
+
+
+def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The value of each argument as argparse takes it, the last one; the lines of those not known."""
+    table, read = spec("megatron"), read_words()
+    values: dict[str, Any] = {}
+    unknown: dict[str, int] = {}
+    for option in said:
+        name = _name(option)
+        if name in table.switches:
+            values[name] = True
+        elif name == _TOKENIZER and option.words and not has_substitution(below := below_variable(option.words[0])):
+            values[name] = below
+        elif name in read and any(has_substitution(word) for word in option.words[:1]):
+            unknown[name] = option.line
+            values.pop(name, None)
+        elif option.words or name not in _OF_LAUNCHER:
+            several = name in table.names["several"] or (name == _EXPERTS and len(option.words) > 1)
+            values[name] = list(option.words) if several else option.words[0] if option.words else True
+        if name in _NODES.values() and option.words:
+            values[name] = option.words[0].rpartition(":")[2]
+    return values, unknown
+
+
+def _name(option: Option) -> str:
+    return _NODES.get(option.name, option.name)

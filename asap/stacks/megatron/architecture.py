@@ -1,0 +1,215 @@
+"""The decoder that Megatron-LM's arguments describe; what is not said has the default of its arguments."""
+
+import math
+import re
+from typing import Any
+
+from asap.core.numbers import digits
+from asap.core.text import plain
+from asap.models import find_architecture
+from asap.models.parameters import linear_attention_parameters
+from asap.stacks.registry import spec
+from asap.stacks.stack_settings import StackSettings
+
+_VARIANT, _FREQUENCY = "experimental_attention_variant", "linear_attention_freq"
+_GATED_DELTA_NET = ("gdn", "gdn2", "gated_delta_net")
+_LINEAR = (
+    "linear_num_key_heads", "linear_key_head_dim", "linear_num_value_heads", "linear_value_head_dim",
+    "linear_conv_kernel_dim",
+)  # fmt: skip
+_MLA = {
+    "q_lora_rank": "q_lora_rank", "kv_lora_rank": "kv_lora_rank", "qk_nope_head_dim": "qk_head_dim",
+    "qk_rope_head_dim": "qk_pos_emb_head_dim", "v_head_dim": "v_head_dim",
+}  # fmt: skip
+_GPT2_TOKENS, _OF_LLAMA, _OF_GPT2 = 50_257, "Llama2Tokenizer", "GPT2BPETokenizer"
+_GPT2 = re.compile(r"gpt-?2", re.IGNORECASE)
+_TOKENIZER_FILE = re.compile(r"/tokenizer\.(?:model|json)$")
+"""A file in the folder of the model that it is of."""
+_TERM = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
+_MOST_LAYERS = 10_000
+
+
+def sources_of(settings: StackSettings) -> dict[str, str]:
+    """Where fields of the model come from: an argument, or its default."""
+    return {
+        f"model.{field}": settings.source(key) if key in settings else f"Megatron-LM's default of {key}"
+        for field, key in arguments_of_shapes().items()
+    }
+
+
+def arguments_of_shapes() -> dict[str, str]:
+    """Field of the model → the argument that decides it."""
+    shapes = spec("megatron").model.shapes
+    return {field: word.keys[0] for field, word in shapes.items() if not isinstance(word, tuple)}
+
+
+def fields_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Fields of the model, and what a reader should know.
+
+    Raises:
+        ConfigError: an argument is of the wrong kind, or says a layer that is not read.
+    """
+    notes: list[str] = []
+    width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
+    rotary = settings.flag("use_rotary_position_embeddings")
+    learned = not rotary and settings.text("position_embedding_type", "learned_absolute") == "learned_absolute"
+    fields: dict[str, Any] = {
+        "layers": settings.count("num_layers"),
+        "d_model": width,
+        "d_ff": mlp_width(settings),
+        "heads": heads,
+        "head_dim": settings.count("kv_channels", width // heads if width and heads and width % heads == 0 else None),
+        "gated_mlp": _is_gated(settings),
+        "tied_embeddings": not settings.flag("untie_embeddings_and_output_weights"),
+        "parallel_block": settings.flag("parallel_attention"),
+        "qk_norm": settings.flag("qk_layernorm"),
+        "learned_positions": settings.count("max_position_embeddings") if learned else 0,
+        "mtp_layers": settings.whole("mtp_num_layers"),
+        **_attention(settings, notes),
+        **_experts(settings, notes),
+        "vocab": _vocabulary(settings, notes),
+        "attention_parameters": _mean_attention_parameters(settings, notes),
+    }
+    return {key: value for key, value in fields.items() if value is not None}, tuple(notes)
+
+
+def mlp_width(settings: StackSettings) -> int | None:
+    """Hidden width of an MLP, by default after that of the model; raises ConfigError where one is no number."""
+    width = settings.count("hidden_size")
+    default = None if width is None else int(4 * width * 2 / 3 / 64) * 64 if _is_gated(settings) else 4 * width
+    return settings.count("ffn_hidden_size", default)
+
+
+def _is_gated(settings: StackSettings) -> bool:
+    return settings.flag("swiglu") or settings.flag("quick_geglu")
+
+
+def _known(settings: StackSettings, key: str) -> int | None:
+    """A number, by default Megatron-LM's."""
+    default = spec("megatron").defaults.get(key)
+    return settings.count(key, int(default) if default is not None else None)
+
+
+def _attention(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
+    grouped = settings.flag("group_query_attention")
+    of_forks = 1 if settings.text("attention_head_type") == "multiquery" else settings.count("num_key_value_heads")
+    kv_heads = settings.count("num_query_groups", 1) if grouped else of_forks or settings.count("num_attention_heads")
+    fields: dict[str, Any] = {"kv_heads": kv_heads}
+    if settings.flag("multi_latent_attention"):
+        fields |= {field: _known(settings, argument) for field, argument in _MLA.items()}
+    if window := settings.text("window_size") if not isinstance(settings.get("window_size"), list) else None:
+        left = digits(window.strip("()[]").split(",")[0])
+        if left is None or left < 0:
+            raise settings.wrong("window_size", "two numbers of tokens")
+        fields["sliding_window"] = left + 1
+        every = settings.get("window_attn_skip_freq")
+        fields["global_layer_every"] = digits(str(every))
+        if every is not None and fields["global_layer_every"] is None:
+            notes.append(f"window_attn_skip_freq {plain(every, 40)} is not read; all layers are taken as local")
+    return fields
+
+
+def _mean_attention_parameters(settings: StackSettings, notes: list[str]) -> int | None:
+    """Parameters of attention in a layer, on average over linear and full ones; ``None`` where all are alike."""
+    variant = settings.text(_VARIANT)
+    if variant == "dsa":
+        notes.append(f"{_VARIANT} dsa: the indexer of sparse attention is not counted, and attention is taken as full")
+    if variant in (None, "dsa"):
+        return None
+    if variant not in _GATED_DELTA_NET:
+        raise settings.wrong(_VARIANT, f"one of {', '.join((*_GATED_DELTA_NET, 'dsa'))}")
+    every, layers = settings.count(_FREQUENCY), settings.count("num_layers")
+    width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
+    if not (every and width and heads and layers):
+        raise settings.wrong(_VARIANT, f"beside a number as {_FREQUENCY}, num_layers, hidden_size and attention heads")
+    linear = linear_attention_parameters(width, *(_known(settings, key) or 0 for key in _LINEAR))
+    groups = settings.count("num_query_groups", 1) or 1 if settings.flag("group_query_attention") else heads
+    dim = settings.count("kv_channels", width // heads) or 0
+    outputs = 3 if settings.flag("attention_output_gate") else 2
+    full, of_full = width * dim * (outputs * heads + 2 * groups), layers // every
+    shown = f"{plain(variant, 40)} in {layers - of_full} of {layers} layers"
+    notes.append(f"{shown}: its scores are taken as those of attention")
+    return round((linear * (layers - of_full) + full * of_full) / layers)
+
+
+def _experts(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
+    experts = settings.count("num_experts")
+    if experts in (None, 1):
+        return {}
+    width = settings.count("moe_ffn_hidden_size", mlp_width(settings))
+    fields: dict[str, Any] = {
+        "experts": experts,
+        "experts_per_token": _known(settings, "moe_router_topk"),
+        "expert_d_ff": width,
+    }
+    shared = settings.count("moe_shared_expert_intermediate_size")
+    if shared and width:
+        fields["shared_experts"] = round(shared / width)
+        if shared % width:
+            notes.append(f"a shared expert {shared} wide is taken as {fields['shared_experts']} of {width}")
+    return fields | (_expert_layers(settings, notes) if "moe_layer_freq" in settings else {})
+
+
+def _expert_layers(settings: StackSettings, notes: list[str]) -> dict[str, int]:
+    """Which layers have experts: every Nth, or a pattern like ``[0]*3+[1]*58``."""
+    text = re.sub(r"[\s'\"()]", "", str(settings["moe_layer_freq"]))
+    if (every := digits(text)) is not None:
+        return {"moe_every": every}
+    pattern = _pattern(text)
+    first = pattern.index(1) if 1 in pattern else len(pattern)
+    fitting = ((n, first + 1 - n) for n in range(1, first + 2) if pattern == _periodic(first + 1 - n, n, len(pattern)))
+    every, leading = next(fitting, (None, 0))
+    if first == len(pattern) or every is None:
+        raise settings.wrong("moe_layer_freq", "a number or a pattern of dense layers followed by a period")
+    layers = settings.count("num_layers")
+    if layers is not None and layers != len(pattern):
+        notes.append(f"moe_layer_freq has {len(pattern)} entries for {layers} layers")
+    return {"leading_dense_layers": leading, "moe_every": every}
+
+
+def _periodic(leading: int, every: int, layers: int) -> list[int]:
+    """Dense layers, then experts in the last of every so many."""
+    return [int(layer >= leading and (layer - leading + 1) % every == 0) for layer in range(layers)]
+
+
+def _pattern(text: str) -> list[int]:
+    """The layers of ``[0]*3+[1]*58``, 1 where they have experts; none where the text is no such list."""
+    pattern: list[int] = []
+    for part in (text[1:].removesuffix("]") if text.startswith("[[") else text).split("+"):
+        found = _TERM.fullmatch(part)
+        times = digits(found[2] or "1") if found else None
+        period = [int(item) for item in found[1].split(",")] if found else []
+        if times is None or len(pattern) + times * len(period) > _MOST_LAYERS:
+            return []
+        pattern += period * times
+    return pattern
+
+
+def _is_gpt2(settings: StackSettings) -> bool:
+    """Whether the tokens are GPT-2's: of its kind of tokenizer, the default of ``pretrain_gpt.py``, and by the path of
+    their file; of its kind also where the script does not say which file."""
+    file = settings.text("vocab_file") or ""
+    if "tokenizer_type" not in settings:
+        return _GPT2.search(file) is not None
+    name = file.rpartition("/")[2]
+    open_ = not name or "$" in name or "`" in name
+    return settings.text("tokenizer_type") == _OF_GPT2 and (open_ or _GPT2.search(file) is not None)
+
+
+def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
+    """Tokens as Megatron-LM pads them: to a multiple of ``make_vocab_size_divisible_by`` times the tensor degree."""
+    if padded := settings.count("padded_vocab_size"):
+        return padded
+    size = settings.count("vocab_size")
+    if size is None and _is_gpt2(settings):
+        size = _GPT2_TOKENS
+    name = _TOKENIZER_FILE.sub("", settings.text("tokenizer_model") or "")
+    if size is None and name and (known := find_architecture(name)):
+        size = known.vocab
+        notes.append(f"the vocabulary of {size} tokens is that of {plain(name, 60)}")
+    if size is None:
+        own = "; Llama 2's own has 32000" if settings.text("tokenizer_type") == _OF_LLAMA else ""
+        notes.append(f"the vocabulary is not said (the tokenizer has it{own}): add model.vocab=…")
+        return None
+    step = (_known(settings, "make_vocab_size_divisible_by") or 1) * (settings.count("tensor_model_parallel_size") or 1)
+    return step * math.ceil(size / step)
