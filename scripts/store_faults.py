@@ -312,7 +312,8 @@ def _run(store: str, fault: str, name: str, command: tuple[str, ...], prepare: C
         if not child:
             os.chdir(folder)
             _become(command, prepare, out, err, SAID.get(name, b""))
-        os.close(out), os.close(err)
+        for end in (out, err):
+            os.close(end)
         output, errors = _read({read_out: bytearray(), read_err: bytearray()})
         _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
@@ -337,8 +338,10 @@ def _become(command: tuple[str, ...], prepare: Callable[[], None], out: int, err
     code = 70
     try:
         reading, writing = os.pipe()
-        os.write(writing, said), os.close(writing)
-        os.dup2(reading, 0), os.dup2(out, 1), os.dup2(err, 2)
+        os.write(writing, said)
+        os.close(writing)
+        for number, end in enumerate((reading, out, err)):
+            os.dup2(end, number)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0, "r"), os.fdopen(1, "w"), os.fdopen(2, "w")
         prepare()
         from asap.cli import main
@@ -353,7 +356,8 @@ def _become(command: tuple[str, ...], prepare: Callable[[], None], out: int, err
         traceback.print_exc()
     finally:
         with suppress(OSError):
-            sys.stdout.flush(), sys.stderr.flush()
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 
