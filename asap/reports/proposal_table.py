@@ -25,24 +25,17 @@ def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
 
 
 def order_sentence(analysis: Analysis) -> str:
-    """What decides between the proposals."""
-    if analysis.incumbent is None:
-        return "Ordered by step time over the odds that it fits." if _is_tight(analysis) else "Ordered by step time."
+    """What decides the order of the proposals."""
+    odds = " divided by the odds that it fits" if _is_tight(analysis) else ""
     added = _precedents(analysis)
-    if phrases.is_assumed(analysis):
-        odds = ", weighed with the odds that it fits" if _is_tight(analysis) else ""
-        gain = f", less what precedents add ({added})" if added else ""
-        return f"First is what is expected to take least{odds}{gain}."
+    moved = f" Precedents move this order, and no figure, by {added}." if added else ""
+    if analysis.incumbent is None or phrases.is_assumed(analysis):
+        return f"Ordered by the expected step time{odds}.{moved}"
     if analysis.situation in TOO_TIGHT:
-        odds = ", over the odds that it fits" if _is_tight(analysis) else ""
-        gain = f", less the gain that precedents add ({added})" if added else ""
-        now = f"what runs now {TOO_TIGHT[analysis.situation]}"
-        return f"Sorted by the upper end of the step time's interval{odds}{gain}; {now}."
+        worst = "the upper end of the step time's interval"
+        return f"What runs now {TOO_TIGHT[analysis.situation]}. Ordered by {worst}{odds}.{moved}"
     fits = ", and that it fits" if _is_tight(analysis) else ""
-    order = f"Ordered by gain, weighed with the odds that it is faster{fits}"
-    if not added:
-        return f"{order}."
-    return f"{order}, and by precedents ({added}), which change the order alone and no figure."
+    return f"Ordered by gain, weighed with the odds that it is faster{fits}.{moved}"
 
 
 def _precedents(analysis: Analysis) -> str:

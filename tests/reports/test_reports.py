@@ -78,7 +78,7 @@ def test_what_decides_the_order_says_no_more_of_hbm_than_is_known(sequence, verd
             )
         )
     )  # fmt: skip
-    assert f"what runs now {verdict}." in " ".join(terminal(found).split())
+    assert f"What runs now {verdict}." in " ".join(terminal(found).split())
 
 
 def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, hostile):
