@@ -7,6 +7,9 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.stacks.registry import abstract
+from asap.stacks.spec import Spec
+from asap.stacks.stack_settings import StackSettings
 
 OTHER_METHODS = re.compile(
     r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil(?:l\w*|ation)?|"
@@ -20,32 +23,9 @@ _OTHER_MODELS = re.compile(
 )
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
-_OF_OTHER_METHODS = frozenset[str](("max_prompt_length", "num_generations", "reward_funcs", "beta", "vllm_mode"))
-_OF_REWARDS = re.compile(
-    r"(?:^|_)(?:ppo|grpo|dpo|kto|orpo|rloo|simpo|asft|rewards?|rollouts?|critic|kl_(?:coef|ctl|ctrl|loss)|"
-    r"(?:value|ref|reference)_model)(?:_|$)"
-)
-"""In names of arguments that compare answers, or score them."""
-_OFF = ("", "0", "0.0", "false", "none")
-_LOSSES, _LOSS = ("nll", "chunked_nll", "dft", "cross_entropy", "channel_loss"), "loss_type"
-"""Of supervised fine-tuning (trl, ``SFTConfig``; ms-swift, ``plugin/loss.py``); others compare answers."""
-_OF_OTHER_MODELS = frozenset(("max_source_length", "mlm_probability", "source_prefix"))
-"""Of encoders, and of decoders beside one (transformers, ``examples/pytorch``)."""
-_OF_IMAGES = frozenset(
-    (
-        "vision_tower",
-        "mm_vision_tower",
-        "mm_projector_type",
-        "mm_tunable_parts",
-        "pretrain_mm_mlp_adapter",
-        "image_folder",
-    )
-)
-"""Of a language model with an encoder of images (LLaVA, ``train.py``)."""
-_OF_EMBEDDINGS = frozenset(("negatives_cross_device", "train_group_size", "query_max_len", "passage_max_len"))
-"""Of training on pairs of texts (FlagOpen/FlagEmbedding, ``arguments.py``; ContextualAI/gritlm, whose ``mode`` may
-leave it out)."""
+_OF_EMBEDDINGS = ("negatives_cross_device", "train_group_size", "query_max_len", "passage_max_len")
 _MODE, _OF_TOKENS = "mode", "generative"
+"""What makes a program that has them train on tokens (ContextualAI/gritlm)."""
 _OTHER_FRAMEWORKS = re.compile(
     r"(?:^|[_\W])(?:flax|jax|tf|tensorflow|keras|paddle|mindspore|mlx|xla)(?![a-z])", re.IGNORECASE
 )
@@ -55,12 +35,8 @@ _NO_TRAINING = re.compile(
 )
 _AND_MORE = re.compile(r"(?:train|tune|sft)_(?:and|then|n|with)_[a-z]")
 """A program that trains first: ``train_and_evaluate.py``."""
-_OWN_PARALLELISM = re.compile(
-    r"(?:(?:tensor|pipeline|expert)_)?(?:tensor|pipe|pipeline|context|sequence|expert|model|ulysses|ring)_?parallel\w*|"
-    r"parallel_mode|(?:use_)?pipeline(?:_stages)?|(?:num|n)_(?:pipeline_)?stages|"
-    r"(?:mp|tp|pp|cp|sp|ep)(?:_size|_degree)?"
-)
-_WHOLE = ("0", "1", "false", "none", "data_parallel", "ddp", "dp", "fsdp")
+_RANK, _OFF = re.compile(r"(?:lora|adapter)_\w+|rank"), ("0", "false", "none", "")
+"""Of adapters, which a program trains where no switch says that it does not."""
 _READ = "read are programs that train all parameters of a decoder on tokens"
 _ANY = re.compile(r"(?:main|train|run|finetune|__main__)\.py")
 
@@ -94,28 +70,29 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
         raise ConfigError(f"starts {plain(name, 60)}, which by its name {reason}", where=str(path), hint=said)
 
 
-def check_method(arguments: Mapping[str, Any], path: Path) -> None:
-    """Raise ConfigError where arguments are those of training on preferences or rewards, or tell a program to split its
-    model over devices by code of its own."""
-    degrees = (key for key in arguments if _OWN_PARALLELISM.fullmatch(key))
-    splits = next((key for key in degrees if str(arguments[key]).casefold() not in _WHOLE), None)
-    if splits is not None:
-        reason = f"{plain(splits, 40)} is an argument of a program that splits its model itself, which is not read"
-        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
-    if images := sorted(_OF_IMAGES & set(arguments)):
-        reason = f"{images[0]} is an argument of training with an encoder of images, which is not modelled"
-        raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
-    if others := sorted(_OF_OTHER_MODELS & set(arguments)):
-        reason = f"{others[0]} is an argument of training an encoder, which is not modelled"
-        raise ConfigError(reason, where=str(path), hint="give a run that trains a decoder alone")
-    if (pairs := sorted(_OF_EMBEDDINGS & set(arguments))) and arguments.get(_MODE) != _OF_TOKENS:
-        reason = f"{pairs[0]} is an argument of training embeddings on pairs of texts, which is not modelled"
-        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")
-    found = sorted(_OF_OTHER_METHODS & set(arguments))
-    found += [key for key in arguments if _OF_REWARDS.search(key) and str(arguments[key]).casefold() not in _OFF]
-    found += [key for key in METHODS if OTHER_METHODS.search(str(arguments.get(key, "")))]
-    if str(arguments.get(_LOSS) or _LOSSES[0]) not in _LOSSES:
-        found.append(_LOSS)
-    if found:
-        reason = f"{found[0]} is an argument of training on preferences or rewards, which is not modelled"
-        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")
+def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where arguments are those of training adapters, or on preferences or rewards, or tell a program
+    to split its model over devices by code of its own."""
+    of_tokens = arguments.get(_MODE) == _OF_TOKENS
+    said = {key: value for key, value in arguments.items() if not (of_tokens and key in _OF_EMBEDDINGS)}
+    table = abstract("trainer")
+    refuse(table, StackSettings(said, str(path)))
+    switches = [key for key in said for one in table.refused if one.reason == _IN_PART and one.forbids(key, "true")]
+    ranks = (key for key in said if _RANK.fullmatch(key) and str(said[key]).casefold() not in _OFF)
+    if (rank := next(ranks, None)) and not switches and "finetuning_type" not in said:
+        raise _refusal(rank, said[rank], f"{_IN_PART}, which is not modelled", str(path), _ALL)
+
+
+_IN_PART, _ALL = "training a part of the parameters", "give a run that trains all of them"
+
+
+def refuse(table: Spec, settings: StackSettings) -> None:
+    """Raise ConfigError where settings are those that a table refuses."""
+    for refusal in table.refused:
+        if (key := next((key for key in settings if refusal.forbids(key, settings[key])), None)) is not None:
+            reason = f"{refusal.reason}, which is not modelled"
+            raise _refusal(key, settings[key], reason, settings.where(key), refusal.hint)
+
+
+def _refusal(key: str, value: object, reason: str, where: str, hint: str) -> ConfigError:
+    return ConfigError(f"{plain(key, 60)}: {plain(str(value), 40)}: {reason}", where=where, hint=hint)

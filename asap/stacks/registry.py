@@ -32,6 +32,12 @@ def spec(folder: str) -> Spec:
 
 
 @cache
+def abstract(folder: str) -> Spec:
+    """A table that is no stack by itself: arguments of programs that other stacks shard."""
+    return Spec.model_validate({"name": folder} | _values(folder))
+
+
+@cache
 def by_framework(framework: str | None) -> Spec | None:
     """The table of a record's framework; ``None`` where it has none."""
     said = (framework or "").casefold()

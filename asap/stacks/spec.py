@@ -133,10 +133,18 @@ class Model(_Part):
 class Refusal(_Part):
     """Settings that make a run another one than is modelled."""
 
-    keys: tuple[str, ...] = Field(description="names, or beginnings that end in a dot or an underscore")
+    keys: tuple[str, ...] = Field(default=(), description="names, or beginnings that end in a dot or an underscore")
+    pattern: str | None = Field(default=None, description="of further names")
     reason: str
+    hint: str = "give a run that trains all parameters of a decoder on tokens"
     only: str = Field(default="", description="pattern of the values that do; none: any that is on")
     unless: tuple[str, ...] = ("false", "none", "null", "0", "")
+
+    def forbids(self, key: str, value: object) -> bool:
+        """Whether a setting is one of them."""
+        said = str(value).casefold()
+        named = matches(self.keys, key) or (self.pattern is not None and re.search(self.pattern, key) is not None)
+        return named and said not in self.unless and re.search(self.only, said) is not None
 
 
 class Note(_Part):
@@ -276,3 +284,8 @@ def _keys(part: Any) -> list[str]:
         ]
         return [*own, *(key for value in part.values() for key in _keys(value))]
     return [key for value in part for key in _keys(value)] if isinstance(part, list | tuple) else []
+
+
+def word_keys(words: Word | tuple[Word, ...]) -> tuple[str, ...]:
+    """The names of one word or several."""
+    return tuple(key for word in (words if isinstance(words, tuple) else (words,)) for key in word.keys)

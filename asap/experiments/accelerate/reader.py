@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.program import CONFIG, check_values, is_said, with_file
-from asap.experiments.accelerate.workload import ACCELERATOR, syncs_each_batch
+from asap.experiments.accelerate.workload import syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
@@ -17,7 +17,7 @@ from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_nodes
 from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unused
-from asap.experiments.training_program import check_method
+from asap.experiments.training_program import check_arguments
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
@@ -26,7 +26,7 @@ from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.deepspeed import lines as inline
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
 from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import spec
+from asap.stacks.registry import abstract, spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
@@ -40,20 +40,7 @@ LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
 UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
-ARGUMENTS = frozenset(
-    [
-        _DEEPSPEED,
-        LAUNCH_FILE,
-        OPTION,
-        ACCELERATOR,
-        *terms.READ,
-        *trainer.READ,
-        TRAINER_MICRO_BATCH,
-        TRAINER_ACCUMULATION,
-        RECOMPUTE,
-        CONFIG,
-    ]
-)
+ARGUMENTS = abstract("trainer").words()
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
 _UNUSED = dict.fromkeys(spec("accelerate").unused, "no")
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
@@ -125,14 +112,13 @@ def read_started(
         ConfigError: like :func:`read_accelerate`.
     """
     stated = {key: value for key, value in with_file(arguments, path, brought).items() if key not in unsaid}
-    check_method(stated, path)
+    check_arguments(stated, path)
     assumed = {key: value for key, value in (defaults or {}).items() if key not in stated and key not in unsaid}
     if "fp16" in stated:
         assumed.pop("bf16", None)
     stated |= assumed
     said = StackSettings(stated, str(path))
     settings = StackSettings(dict(configuration), str(path))
-    trainer.check_trains_all(said)
     check_values(settings)
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()

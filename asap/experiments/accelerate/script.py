@@ -30,7 +30,7 @@ from asap.experiments.shell import (
     with_sources,
     words,
 )
-from asap.experiments.training_program import METHODS, check_method, check_program
+from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.stack_settings import dotted
@@ -111,7 +111,7 @@ def _read_start(
     unsaid = frozenset(arguments.keys() - given.keys())
     if not _ACCELERATE.search(start):
         given = {OPTION: "", **given}
-    check_method({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
+    check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
     configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
     read = read_started(
         configuration | own,

@@ -17,14 +17,13 @@ from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed.llama_factory import read_training_file
-from asap.experiments.deepspeed.training_arguments import check_trains_all
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.shell import has_substitution
-from asap.experiments.training_program import check_method, check_program
+from asap.experiments.training_program import check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
-from asap.stacks.stack_settings import StackSettings, dotted, overriding
+from asap.stacks.stack_settings import dotted, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
@@ -94,8 +93,7 @@ def read_trl_file(
     given = {*values, *(override.partition("=")[0] for override in overrides)}
     if _DEEPSPEED in given:
         return read_training_file(values, path, overrides, experiment)
-    check_trains_all(StackSettings({**values, **overriding(overrides)}, str(path)))
-    check_method(values, path)
+    check_arguments({**values, **overriding(overrides)}, path)
     if not given & {LAUNCH_FILE, OPTION, accelerate.KIND, accelerate.PROCESSES}:
         hint = f"add {LAUNCH_FILE}=FILE.yaml or one of TRL's ({', '.join(_PROFILES)}), or deepspeed=FILE.json"
         raise ConfigError("does not say how its program is started, and sharded", where=str(path), hint=hint)

@@ -10,10 +10,6 @@ from asap.core.text import plain
 from asap.experiments.files.documents import parse_document
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.settings.optimizer_names import (
-    ATTENTION,
-    FLASH,
-    LIGER,
-    LOADED_AS,
     attention_kernel,
     compiles_loss,
     has_fused_linear_cross_entropy,
@@ -22,25 +18,12 @@ from asap.experiments.settings.optimizer_names import (
     optimizer_family,
 )
 from asap.stacks.accelerate.stack import FSDP, OPTION, WORDS, is_fsdp, of_option
+from asap.stacks.registry import abstract
+from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
-_OPTIMIZER = ("optim", "optimizer", "optimizer_type", "customized_optim")
-READ = frozenset(
-    [
-        "bf16",
-        "fp16",
-        "fp8",
-        "mixed_precision",
-        "optim",
-        "packing",
-        "torch_compile",
-        *LIGER,
-        *LOADED_AS,
-        *ATTENTION,
-        *FLASH,
-    ]
-)
+_OPTIMIZER = word_keys(abstract("trainer").workload["optimizer"])
 _OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
 """Switches of a program's own that change the step and that no library has."""
 _TRAINED = re.compile(

@@ -9,10 +9,10 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT
 from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
-from asap.experiments.deepspeed.training_arguments import check_trains_all, read_with_arguments
+from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.processes import with_devices
-from asap.experiments.training_program import check_method
+from asap.experiments.training_program import check_arguments
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
@@ -85,8 +85,7 @@ def read_training_file(
     arguments = StackSettings(defaults | {key: value for key, value in said.items() if value is not None}, str(path))
     if of_factory:
         _check_stage(arguments)
-    check_trains_all(arguments)
-    check_method({key: arguments[key] for key in arguments if key != SEQUENCE}, path)
+    check_arguments({key: arguments[key] for key in arguments if key != SEQUENCE}, path)
     configuration = read_named_configuration(arguments.get(_CONFIG), path)
     found = read_with_arguments(configuration, arguments, path, rest, experiment, of_yaml=of_yaml)
     found = with_note_on_shipped(found, arguments.get(_CONFIG), path)

@@ -28,7 +28,7 @@ from asap.experiments.shell import (
     undecided_options,
     with_sources,
 )
-from asap.experiments.training_program import check_method, check_program
+from asap.experiments.training_program import check_arguments, check_program
 from asap.stacks.deepspeed.lines import MARK
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.stack_settings import StackSettings, dotted
@@ -71,7 +71,7 @@ def read_deepspeed_script(
     check_program(program, path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     said |= undecided_options(commands, start)
-    check_method({key: value for key, value in said.items() if key != SEQUENCE}, path)
+    check_arguments({key: value for key, value in said.items() if key != SEQUENCE}, path)
     chat = _is_chat(said)
     defaults = _OF_CHAT if chat else defaults_under(said, program)
     arguments = StackSettings(settled({**defaults, **said}), str(path))

@@ -4,13 +4,10 @@ What the configuration leaves to the launcher (``auto``) is what the arguments s
 huggingface.co/docs/transformers/main_classes/deepspeed).
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
-from asap.core.text import plain
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
@@ -27,16 +24,14 @@ from asap.experiments.settings.remarks import in_words_of_program
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
+from asap.stacks.registry import abstract
+from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
-_MODEL = (
-    "model_name_or_path", "pretrained_model_name_or_path", "model_name", "model_id", "model_id_or_path", "model",
-    "base_model", "base_model_name", "base_model_path", "model_path", "pretrained_model", "pretrained_model_path",
-    "model_dir",
-)  # fmt: skip
-"""The Trainer's own, and what programs of their own call it."""
-SEQUENCE_NAMES = ("max_seq_len", "max_seq_length", "model_max_length", "block_size", "cutoff_len", "max_length")
+_TRAINER = abstract("trainer")
+_MODEL = _TRAINER.model.name.keys if _TRAINER.model.name else ()
+SEQUENCE_NAMES = word_keys(_TRAINER.workload["sequence_length"])
 _FILLED = {
     MICRO_BATCH: TRAINER_MICRO_BATCH,
     ACCUMULATION: TRAINER_ACCUMULATION,
@@ -46,31 +41,8 @@ _FILLED = {
     "sequence_parallel_size": "sequence_parallel_size",
 }
 """DeepSpeed's settings by the argument that fills them."""
-_ADAPTERS = (
-    "lora_dim",
-    "lora_enable",
-    "lora",
-    "qlora",
-    "peft",
-    "peft_method",
-    "use_badam",
-    "load_in_4bit",
-    "load_in_8bit",
-)
-_ADAPTER = re.compile(
-    r"use_\w*(?:peft|lora|dora|adapter)\w*|"
-    r"(?!merge|save|load|export)(?:[a-z]+_)?(?:peft|q?lora|dora|adapters?|low_rank)_(?:training|tuning|train|mode|only)|"
-    r"(?:enable|with|train|apply|do|is)_(?:peft|q?lora|dora|adapters?|low_rank)"
-)
-_OPTIMIZER = re.compile(r"use_(?:galore|apollo|adam_mini|muon)")
-_RANK = re.compile(r"(?:lora|adapter)_\w+|rank")
-"""Of adapters, which a program trains where no switch says that it does not."""
-_OFF = ("0", "false", "none", "")
 _CONFIGURATION = "deepspeed"
 """The argument that names DeepSpeed's configuration: a file, or one of the launcher's own."""
-_PARTS = ("lora", "oft", "freeze")
-READ = frozenset((*_MODEL, *SEQUENCE_NAMES, *_ADAPTERS, "lora_r", "lora_rank", "use_peft", "use_lora"))
-"""Arguments that are read for what they say, not for what DeepSpeed leaves open."""
 
 
 def read_with_arguments(
@@ -95,10 +67,9 @@ def read_with_arguments(
         of_yaml: the arguments are the top level of a YAML file.
 
     Raises:
-        ConfigError: a value of the wrong kind, or not all parameters are trained.
+        ConfigError: a value of the wrong kind.
         UsageError: an override is not ``key=value``.
     """
-    check_trains_all(arguments)
     values = {**configuration, **_fillings(configuration, arguments, unsaid)}
     found = read_deepspeed(values, path, overrides, with_model(arguments, experiment))
     if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
@@ -137,24 +108,6 @@ def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
     }
     found = {key: value for key, value in found.items() if not (key in _MODEL and value is True)}
     return {key: value for key, value in found.items() if value is not None or stated[key] is None}
-
-
-def check_trains_all(arguments: StackSettings) -> None:
-    """Raise ConfigError where adapters or a part of the layers are trained, or by a switch with another optimizer."""
-    own = next((key for key in arguments if _OPTIMIZER.fullmatch(key) and arguments.flag(key)), None)
-    if own is not None:
-        reason = f"{own}: its optimizer keeps another state than AdamW, which is not modelled"
-        raise ConfigError(reason, where=arguments.where(own), hint="give a run without it")
-    switches = [key for key in arguments if key in _ADAPTERS or _ADAPTER.fullmatch(key)]
-    said = next((key for key in switches if str(arguments[key]).casefold() not in _OFF), None)
-    if said is None and not switches and "finetuning_type" not in arguments:
-        ranks = (key for key in arguments if _RANK.fullmatch(key))
-        said = next((key for key in ranks if str(arguments[key]).casefold() not in _OFF), None)
-    if said is None and str(arguments.get("finetuning_type")).casefold() in _PARTS:
-        said = "finetuning_type"
-    if said is not None:
-        reason = f"{said}={plain(str(arguments[said]), 20)}: training a part of the parameters is not modelled"
-        raise ConfigError(reason, where=arguments.where(said), hint="give a run that trains all of them")
 
 
 def _recorded(

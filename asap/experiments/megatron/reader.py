@@ -15,7 +15,7 @@ from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.files.hydra_defaults import laid_over
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.settings.remarks import note_on_unused
-from asap.experiments.tables.reader import check_modelled
+from asap.experiments.training_program import refuse
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.partial_remat import MODULES
@@ -72,7 +72,7 @@ def read_nemo(
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = laid_over(values, overrides)
-    check_modelled(spec("nemo"), StackSettings(dotted(values), str(path)))
+    refuse(spec("nemo"), StackSettings(dotted(values), str(path)))
     found, open_ = arguments_of(values, kind)
     archive = str(values["model"].get("restore_from_path") or "")
     notes = [
@@ -124,7 +124,7 @@ def read_megatron(
     """
     table = spec("megatron")
     said = settings.overridden(overriding(overrides, plain_name))
-    check_modelled(table, said)
+    refuse(table, said)
     unsettled -= {key for key in unsettled if key in said and said[key] != settings.get(key)}
     settings = of_deepspeed(said) if framework == DEEPSPEED else said
     shapes = {*arguments_of_shapes().values(), *table.names["shapes"]}

@@ -20,7 +20,7 @@ from asap.experiments.files.named_file import Brought, below_variable, open_vari
 from asap.experiments.named_model import name_at_end
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
-from asap.experiments.training_program import check_method
+from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.stack_settings import StackSettings
@@ -107,8 +107,7 @@ def read_trainer(
     stated = _with_defaults({key: value for key, value in stated.items() if key not in unsaid}, unsaid, experiment)
     arguments = StackSettings(stated, str(path))
     check_trains_decoder(arguments, "lora")
-    arguments = arguments.overridden(dict.fromkeys(_OF_ADAPTERS))
-    check_method({key: value for key, value in stated.items() if key != SEQUENCE}, path)
+    check_arguments({key: value for key, value in stated.items() if key not in (SEQUENCE, *_OF_ADAPTERS)}, path)
     if DEEPSPEED in arguments:
         configuration = deepspeed_settings(arguments, path, brought)
         read = read_with_arguments(configuration, arguments, path, kept, experiment, unsaid)

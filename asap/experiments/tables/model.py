@@ -14,7 +14,7 @@ from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL, SHAPES, name_at_end, read_named_model
 from asap.models import Architecture, find_architecture
 from asap.stacks.registry import code, folder_of
-from asap.stacks.spec import Meaning, Spec, Word
+from asap.stacks.spec import Meaning, Spec, Word, word_keys
 from asap.stacks.stack_settings import StackSettings
 
 _VOCABULARY = "the vocabulary is that of a tokenizer whose size is not said: add model.vocab=N"
@@ -108,7 +108,7 @@ def _shapes(spec: Spec, settings: StackSettings) -> dict[str, Any]:
         if value is not None:
             fields[field] = value
     fields = {**implied, **fields}
-    shaped = any(key in settings for word in table.shapes.values() for key in _keys(word))
+    shaped = any(key in settings for word in table.shapes.values() for key in word_keys(word))
     by_kind = kind is not None and not (table.name and table.name.said(settings))
     if "layers" not in fields or not (shaped or by_kind):
         return {}
@@ -134,10 +134,6 @@ def _said(words: Word | tuple[Word, ...], settings: StackSettings) -> Any:
         if found is not None:
             return found
     return None
-
-
-def _keys(words: Word | tuple[Word, ...]) -> tuple[str, ...]:
-    return tuple(key for word in (words if isinstance(words, tuple) else (words,)) for key in word.keys)
 
 
 def _number(value: Any) -> int:

@@ -19,13 +19,14 @@ from asap.experiments.settings.remarks import no_batch, note_on_unused
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned, read_with_deepspeed
+from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.stacks.detection import claimant
 from asap.stacks.reading import axis_degree, global_batch_of, is_on, layout_of, meaning
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
-from asap.stacks.spec import Spec, Word, matches
+from asap.stacks.spec import Spec, matches, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding
 
 _SAID = "stack"
@@ -98,7 +99,7 @@ def read_table(
             settings = StackSettings(own.prepared(dict(settings), experiment.hardware.devices), str(path))
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
-    check_modelled(spec, settings)
+    refuse(spec, settings)
     experiment = with_model(spec, settings, path, experiment)
     named = settings.get(spec.deepspeed or "", values.get(spec.deepspeed or ""))
     if named:
@@ -145,20 +146,6 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
     notes = (*read.notes, *_notes(spec, full, None), *_misread(spec, settings))
     return read.model_copy(update={"workload": workload, "notes": notes})
-
-
-def check_modelled(spec: Spec, settings: StackSettings) -> None:
-    """Raise ConfigError where settings make a run another one than is modelled."""
-    for refusal in spec.refused:
-        for key in (key for key in settings if matches(refusal.keys, key)):
-            said = str(settings[key]).casefold()
-            if said not in refusal.unless and re.search(refusal.only, said):
-                shown = plain(str(settings[key]), 40)
-                raise ConfigError(
-                    f"{plain(key, 60)}: {shown}: {refusal.reason}, which is not modelled",
-                    where=settings.where(key),
-                    hint="give a run that trains all parameters of a decoder on tokens",
-                )
 
 
 def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
@@ -288,8 +275,3 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
     return (*unread, *near_misses(asked, known - {*settings, *beginnings}))
-
-
-def word_keys(words: Word | tuple[Word, ...]) -> tuple[str, ...]:
-    """The names of one word or several."""
-    return tuple(key for word in (words if isinstance(words, tuple) else (words,)) for key in word.keys)
