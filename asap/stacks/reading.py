@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
@@ -77,6 +77,16 @@ def meaning(word: Word | None, settings: Settings) -> Meaning | None:
     except ValueError as error:
         key = word.key(settings) if word else ""
         raise PlanError(f"{key} must be {error}, not {plain(str(settings.get(key)), 40)}") from error
+
+
+def field_of(spec: Spec, field: str, settings: Mapping[str, object]) -> Any:
+    """What the first word of a field of the workload says that is said; raises PlanError where it has no meaning."""
+    words = spec.workload.get(field, ())
+    for word in words if isinstance(words, tuple) else (words,):
+        alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
+        if (found := None if alone else meaning(word, settings)) is not None:
+            return found
+    return None
 
 
 def is_on(settings: Settings, key: str) -> bool:

@@ -1,6 +1,7 @@
 import pytest
 
-from asap.experiments.settings.optimizer_names import attention_kernel, loaded_in_bf16
+from asap.experiments.settings.trainer_numerics import TRAINER, loaded_in_bf16
+from asap.stacks.reading import field_of
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -21,7 +22,7 @@ __all__ = ["read"]
     ],
 )
 def test_the_kernel_of_attention(said, kernel):
-    assert attention_kernel(said) == kernel
+    assert field_of(TRAINER, "attention", said) == kernel
 
 
 @pytest.mark.parametrize(("value", "loaded"), [("bfloat16", True), ("torch.bfloat16", True), ("float32", False)])

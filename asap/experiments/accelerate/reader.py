@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.program import CONFIG, check_values, is_said, with_file
 from asap.experiments.accelerate.workload import syncs_each_batch
 from asap.experiments.deepspeed import training_arguments as trainer
@@ -16,6 +15,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_nodes
+from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unused
 from asap.experiments.training_program import check_arguments
 from asap.models import Workload
@@ -177,7 +177,7 @@ def _with_torch(
     precision = terms.precision(said, settings)
     workload = Workload(
         global_batch=batch,
-        sequence_length=trainer.sequence_length(said),
+        sequence_length=terms.sequence_length(said),
         precision=precision,
         weight_precision=terms.weight_precision(said, settings, sharded),
         framework="Accelerate FSDP" if accelerate.is_fsdp(recorded) else "Accelerate DDP",
@@ -267,9 +267,6 @@ def _with_deepspeed(
     return found.model_copy(
         update={
             "hyperparameters": found.hyperparameters | own,
-            "workload": found.workload.model_copy(
-                update={key: value for key, value in terms.of_program(said).items() if value is not None}
-            ),
         }
     )
 

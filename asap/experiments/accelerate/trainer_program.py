@@ -10,7 +10,6 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.accelerate.trl import read_trl_file
-from asap.experiments.deepspeed.training_arguments import SEQUENCE_NAMES
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.python_literals import (
     ARGUMENTS,
@@ -22,6 +21,7 @@ from asap.experiments.files.python_literals import (
     parse_python,
     value_of,
 )
+from asap.experiments.settings.trainer_numerics import SEQUENCE_NAMES
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 

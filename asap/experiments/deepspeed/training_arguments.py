@@ -12,26 +12,15 @@ from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import name_at_end, read_named_model
-from asap.experiments.settings.optimizer_names import (
-    ATTENTION,
-    FLASH,
-    attention_kernel,
-    compiles_loss,
-    has_fused_linear_cross_entropy,
-    loaded_in_bf16,
-)
 from asap.experiments.settings.remarks import in_words_of_program
+from asap.experiments.settings.trainer_numerics import ATTENTION, TRAINER, loaded_in_bf16, of_program, sequence_length
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
-from asap.stacks.registry import abstract
-from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
-_TRAINER = abstract("trainer")
-_MODEL = _TRAINER.model.name.keys if _TRAINER.model.name else ()
-SEQUENCE_NAMES = word_keys(_TRAINER.workload["sequence_length"])
+_MODEL = TRAINER.model.name.keys if TRAINER.model.name else ()
 _FILLED = {
     MICRO_BATCH: TRAINER_MICRO_BATCH,
     ACCUMULATION: TRAINER_ACCUMULATION,
@@ -83,10 +72,10 @@ def read_with_arguments(
     said = {
         "sequence_length": sequence_length(arguments),
         "precision": _precision(arguments, found.workload.precision),
-        "attention": attention_kernel(arguments),
-        "compiled_loss": compiles_loss(arguments),
-        "fused_linear_cross_entropy": has_fused_linear_cross_entropy(arguments),
+        **of_program(arguments),
     }
+    if found.workload.optimizer is not None or TRAINER_MICRO_BATCH not in arguments:
+        said.pop("optimizer")
     workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
     return found.model_copy(update={"workload": workload})
 
@@ -114,9 +103,7 @@ def _recorded(
     read: Mapping[str, Any], configuration: Mapping[str, Any], arguments: StackSettings, of_yaml: bool
 ) -> dict[str, Any]:
     """Settings for the record: ``auto`` where the configuration says so, and the arguments in their own place."""
-    said = {
-        key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP, *ATTENTION, *FLASH) if key in arguments
-    }
+    said = {key: arguments[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE, KEEP, *ATTENTION) if key in arguments}
     left_open = {MICRO_BATCH: AUTO} if configuration.get(MICRO_BATCH) == AUTO else {}
     if of_yaml:
         return {**read, **left_open, **said}
@@ -142,11 +129,6 @@ def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
     notes = tuple(note for note in experiment.notes if note != RECOMPUTATION_UNKNOWN)
     plan = experiment.plan.model_copy(update={"remat": remat})
     return experiment.model_copy(update={"plan": plan, "notes": notes})
-
-
-def sequence_length(arguments: StackSettings) -> int | None:
-    """Tokens of a sequence; ``None`` where no argument says it."""
-    return next((arguments.count(key) for key in SEQUENCE_NAMES if key in arguments), None)
 
 
 def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:

@@ -11,13 +11,13 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.accelerate import trainer_file
-from asap.experiments.accelerate import workload as terms
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, open_variable
 from asap.experiments.named_model import name_at_end
+from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.shell import has_substitution
 from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_arguments
@@ -111,8 +111,6 @@ def read_trainer(
     if DEEPSPEED in arguments:
         configuration = deepspeed_settings(arguments, path, brought)
         read = read_with_arguments(configuration, arguments, path, kept, experiment, unsaid)
-        numerics = {key: value for key, value in terms.of_program(arguments).items() if value is not None}
-        read = read.model_copy(update={"workload": read.workload.model_copy(update=numerics)})
         notes = terms.notes_on(arguments)
     else:
         read = _under_torch(arguments, own, path, experiment, unsaid, brought)

@@ -24,7 +24,7 @@ from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.stacks.detection import claimant
-from asap.stacks.reading import axis_degree, global_batch_of, is_on, layout_of, meaning
+from asap.stacks.reading import field_of, global_batch_of, is_on, layout_of
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, matches, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding
@@ -181,16 +181,6 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     if found.get("optimizer") is not None:
         found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
     return {field: value for field, value in found.items() if value is not None}
-
-
-def field_of(spec: Spec, field: str, settings: Mapping[str, object]) -> Any:
-    """What the first word of a field of the workload says that is said; raises PlanError where it has no meaning."""
-    words = spec.workload.get(field, ())
-    for word in words if isinstance(words, tuple) else (words,):
-        alone = word.beside is not None and axis_degree(spec, settings, word.beside) == 1
-        if (found := None if alone else meaning(word, settings)) is not None:
-            return found
-    return None
 
 
 def _whole(value: Any) -> int | None:
