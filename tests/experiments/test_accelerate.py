@@ -1,23 +1,16 @@
 """Accelerate's configuration with the arguments of a program, in files and in scripts."""
 
 import json
-import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings, settings_document
-from asap.plans import Mesh, Plan, Remat
+from asap.plans import Plan
 from asap.proposals.proposal import Overrides
-from asap.stacks.accelerate.stack import OF_PROGRAM, prepared
+from asap.stacks.accelerate.stack import OF_PROGRAM
 from asap.stacks.launchers import launch_lines, words_of
-from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import spec
-from asap.stacks.stack_settings import dotted
-from asap.stacks.writing import to_settings
 from tests.experiments.stack_configurations import read
 
 __all__ = ["read"]
@@ -33,8 +26,6 @@ ARGUMENTS = (
     "model_name_or_path=meta-llama/Llama-3.1-8B", "per_device_train_batch_size=2", "gradient_accumulation_steps=4",
     "gradient_checkpointing=true", "max_length=4096", "packing=true",
 )  # fmt: skip
-ACCELERATE = spec("accelerate")
-POWERS = st.sampled_from((1, 2, 4))
 
 
 def test_deepspeed_that_accelerate_says_itself(read):
@@ -61,36 +52,6 @@ def test_deepspeed_of_a_file_and_sequences_over_processes(read, tmp_path):
     assert words_of("deepspeed", run.hyperparameters) == "deepspeed"
     split = read("sp.yaml", f"{ZERO}parallelism_config: {{parallelism_config_sp_size: 4}}", *ARGUMENTS)
     assert str(split.plan) == "data=2 seq=4 microbatches=4 remat=full"
-
-
-@given(POWERS, POWERS, POWERS, POWERS, POWERS, st.sampled_from((Remat.NONE, Remat.FULL)), st.booleans())
-def test_a_plan_is_found_again_in_its_own_settings(replica, data, tensor, context, accumulated, remat, moved):
-    current = dotted(
-        {
-            "distributed_type": "FSDP",
-            "fsdp_config": {"fsdp_version": 2},
-            "parallelism_config": {"tp_size": 1, "cp_size": 1},
-            "TrainingArguments": {"per_device_train_batch_size": 1},
-        }
-    )
-    plan = Plan(
-        ici=Mesh(replica=replica, data=data, seq=context, model=tensor),
-        microbatches=accumulated,
-        remat=remat,
-        offload=("optimizer", "parameters") if moved and data > 1 else (),
-    )
-    batch = replica * data * accumulated * 2
-    try:
-        changed = to_settings(ACCELERATE, plan, current, global_batch=batch)
-    except PlanError:
-        assert data == 1
-        assert replica > 1 or context == 1 < tensor
-        return
-    sizes = [int(value) for key, value in (current | changed).items() if key.startswith("parallelism_config")]
-    assert math.prod(sizes) in (1, plan.devices)  # Accelerate takes no others where one is above one
-    said = prepared(current | changed, plan.devices)
-    assert from_settings(ACCELERATE, said, plan.devices) == plan
-    assert global_batch_of(ACCELERATE, said, plan) == batch
 
 
 def test_a_try_changes_one_file_or_the_command():

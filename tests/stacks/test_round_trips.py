@@ -23,6 +23,8 @@ DEVICES, SEQUENCE = 64, 4096
 TABLES = sorted(specs())
 NAMES = Path(__file__).parents[1] / "data" / "stacks"
 SIZES = (1, 2, 4, 8)
+SPLIT = {"accelerate": ("parallelism_config.tp_size", "parallelism_config.cp_size")}
+"""Degrees that go with a program which says them."""
 INNER = ("seq", "model", "expert", "stage")
 
 
@@ -43,7 +45,7 @@ def minimal(name: str) -> dict[str, object]:
     sizes: dict[str, object] = dict.fromkeys(table.axes.needs.values(), "said")
     sizes |= {table.axes.node.keys[0]: 8} if table.axes.node else {}
     sizes |= {table.batch.micro.keys[0]: 8 * (SEQUENCE if table.batch.unit == "tokens" else 1)}
-    return sizes
+    return sizes | dict.fromkeys(SPLIT.get(name, ()), 1)
 
 
 @pytest.mark.parametrize("name", TABLES)
