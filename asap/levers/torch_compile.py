@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
-from asap.stacks.primus_lines import is_primus
+from asap.stacks.writing import is_of_primus
 
 _EARLIER = "training.compile"
 """Until the autumn of 2025."""
 
 
 def _settings(run: Run) -> Mapping[str, str]:
-    off = run.stack == "torchtitan" and run.workload.compiled is False and not is_primus(run.settings)
+    off = run.stack == "torchtitan" and run.workload.compiled is False and not is_of_primus(run.settings)
     key = _EARLIER if _EARLIER in run.settings else "compile.enable"
     return {key: "true"} if off else {}
 

@@ -8,7 +8,7 @@ from asap.plans import Plan
 from asap.plans.degrees import FOLDED
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import Stack, inexpressible, launch_lines, settings_of, stack_of, with_known_policy, words_of
-from asap.stacks.primus_lines import is_primus
+from asap.stacks.writing import is_of_primus
 from asap.study.flags import flags_for
 from asap.study.start import is_start
 from asap.study.study import Study
@@ -78,7 +78,7 @@ def mesh_that_stays(study: Study, plan: Plan) -> tuple[str, ...]:
     over = study.experiment.workload.experts_over
     new, now = (settings_of(Plan(ici=each.ici, dcn=each.dcn), stack, experts_over=over) for each in (plan, study.plan))
     same = [key for key in new if "parallel" in key and new[key] == now.get(key) and new[key] != "1"]
-    if is_primus(study.experiment.hyperparameters):
+    if is_of_primus(study.experiment.hyperparameters):
         return tuple(f"{key}: {new[key]}" for key in same)
     if stack == "megatron":
         return tuple(f"--{key.replace('_', '-')} {new[key]}" for key in same)

@@ -7,7 +7,6 @@ from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import Plan
-from asap.stacks import primus_lines
 from asap.stacks.deepspeed import settings as deepspeed
 from asap.stacks.deepspeed.lines import chat_options, deepspeed_lines, is_deepspeed_chat, is_said_by_accelerate
 from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
@@ -21,7 +20,7 @@ from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.lines import check as check_torchtitan
 from asap.stacks.torchtitan.lines import required as required_by_torchtitan
 from asap.stacks.trainer.arguments import SECTION
-from asap.stacks.writing import lines_to_paste, to_settings
+from asap.stacks.writing import is_of_primus, lines_of_primus, lines_to_paste, to_settings
 
 Stack = Literal[
     "maxtext",
@@ -87,7 +86,7 @@ def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
     """Whose form a line to paste has: that of the launcher which starts the stack, where there is one."""
     if stack == "deepspeed" and is_said_by_accelerate(current):
         return "accelerate"
-    return "primus" if primus_lines.is_primus(current) else stack
+    return "primus" if is_of_primus(current) else stack
 
 
 def launch_lines(
@@ -123,19 +122,15 @@ def launch_lines(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
-        return (
-            primus_lines.lines_to_paste(overrides, current or {})
-            if primus_lines.is_primus(current)
-            else paste_line(overrides)
-        )
+        return lines_of_primus(overrides, current or {}) if is_of_primus(current) else paste_line(overrides)
     said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)
         settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
         settings |= required_by_torchtitan(settings, current)
         settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
-        if primus_lines.is_primus(current):
-            return primus_lines.lines_to_paste(settings, current)
+        if is_of_primus(current):
+            return lines_of_primus(settings, current)
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack == "deepspeed":
         changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
@@ -158,13 +153,13 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         settings: to change, under the stack's names.
         current: its settings as they are.
     """
-    if stack == "torchtitan" and not primus_lines.is_primus(current):
+    if stack == "torchtitan" and not is_of_primus(current):
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack in ("deepspeed", "accelerate", "axolotl", "nanotron"):
         return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
     if stack != "megatron":
-        of_primus = primus_lines.is_primus(current)
-        return primus_lines.lines_to_paste(settings, current) if of_primus else paste_line(dict(settings))
+        of_primus = is_of_primus(current)
+        return lines_of_primus(settings, current) if of_primus else paste_line(dict(settings))
     switches: dict[str, str | bool] = {"true": True, "false": False}
     arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
     return setting_line(arguments, current)

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from asap.core.errors import PlanError
-from asap.stacks import primus_lines
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.launchers import TITLES, Stack
 from asap.stacks.megatron.releases import JOINT, YAML_FILE
 from asap.stacks.registry import STACK
 from asap.stacks.torchtitan.lines import PYTHON
 from asap.stacks.trainer.arguments import SECTION
+from asap.stacks.writing import PRIMUS_MODULE
 
-_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, YAML_FILE, primus_lines.MODULE)
+_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, YAML_FILE, PRIMUS_MODULE)
 
 
 def form_of(settings: Mapping[str, object]) -> dict[str, object]:

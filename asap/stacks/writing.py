@@ -1,7 +1,9 @@
 """Settings as YAML to write over those of a configuration."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
+
+import yaml
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis
@@ -10,6 +12,9 @@ from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Spec
+
+PRIMUS_MODULE = "primus_module"
+"""Among a run's settings: the module of the YAML that trains."""
 
 
 def yaml_lines(settings: Mapping[str, str]) -> str:
@@ -230,3 +235,21 @@ def _is_said(settings: Settings, section: str) -> bool:
 
 def _same(now: object, value: str) -> bool:
     return str(now).casefold() == value.casefold()
+
+
+def is_of_primus(settings: Mapping[str, object] | None) -> bool:
+    """Whether Primus starts the run."""
+    return settings is not None and PRIMUS_MODULE in settings
+
+
+def lines_of_primus(changed: Mapping[str, str | bool | None], settings: Mapping[str, object]) -> str:
+    """Settings by dotted key as YAML of Primus, for the module that trains; ``None`` takes one back."""
+    overrides: dict[str, Any] = {}
+    for key, value in changed.items():
+        *sections, name = key.split(".")
+        inner = overrides
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[name] = yaml.safe_load(value) if isinstance(value, str) else value
+    document = {"modules": {str(settings[PRIMUS_MODULE]): {"overrides": overrides}}} if overrides else {}
+    return yaml.safe_dump(document, sort_keys=False).rstrip() if document else ""

@@ -23,7 +23,7 @@ from asap.reports.markdown import to_markdown
 from asap.reports.summary import summary_of
 from asap.reports.terminal import PASTED, SCREEN, print_analysis
 from asap.reports.terminal_bars import StepBars
-from asap.stacks.primus_lines import MODULE
+from asap.stacks.writing import PRIMUS_MODULE
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
@@ -98,7 +98,7 @@ def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, 
 @pytest.fixture(scope="module")
 def primus():
     """A run whose settings nest."""
-    settings = {MODULE: "pre_trainer", "tensor_model_parallel_size": 8, "micro_batch_size": 8}
+    settings = {PRIMUS_MODULE: "pre_trainer", "tensor_model_parallel_size": 8, "micro_batch_size": 8}
     workload = Workload(global_batch=64, sequence_length=4096, precision="bf16", framework="Megatron-Core")
     experiment = Experiment(
         id="x", model=find_architecture("llama3.1-8b"), workload=workload, hyperparameters=settings,

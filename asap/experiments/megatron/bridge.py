@@ -1,14 +1,14 @@
 """Scripts that start a recipe of Megatron-Bridge by its name, and the settings that they lay over it.
 
 Either ``scripts/training/run_recipe.py --recipe llama3_8b_pretrain_config model.tensor_model_parallel_size=2`` (or
-``--model llama3_8b --mode pretrain``), whose recipe is known by its name; or ``scripts/performance``
-(``argument_parser.py`` there), whose options are Megatron-LM's arguments. What neither says is the recipe's.
+``--model llama3_8b --mode pretrain``), or ``scripts/performance`` (``argument_parser.py`` there), whose options are
+Megatron-LM's arguments. What they do not say is the recipe's, as far as it is known by its name.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +24,7 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import read_named_model
 from asap.experiments.processes import processes_of, with_note_on_others, with_processes
+from asap.experiments.settings.remarks import no_batch
 from asap.experiments.shell import (
     Command,
     commands_within,
@@ -43,7 +44,7 @@ _RECIPES = Path(megatron.__file__).with_name("recipes.jsonl")
 _OF_PERFORMANCE = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")
 _OF_TRAINING = re.compile(r"\brun_recipe\.py\b")
 _CONTINUED = re.compile(r"(?:[^\n]*+(?<=\\)\n)*[^\n]*")
-_ASSIGNED = re.compile(r"\+{0,2}([a-z_]+(?:\.\w+)+)=(.*)", re.ASCII | re.DOTALL)
+_ASSIGNED = re.compile(r"\+{0,2}([a-z_]+)\.(\w+)=(.*)", re.ASCII | re.DOTALL)
 _VERSION = re.compile(r"^([a-z]+\d)(\d)_")
 _LENGTH = re.compile(r"_\d+k$|_low_precision$")
 """In the name of a recipe: the sequence length, or that of its precision."""
@@ -67,7 +68,21 @@ _DECIDED = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", _SHARDED,
     "recompute_granularity", "optimizer",
 )  # fmt: skip
-_OPEN = "whether replicas share the optimizer's state is the recipe's: add use_distributed_optimizer=true"
+_OPEN = f"whether replicas share the optimizer's state is the recipe's: add {_SHARDS_STATE}=true where they do"
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start of a recipe: its name and task, the size of its model where that is an option, what is laid over it under
+    Megatron-LM's names and what it is laid over, shapes that it changes, and the lines of options."""
+
+    recipe: str
+    task: str | None
+    size: str | None
+    said: dict[str, Any]
+    base: Mapping[str, Any] = field(default_factory=dict)
+    shapes: tuple[str, ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)
 
 
 def check_is_decoder(recipe: str, where: str) -> None:
@@ -91,65 +106,41 @@ def left_to_recipe(settings: Mapping[str, object], model: Architecture | None) -
     return frozenset(key for key in wanted if key not in settings)
 
 
-def model_of(recipe: str, size: str | None = None) -> str:
+def read_bridge_script(start: Start, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with a start of a recipe.
+
+    Raises:
+        ConfigError: it trains adapters or other layers than a decoder's, or what :func:`read_megatron` raises.
+        UsageError: an override is not ``key=value``.
+    """
+    if start.task in _ADAPTERS:
+        reason = f"{plain(start.recipe, 60)} trains adapters ({start.task}): training a part of the parameters"
+        raise ConfigError(f"{reason} is not modelled", where=str(path), hint="give a run that trains all of them")
+    check_is_decoder(start.recipe, str(path))
+    every = {**start.base.get("settings", {}), **start.said}
+    open_ = {key for key, value in every.items() if has_substitution(str(value))}
+    settings = StackSettings({key: value for key, value in every.items() if key not in open_}, str(path), start.lines)
+    experiment = _with_chip(settings, experiment)
+    releases = [start.base["releases"]] if start.base else []
+    notes = [f"what {plain(start.recipe, 80)} does not change is that of {BRIDGE} {each}" for each in releases]
+    if experiment.model is None:
+        model, more = read_named_model(model_of(start.recipe, start.size))
+        if start.shapes:
+            model, more = Architecture(), (f"{', '.join(start.shapes)} of the model are changed: say the whole model",)
+        experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *more)})
+    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+    open_ |= {*left_to_recipe(settings, experiment.model), "global_batch_size"} - every.keys()
+    read = read_megatron(settings, overrides, experiment, BRIDGE, frozenset(open_))
+    said = read.workload.zero_stage is not None or _SHARDS_STATE in read.hyperparameters or _SHARDS_STATE in every
+    left = [*([] if said else [_OPEN]), *([] if read.workload.global_batch else [no_batch(["global_batch_size"])])]
+    return read.model_copy(update={"notes": (*read.notes, *left)})
+
+
+def model_of(recipe: str, size: str | None) -> str:
     """``llama31_405b_pretrain_config`` → ``llama3.1_405b``; earlier versions have the size as an option."""
     name = _LENGTH.sub("", _TASK.sub("", recipe))
     name = _POINT.sub(r"\1.\2", _VERSION.sub(r"\1.\2_", f"{name}_{size}" if size else name))
     return _MILLIONS.sub(lambda found: f"{int(found[1]) / 1000:g}b", name)
-
-
-def _check_trains_all(task: str | None, recipe: str, where: str) -> None:
-    if task in _ADAPTERS:
-        reason = f"{plain(recipe, 60)} trains adapters ({task}): training a part of the parameters is not modelled"
-        raise ConfigError(reason, where=where, hint="give a run that trains all of them")
-
-
-def _with_model(experiment: Experiment, name: str) -> Experiment:
-    if experiment.model is not None:
-        return experiment
-    model, notes = read_named_model(name)
-    return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
-
-
-@dataclass(frozen=True)
-class Start:
-    """A start by ``scripts/performance``: its recipe, and the options by name, with their lines."""
-
-    recipe: str
-    options: dict[str, str]
-    lines: dict[str, int]
-
-
-def find_start(text: str) -> Start | None:
-    """The first such start in a script, also within a here-document; ``None`` if there is none."""
-    for program in _OF_PERFORMANCE.finditer(text):
-        command = _CONTINUED.match(text, program.end())
-        found = list(options(command[0], text.count("\n", 0, program.end()) + 1)) if command else []
-        said = {option.name: option.words[0] if option.words else "true" for option in found}
-        recipe = said.get("model_recipe_name", said.get("model_name"))
-        if recipe and "$" not in recipe:
-            return Start(recipe, said, {_RENAMED.get(option.name, option.name): option.line for option in found})
-    return None
-
-
-def read_bridge_script(start: Start, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with such a start; raises like :func:`read_megatron`, and ConfigError where it trains adapters."""
-    named = _TASK.search(start.recipe)
-    _check_trains_all(named[1] if named else start.options.get("task"), start.recipe, str(path))
-    known = {
-        _RENAMED.get(key, key): value
-        for key, value in start.options.items()
-        if value not in ("None", "") and not has_substitution(value)
-    }
-    if _SHARDED in known:
-        known[_SHARDED] = {"0": "false", "1": "true"}.get(known[_SHARDED], known[_SHARDED])
-    kind = known.get("compute_dtype", "").partition("_")[0]
-    precision = precision_arguments(kind) | ({"bf16": True} if kind == "fp8" else {})
-    settings = StackSettings({**known, **precision}, str(path), start.lines)
-    experiment = _with_model(_with_chip(settings, experiment), model_of(start.recipe, start.options.get("model_size")))
-    read = read_megatron(settings, overrides, experiment, BRIDGE, left_to_recipe(settings, experiment.model))
-    open_ = read.workload.zero_stage is None and _SHARDS_STATE not in read.hyperparameters
-    return read.model_copy(update={"notes": (*read.notes, *([f"{_OPEN} where they do"] if open_ else []))})
 
 
 def _with_chip(settings: StackSettings, experiment: Experiment) -> Experiment:
@@ -163,47 +154,6 @@ def _with_chip(settings: StackSettings, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"hardware": hardware, "provenance": sources})
 
 
-def is_recipe_script(text: str) -> bool:
-    """Whether a script starts a recipe by ``run_recipe.py``."""
-    return _OF_TRAINING.search(text) is not None and any(_recipe_of(start) for _, start in _starts(text))
-
-
-def read_recipe_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
-    """``experiment`` with the recipe that a script starts, and the settings of its command.
-
-    Raises:
-        ConfigError: it trains adapters, or other layers than a decoder's.
-        UsageError: an override is not ``key=value``.
-    """
-    starts = [pair for pair in _starts(with_sources(text, path.parent, brought)) if _recipe_of(pair[1])]
-    if not starts:
-        raise ConfigError("starts nothing that is read", where=str(path))
-    outer, start = starts[0]
-    recipe = _recipe_of(start) or ""
-    said = _settings(start)
-    _check_trains_all(_task_of(start, recipe), recipe, str(path))
-    check_is_decoder(recipe, str(path))
-    experiment = with_processes(start if processes_of(start) else outer, experiment)
-    base = _recipes().get(recipe, {})
-    notes = [f"what {plain(recipe, 80)} does not change is that of {BRIDGE} {base['releases']}"] if base else []
-    every = {**base.get("settings", {}), **_changes(said)}
-    open_ = {key for key, value in every.items() if has_substitution(str(value))}
-    settings = StackSettings({key: value for key, value in every.items() if key not in open_}, str(path))
-    shapes = sorted({*said.get("model", {})} & _shapes())
-    experiment = _with_model(experiment, model_of(recipe))
-    if shapes:
-        experiment = experiment.model_copy(update={"model": Architecture()})
-        notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
-    open_ |= {*left_to_recipe(settings, experiment.model), "global_batch_size"} - every.keys()
-    if not {_SHARDS_STATE, _SHARDED} & every.keys():
-        notes.append(f"{_OPEN} or false")
-    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
-    read = read_megatron(settings, overrides, experiment, BRIDGE, frozenset(open_))
-    return with_note_on_others(read, path, len(starts), start.line)
-
-
 @cache
 def _recipes() -> Mapping[str, Mapping[str, Any]]:
     """What recipes set, by their name."""
@@ -211,58 +161,79 @@ def _recipes() -> Mapping[str, Mapping[str, Any]]:
     return {entry["recipe"]: entry for entry in entries if entry["settings"]}
 
 
-def _shapes() -> frozenset[str]:
-    named = {*arguments_of_shapes().values()} - {"mtp_num_layers"}
-    return frozenset({*named, "num_moe_experts", "vocab_size", "position_embedding_type"})
+def find_start(text: str) -> Start | None:
+    """The first start by ``scripts/performance``, also within a here-document; ``None`` if there is none."""
+    for program in _OF_PERFORMANCE.finditer(text):
+        command = _CONTINUED.match(text, program.end())
+        found = list(options(command[0], text.count("\n", 0, program.end()) + 1)) if command else []
+        given = {option.name: option.words[0] if option.words else "true" for option in found}
+        recipe = given.get("model_recipe_name", given.get("model_name"))
+        if not recipe or "$" in recipe:
+            continue
+        known = {key: value for key, value in given.items() if value not in ("None", "")}
+        known = {key: value for key, value in known.items() if not has_substitution(value)}
+        said = {_RENAMED.get(key, key): value for key, value in known.items()}
+        if _SHARDED in said:
+            said[_SHARDED] = {"0": "false", "1": "true"}.get(said[_SHARDED], said[_SHARDED])
+        kind = known.get("compute_dtype", "").partition("_")[0]
+        precision = precision_arguments(kind) | ({"bf16": True} if kind == "fp8" else {})
+        lines = {_RENAMED.get(option.name, option.name): option.line for option in found}
+        task = _task_of(recipe) or given.get("task")
+        return Start(recipe, task, given.get("model_size"), {**said, **precision}, lines=lines)
+    return None
 
 
-def _changes(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Megatron-LM's arguments that a command lays over a recipe."""
-    found = section_arguments(said)
-    precision = precision_arguments(said.get("mixed_precision"))
-    return {key: value for key, value in (found | precision).items() if key not in _shapes()}
+def is_recipe_script(text: str) -> bool:
+    """Whether a script starts a recipe by ``run_recipe.py``."""
+    return _OF_TRAINING.search(text) is not None and any(_start_of(inner) for _, inner in _commands(text))
 
 
-def _starts(text: str) -> Iterator[tuple[Command, Command]]:
-    """Commands that start a recipe, each with that of the quotes it may stand in."""
+def read_recipe_script(
+    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
+) -> Experiment:
+    """``experiment`` with the recipe that a script starts by ``run_recipe.py``; raises like
+    :func:`read_bridge_script`."""
+    commands = _commands(with_sources(text, path.parent, brought))
+    starts = [(outer, inner, start) for outer, inner in commands if (start := _start_of(inner))]
+    if not starts:
+        raise ConfigError("starts nothing that is read", where=str(path))
+    outer, inner, start = starts[0]
+    experiment = with_processes(inner if processes_of(inner) else outer, experiment)
+    read = read_bridge_script(start, path, overrides, experiment)
+    return with_note_on_others(read, path, len(starts), inner.line)
+
+
+def _commands(text: str) -> Iterator[tuple[Command, Command]]:
+    """Commands that start a recipe, each with that in its quotes, or itself."""
     for command in read_commands(text):
         if command.certain and not command.assigns and _OF_TRAINING.search(command.text):
             inner = (part for part in commands_within(command) if _OF_TRAINING.search(part.text))
             yield command, next(inner, command)
 
 
-def _said(start: Command) -> dict[str, str]:
-    return {option.name: option.words[0] for option in options(start.text) if option.words}
-
-
-def _recipe_of(start: Command) -> str | None:
-    """The recipe that a command names, or that of its model and mode."""
-    said = _said(start)
-    recipe, model = said.get("recipe"), said.get("model")
+def _start_of(command: Command) -> Start | None:
+    """The recipe that a command names, or that of its model and mode, with its settings."""
+    given = {option.name: option.words[0] for option in options(command.text) if option.words}
+    recipe, model, mode = given.get("recipe"), given.get("model"), given.get("mode")
     if recipe is None and model is not None:
-        recipe = f"{model}_{said.get('mode', 'pretrain')}_config"
-    return None if recipe is None or has_substitution(recipe) else recipe
+        recipe = f"{model}_{mode or 'pretrain'}_config"
+    if recipe is None or has_substitution(recipe):
+        return None
+    every = words(command.text)
+    given |= {_SHORT[word]: after for word, after in pairwise(every) if word in _SHORT}
+    sections: dict[str, dict[str, Any]] = {"options": {key: given[key] for key in _SHORT.values() if key in given}}
+    for said in filter(None, map(_ASSIGNED.fullmatch, every)):
+        sections.setdefault(said[1], {})[said[2]] = said[3] if has_substitution(said[3]) else _value(said[3])
+    found = sections["options"] | section_arguments(sections) | precision_arguments(sections.get("mixed_precision"))
+    found = {_RENAMED.get(key, key): value for key, value in found.items()}
+    shapes = {*arguments_of_shapes().values(), "vocab_size", "position_embedding_type"} - {"mtp_num_layers"}
+    changed = {key: value for key, value in found.items() if key not in shapes}
+    task = given.get("peft_scheme") or mode or _task_of(recipe)
+    return Start(recipe, task, None, changed, _recipes().get(recipe, {}), tuple(sorted(shapes & found.keys())))
 
 
-def _task_of(start: Command, recipe: str) -> str | None:
-    said, named = _said(start), _TASK.search(recipe)
-    return said.get("peft_scheme") or said.get("mode") or (named[1] if named else None)
-
-
-def _settings(start: Command) -> dict[str, Any]:
-    """The settings of a command, by section."""
-    found: dict[str, Any] = {}
-    every, sections = (
-        words(start.text),
-        {"global_batch_size": "train", "micro_batch_size": "train", "seq_length": "dataset"},
-    )
-    given = _said(start) | {_SHORT[word]: after for word, after in pairwise(every) if word in _SHORT}
-    places = {f"{sections.get(name, 'model')}.{name}": given[name] for name in _SHORT.values() if name in given}
-    places |= {said[1]: said[2] for word in every if (said := _ASSIGNED.fullmatch(word))}
-    for place, text in places.items():
-        section, _, name = place.partition(".")
-        found.setdefault(section, {})[name] = text if has_substitution(text) else _value(text)
-    return found
+def _task_of(recipe: str) -> str | None:
+    return named[1] if (named := _TASK.search(recipe)) else None
 
 
 def _value(text: str) -> Any:

@@ -12,8 +12,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable
-from asap.experiments.megatron.deepspeed_configuration import with_configuration
-from asap.experiments.megatron.foreign import foreign_arguments, note_on_foreign
+from asap.experiments.megatron.forks import foreign_arguments, note_on_foreign, with_configuration
 from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.settings.remarks import recomputes

@@ -24,9 +24,9 @@ from asap.experiments.primus.presets import find_presets, has_default, merged, o
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments, section_arguments
 from asap.stacks.megatron.workload import CORE
-from asap.stacks.primus_lines import MODULE
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.writing import PRIMUS_MODULE
 
 _MODULES = ("pre_trainer", "post_trainer")
 _PRECISION, _ADAPTER, _LENGTH = "precision_config", "peft", "seq_length"
@@ -94,7 +94,7 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     _refuse_open(written, overrides, str(path))
     said, experiment = _over_presets(module, framework, path, experiment, with_defaults(written))
     found = read(said, written, path, overrides, experiment)
-    found = found.model_copy(update={"hyperparameters": found.hyperparameters | {MODULE: name}})
+    found = found.model_copy(update={"hyperparameters": found.hyperparameters | {PRIMUS_MODULE: name}})
     if found.model is not None and found.model.name is None and (preset := str(module.get("model") or "")):
         known = found.model.model_copy(update={"name": plain(_catalogued(preset), 80)})
         found = found.model_copy(update={"model": known})

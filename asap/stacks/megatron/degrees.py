@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
-from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of
+from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan
 from asap.stacks.megatron.recomputation import recomputing, remat_of
 from asap.stacks.megatron.releases import (
@@ -190,10 +190,7 @@ def _batch(plan: Plan, global_batch: int | None, current: Settings) -> Changes:
     """Micro-batch, and the batch where the configuration has another or, saying none, takes one microbatch."""
     if plan.microbatches is None or global_batch is None:
         return {}
-    each, rest = divmod(global_batch, plan.batch_shards * plan.microbatches)
-    if rest or not each:
-        shards = f"{plan.batch_shards} data-parallel groups of {plan.microbatches} microbatches"
-        raise PlanError(f"{global_batch} sequences do not divide into {shards}")
+    each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
     says_it = plan.global_batch or GLOBAL_BATCH in current or (MICRO_BATCH in current and plan.microbatches > 1)
     return {MICRO_BATCH: str(each), **({GLOBAL_BATCH: str(global_batch)} if says_it else {})}
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.plan import Plan
-from asap.stacks import primus_lines
 from asap.stacks.megatron.degrees import (
     FSDP,
     GLOBAL_BATCH,
@@ -20,7 +19,7 @@ from asap.stacks.megatron.releases import JOINT, YAML_FILE, Changes, is_megatron
 from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, of_start, required, unsplit
 from asap.stacks.megatron.stages import FIRST_AND_LAST, LAYERS_EACH, LAYOUT, VIRTUAL, in_words_of_core
 from asap.stacks.registry import spec
-from asap.stacks.writing import yaml_lines
+from asap.stacks.writing import is_of_primus, lines_of_primus, yaml_lines
 
 _VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
@@ -69,9 +68,9 @@ def launch_line(
         arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
     arguments |= unsplit(plan, current) if stack == "nemo" else {}
     arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
-    if primus_lines.is_primus(current):
+    if is_of_primus(current):
         changed = _parameters(arguments) if stack == "bridge" else _yaml_values(arguments)
-        return primus_lines.lines_to_paste(changed, current)
+        return lines_of_primus(changed, current)
     if YAML_FILE in current:
         return _own_yaml(arguments)
     if stack == "megatron":
@@ -100,8 +99,8 @@ def changes(plan: Plan, current: Settings, global_batch: int | None) -> dict[str
 
 def setting_line(arguments: Mapping[str, str | bool], current: Settings) -> str:
     """Arguments beside the plan, in the form in which those on record are said."""
-    if primus_lines.is_primus(current):
-        return primus_lines.lines_to_paste(_yaml_values(arguments), current)
+    if is_of_primus(current):
+        return lines_of_primus(_yaml_values(arguments), current)
     return _own_yaml(arguments) if YAML_FILE in current else command_line(arguments, str(current.get(JOINT, "-")))
 
 
