@@ -68,8 +68,13 @@ class Supposed:
         return found
 
 
-def suppose(inquiry: Inquiry, change: Change) -> Supposed:
+def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Supposed:
     """The run with a change, its plan scaled to other hardware.
+
+    Args:
+        inquiry: the run.
+        change: of it.
+        accumulates: a larger batch takes more micro-batches where the stack sets their size, not larger ones.
 
     Raises:
         UsageError: hardware and chips at once.
@@ -81,7 +86,7 @@ def suppose(inquiry: Inquiry, change: Change) -> Supposed:
     scaled = _on_hardware(study, plan, change)
     hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
-    if count is not None and study.keeps_micro_batch:
+    if count is not None and accumulates and study.keeps_micro_batch:
         scaled = _same_micro_batch(study, plan, scaled, count)
     said = Statement(
         plan=str(scaled), hardware=hardware, topology=topology, slices=slices, global_batch=count,

@@ -169,7 +169,7 @@ def _largest(inquiry: Inquiry, query: Solve) -> SolveAnswer:
         found=f"{fitting * step:,}" if found else None,
         plan=_supposed_row(inquiry, found, f",{field}={fitting * step}") if found else None,
         next_one=f"{(fitting + 1) * step:,}",
-        searched=f"multiples of {step:,}, now {on_record:,}",
+        searched=f"multiples of {step:,}, now {on_record:,}" + ("; microbatches stay" if plan.microbatches else ""),
     )
 
 
@@ -194,7 +194,8 @@ def _largest_microbatch(inquiry: Inquiry, query: Solve, plan: Plan) -> SolveAnsw
 
 def _fits_with(inquiry: Inquiry, plan: str, field: str, value: int) -> Prediction | None:
     try:
-        found = suppose(inquiry, Change.model_validate({"plan": plan, field: value})).prediction()
+        change = Change.model_validate({"plan": plan, field: value})
+        found = suppose(inquiry, change, accumulates=False).prediction()
     except PlanError:
         return None
     if found.memory is None:

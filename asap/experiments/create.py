@@ -131,8 +131,10 @@ def amend(experiment: Experiment, said: Statement) -> Experiment:
 def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
     if not (said.hardware or said.topology or said.slices):
         return experiment
-    name = said.hardware or experiment.hardware.name or experiment.hardware.chip
-    hardware, notes = refer_to_hardware(name, said.topology, said.slices)
+    before = experiment.hardware
+    hardware, notes = refer_to_hardware(said.hardware or before.name or before.chip, said.topology, said.slices)
+    if hardware.node is None and hardware.devices == before.devices:
+        hardware = hardware.model_copy(update={"node": before.node})
     return _with(experiment, hardware=hardware).model_copy(
         update={"notes": tuple(dict.fromkeys((*experiment.notes, *notes)))}
     )

@@ -17,7 +17,8 @@ def refer_to_hardware(
     """The reference, and notes on how a name was read (``v5p-512`` has two readings; the topology decides).
 
     Without ``slices`` (and ``devices``, which count the whole job) the number of slices stays unsaid, and a
-    configuration may say it. A topology without a name is kept; the chip is then unknown.
+    configuration may say it. A topology without a name is kept; the chip is then unknown. Slices of no more GPUs than a
+    node holds are nodes.
 
     Raises:
         NotFoundError: the chip is unknown.
@@ -28,6 +29,9 @@ def refer_to_hardware(
         return HardwareReference(topology=parse_topology(topology), devices=devices, **said), ()
     resolved = resolve_hardware(name, topology, slices or 1, devices)
     found = resolved.slice
+    usual = chips_per_node(found.chip)
+    if found.slices > 1 and usual is not None and found.chips_per_slice <= usual:
+        return refer_to_hardware(f"{found.slices}x{found.chips_per_slice}x{found.chip.name}")
     if found.slices != 1:
         said = {"slices": found.slices}
     node = chips_per_node(found.chip)

@@ -12,6 +12,12 @@ _MODELS = re.compile(
 )
 """Families for which Liger replaces the loss (``transformers/monkey_patch.py``)."""
 _PLUGINS = "plugins"
+_TARGET = "loss_fn._target_"
+_OF_AUTOMODEL = {
+    _TARGET: "nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy",
+    "model.output_hidden_states": "true",
+}
+"""Its recipe takes the loss from the hidden states, which the model has to return (``recipes/llm/train_ft.py``)."""
 
 
 def _settings(run: Run) -> Mapping[str, str]:
@@ -20,6 +26,8 @@ def _settings(run: Run) -> Mapping[str, str]:
     known = run.model is not None and _MODELS.search(run.model.name or "")
     if done or not known or not has_kernels(run.chip):
         return {}
+    if _TARGET in run.settings:
+        return _OF_AUTOMODEL
     if run.stack in ("deepspeed", "accelerate"):
         return _of_trainer(run.settings)
     return _of_axolotl(run.settings) if run.stack == "axolotl" else {}
@@ -44,9 +52,9 @@ def _of_axolotl(settings: Mapping[str, object]) -> Mapping[str, str]:
 
 TRIAL = Trial(
     name="fused_loss",
-    title="Liger's fused linear cross-entropy",
+    title="fused linear cross-entropy",
     changes="time: little; HBM: logits and their gradients, of which a part exists at a time; numerics: order of sums",
-    reason="logits of all tokens and their gradients are in HBM at once; Liger's kernel takes them part by part",
+    reason="logits of all tokens and their gradients are in HBM at once; a fused kernel takes them part by part",
     source="https://arxiv.org/abs/2410.10989",
     settings=_settings,
     workload={"fused_linear_cross_entropy": True},

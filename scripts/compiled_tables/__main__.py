@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.compiler.programs.flags import compiler_flags
-from asap.compiler.programs.request import CompileRequest, make_request
+from asap.compiler.programs.request import EFFORTS, CompileRequest, Effort, make_request
 from asap.compiler.toolchain.versions import compiler_versions
 from compiled_tables.children import memory_plan
 from compiled_tables.draw import KINDS, SEED, Drawn, draw
@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, default="alike", help="which part of the table")
     parser.add_argument("--count", type=int, default=400, help="configurations to draw")
     parser.add_argument("--minutes", type=float, default=60.0, help="start no compilation after so many")
+    parser.add_argument("--effort", choices=EFFORTS, default="full", help="of the compiler")
     options = parser.parse_args()
     lines = options.table.read_text(encoding="utf-8").splitlines() if options.table.exists() else []
     rows = [json.loads(line) for line in lines]
@@ -35,7 +36,7 @@ def main() -> None:
         if index in known:
             continue
         drawn = draw(options.kind, SEED, index)
-        planned = memory_plan(_request(drawn))
+        planned = memory_plan(_request(drawn, options.effort))
         row = {"kind": options.kind, "index": index, **_asked(drawn), **planned, "versions": versions}
         with options.table.open("a", encoding="utf-8") as table:
             table.write(json.dumps(row) + "\n")
@@ -44,9 +45,9 @@ def main() -> None:
             return
 
 
-def _request(found: Drawn) -> CompileRequest:
+def _request(found: Drawn, effort: Effort) -> CompileRequest:
     flags = compiler_flags(found.hardware.chip.name, {}, found.plan)
-    return make_request(found.hardware, found.plan, found.model, found.workload, flags=flags, effort="full")
+    return make_request(found.hardware, found.plan, found.model, found.workload, flags=flags, effort=effort)
 
 
 def _asked(found: Drawn) -> dict[str, Any]:
