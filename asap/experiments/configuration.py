@@ -8,6 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError, UsageError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
+from asap.experiments.assumed_vocabulary import with_vocabulary
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
@@ -63,7 +64,7 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         UsageError: an override is not ``key=value``, or repeated.
     """
     try:
-        found = _under_environment(_read(path, tuple(overrides), experiment))
+        found = with_vocabulary(_under_environment(_read(path, tuple(overrides), experiment)))
     except UnreadError as error:
         raise _with_way_out(error, path) from error
     also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))

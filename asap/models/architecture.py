@@ -26,6 +26,7 @@ class Architecture(BaseModel):
     kv_heads: Count | None = Field(default=None, description="key/value heads (GQA); heads for MHA")
     head_dim: Count | None = None
     vocab: Count | None = None
+    vocab_assumed: bool = Field(default=False, description="the vocabulary is not stated, and taken as a usual one")
     gated_mlp: bool = Field(default=True, description="three matrices (SwiGLU, GeGLU) instead of two")
     tied_embeddings: bool = False
     parallel_block: bool = Field(

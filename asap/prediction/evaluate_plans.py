@@ -75,11 +75,12 @@ def evaluate_plans(
     groups = Groups.of(hardware, workload, fabric)
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
     step, cases = predict_step(inputs, fit.resolve_one(groups)), (len(plans),)
-    others = alternatives(plans, inferred or [False] * len(plans), workload, hardware)
+    others = alternatives(plans, inferred or [False] * len(plans), workload, hardware, model=architecture)
     base, read = np.broadcast_to(np.log(step.total), cases), []
     for other in others:
         total = predict_step(
-            step_inputs(other.plans, architecture, other.workload, other.hardware), fit.resolve_one(groups)
+            step_inputs(other.plans, other.model or architecture, other.workload, other.hardware),
+            fit.resolve_one(groups),
         ).total
         read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)

@@ -17,8 +17,6 @@ from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Meaning, Spec, Word, word_keys
 from asap.stacks.stack_settings import StackSettings
 
-_VOCABULARY = "the vocabulary is that of a tokenizer whose size is not said: add model.vocab=N"
-
 
 def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with what is trained: the section of a Hugging Face configuration, shapes, or a name.
@@ -39,9 +37,7 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
         source = experiment.provenance | {"model": path.name}
         given = experiment.model.model_dump(exclude_unset=True) if experiment.model else {}
         model = _validated(fields | given, settings)
-        whole = _with_fields(spec, settings, experiment.model_copy(update={"model": model, "provenance": source}))
-        unknown = whole.model is not None and whole.model.vocab is None
-        return whole.model_copy(update={"notes": (*whole.notes, _VOCABULARY)}) if unknown else whole
+        return _with_fields(spec, settings, experiment.model_copy(update={"model": model, "provenance": source}))
     named = spec.model.name.said(settings) if spec.model.name else None
     said = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
     own = code(folder_of(spec))

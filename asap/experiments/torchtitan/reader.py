@@ -90,11 +90,8 @@ def read_torchtitan(
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()
     elif (own := own_vocabulary(settings)) and experiment.model is None:
-        model = model.model_copy(update={"vocab": None})
-        said = f"{plain(own, 60)}={plain(settings[own], 20)}"
-        notes += (
-            f"the vocabulary is unknown: {said}, which no torchtitan has, is by its name its size: add model.vocab=…",
-        )
+        model = model.model_copy(update={"vocab": settings.count(own)})
+        notes += (f"{plain(own, 60)}, which no torchtitan has, is by its name the size of the vocabulary",)
     plan, more = _plan(settings, experiment, model.layers)
     accumulating, also = with_global_batch(settings, plan)
     if also:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.hardware.slices import Slice
-from asap.models import Workload
+from asap.models import Architecture, Workload
 from asap.models.workload import ContextParallel
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.communication import context_parallel_kind
@@ -37,6 +37,9 @@ mean over nine and three sources."""
 OVERLAPS_TENSOR = 0.48
 """That a run of Megatron-Core hides collectives of tensor parallelism behind products: of the published runs that say
 so, mean over seven sources."""
+VOCABULARIES = {32_000: 0.25, 151_936: 0.25}
+"""Tokens of a vocabulary that is not stated → how often: the lower and the upper quarter of the 163 published models in
+asap/models/catalogue.jsonl, whose median is assumed."""
 _REPLICATES = ("megatron", None)
 
 
@@ -50,6 +53,7 @@ class Alternative:
     plans: tuple[Plan, ...]
     workload: Workload
     hardware: Slice
+    model: Architecture | None = None
 
 
 def alternatives(
@@ -58,6 +62,7 @@ def alternatives(
     workload: Workload,
     hardware: Slice,
     network_stated: bool = False,
+    model: Architecture | None = None,
 ) -> list[Alternative]:
     """Other readings of plans of one run.
 
@@ -67,11 +72,12 @@ def alternatives(
         workload: with what is known.
         hardware: with its network.
         network_stated: whether its rate is of this machine, and not of the maker's own.
+        model: what is trained; ``None`` where all of it is stated.
     """
     found, chosen, stack = [], tuple(plans), framework_class(workload.framework)
 
     def add(setting: str, told_by: str, weight: float, **changes: object) -> None:
-        parts = {"plans": chosen, "workload": workload, "hardware": hardware} | changes
+        parts = {"plans": chosen, "workload": workload, "hardware": hardware, "model": model} | changes
         found.append(Alternative(setting, told_by, weight, **parts))  # pyright: ignore[reportArgumentType]
 
     if any(inferred) and stack != "nemo":
@@ -98,6 +104,9 @@ def alternatives(
         if stack == "nemo" and workload.overlaps_tensor is None:
             read = workload.model_copy(update={"overlaps_tensor": True})
             add("overlap of tensor parallelism", "overlaps_tensor", OVERLAPS_TENSOR, workload=read)
+    if model is not None and model.vocab_assumed:
+        for tokens, weight in VOCABULARIES.items():
+            add("vocabulary", "model.vocab", weight, model=model.model_copy(update={"vocab": tokens}))
     stated = network_stated or hardware.chip.network.stated
     if not stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
         for factor, weight in SLOWER_NETWORKS.items():

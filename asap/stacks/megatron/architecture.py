@@ -21,7 +21,8 @@ _MLA = {
     "q_lora_rank": "q_lora_rank", "kv_lora_rank": "kv_lora_rank", "qk_nope_head_dim": "qk_head_dim",
     "qk_rope_head_dim": "qk_pos_emb_head_dim", "v_head_dim": "v_head_dim",
 }  # fmt: skip
-_GPT2_TOKENS, _OF_LLAMA, _OF_GPT2 = 50_257, "Llama2Tokenizer", "GPT2BPETokenizer"
+_GPT2_TOKENS, _LLAMA_TOKENS = 50_257, 32_000
+_OF_LLAMA, _OF_GPT2 = "Llama2Tokenizer", "GPT2BPETokenizer"
 _GPT2 = re.compile(r"gpt-?2", re.IGNORECASE)
 _TOKENIZER_FILE = re.compile(r"/tokenizer\.(?:model|json)$")
 """A file in the folder of the model that it is of."""
@@ -190,7 +191,7 @@ def _is_gpt2(settings: StackSettings) -> bool:
     their file; of its kind also where the script does not say which file."""
     file = settings.text("vocab_file") or ""
     if "tokenizer_type" not in settings:
-        return _GPT2.search(file) is not None
+        return _GPT2.search(file) is not None or (not file and "merge_file" in settings)
     name = file.rpartition("/")[2]
     open_ = not name or "$" in name or "`" in name
     return settings.text("tokenizer_type") == _OF_GPT2 and (open_ or _GPT2.search(file) is not None)
@@ -207,9 +208,10 @@ def _vocabulary(settings: StackSettings, notes: list[str]) -> int | None:
     if size is None and name and (known := find_architecture(name)):
         size = known.vocab
         notes.append(f"the vocabulary of {size} tokens is that of {plain(name, 60)}")
+    if size is None and settings.text("tokenizer_type") == _OF_LLAMA:
+        size = _LLAMA_TOKENS
+        notes.append(f"the vocabulary is not stated, and taken as Llama 2's own of {size}: model.vocab=N says another")
     if size is None:
-        own = "; Llama 2's own has 32000" if settings.text("tokenizer_type") == _OF_LLAMA else ""
-        notes.append(f"the vocabulary is not said (the tokenizer has it{own}): add model.vocab=…")
         return None
     step = (_known(settings, "make_vocab_size_divisible_by") or 1) * (settings.count("tensor_model_parallel_size") or 1)
     return step * math.ceil(size / step)
