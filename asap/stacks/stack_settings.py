@@ -1,11 +1,12 @@
 """Settings of a training stack by name, each with where it was said, read with types."""
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
-from asap.core.numbers import real_number, whole_number
+from asap.core.numbers import digits, real_number, whole_number
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
@@ -13,6 +14,8 @@ _ALMOST = 0.93
 """Share of equal letters; the closest names that Megatron-LM has, ``hybrid_override_pattern`` and that of
 multi-token prediction, have 0.92."""
 _MOST = 3
+_REFERENCE = re.compile(r"\$\{([^${}]+)\}")
+_DEEPEST = 8
 
 
 def near_misses(said: Collection[str], missing: Collection[str]) -> tuple[str, ...]:
@@ -159,6 +162,44 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in values.items():
         flat |= dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return flat
+
+
+def resolved(said: Mapping[str, Any], around: Collection[str] = ()) -> dict[str, Any]:
+    """Settings with what they refer to, as OmegaConf has it (``${a.b}``, ``${.c}``) and NeMo (``${multiply:a, b}``); as
+    they are where that is not said.
+
+    Args:
+        said: by dotted key.
+        around: sections of a larger configuration that this one may stand in, by whose names it refers to itself.
+    """
+    whole = {key: _absolute(key, value) for key, value in said.items()}
+
+    def value_of(value: Any, deeper: int) -> Any:
+        found = _REFERENCE.search(value) if isinstance(value, str) and deeper else None
+        new = _referred(found[1], whole, around) if found else None
+        if found is None or new is None:
+            return value
+        return value_of(new if found[0] == value else value.replace(found[0], str(new)), deeper - 1)
+
+    found = {key: value_of(value, _DEEPEST) for key, value in whole.items()}
+    return {key: value for key, value in found.items() if str(value) not in ("null", "~")}
+
+
+def _absolute(key: str, value: Any) -> Any:
+    section = key.rpartition(".")[0]
+    return value.replace("${.", f"${{{section}." if section else "${") if isinstance(value, str) else value
+
+
+def _referred(text: str, whole: Mapping[str, Any], around: Collection[str]) -> Any:
+    """What a reference stands for; ``None`` where that is not said."""
+    name, colon, arguments = text.partition(":")
+    if not colon:
+        section, _, rest = text.partition(".")
+        return whole.get(text, whole.get(rest) if section in around else None)
+    first, second = [*(digits(part.strip()) for part in arguments.split(",")), None, None][:2]
+    if name not in ("multiply", "divide") or first is None or not second:
+        return None
+    return first * second if name == "multiply" else first // second
 
 
 def overriding(overrides: Iterable[str], name: Callable[[str], str] = str) -> dict[str, str]:

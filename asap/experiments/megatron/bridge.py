@@ -44,7 +44,7 @@ _RECIPES = Path(megatron.__file__).with_name("recipes.jsonl")
 _OF_PERFORMANCE = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")
 _OF_TRAINING = re.compile(r"\brun_recipe\.py\b")
 _CONTINUED = re.compile(r"(?:[^\n]*+(?<=\\)\n)*[^\n]*")
-_ASSIGNED = re.compile(r"\+{0,2}([a-z_]+)\.(\w+)=(.*)", re.ASCII | re.DOTALL)
+_ASSIGNED = re.compile(r"\+{0,2}([a-z_]+(?:\.\w+)+)=(.*)", re.ASCII | re.DOTALL)
 _VERSION = re.compile(r"^([a-z]+\d)(\d)_")
 _LENGTH = re.compile(r"_\d+k$|_low_precision$")
 """In the name of a recipe: the sequence length, or that of its precision."""
@@ -63,6 +63,7 @@ _SHORT = {
     "-vp": VIRTUAL_SIZE, "-etp": "expert_tensor_parallel_size",
 }  # fmt: skip
 _RENAMED = {"num_gpus": "world_size", VIRTUAL_SIZE: VIRTUAL}
+_PRECISION = "mixed_precision."
 _SHARDED, _SHARDS_STATE = "use_megatron_fsdp", "use_distributed_optimizer"
 _DECIDED = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", _SHARDED,
@@ -221,10 +222,11 @@ def _start_of(command: Command) -> Start | None:
         return None
     every = words(command.text)
     given |= {_SHORT[word]: after for word, after in pairwise(every) if word in _SHORT}
-    sections: dict[str, dict[str, Any]] = {"options": {key: given[key] for key in _SHORT.values() if key in given}}
-    for said in filter(None, map(_ASSIGNED.fullmatch, every)):
-        sections.setdefault(said[1], {})[said[2]] = said[3] if has_substitution(said[3]) else _value(said[3])
-    found = sections["options"] | section_arguments(sections) | precision_arguments(sections.get("mixed_precision"))
+    said = filter(None, map(_ASSIGNED.fullmatch, every))
+    flat = {one[1]: one[2] if has_substitution(one[2]) else _value(one[2]) for one in said}
+    found = {key: given[key] for key in _SHORT.values() if key in given} | section_arguments(flat)
+    precision = {key.removeprefix(_PRECISION): value for key, value in flat.items() if key.startswith(_PRECISION)}
+    found |= precision_arguments(precision)
     found = {_RENAMED.get(key, key): value for key, value in found.items()}
     shapes = {*arguments_of_shapes().values(), "vocab_size", "position_embedding_type"} - {"mtp_num_layers"}
     changed = {key: value for key, value in found.items() if key not in shapes}

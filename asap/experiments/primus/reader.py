@@ -25,7 +25,7 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments, section_arguments
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import spec
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.writing import PRIMUS_MODULE
 
 _MODULES = ("pre_trainer", "post_trainer")
@@ -200,7 +200,7 @@ def _read_bridge(
     check_is_decoder(str(said.get("recipe") or said.get("flavor") or ""), str(path))
     _check_trains_all(said, str(path))
     parameters = {*spec("megatron-bridge").names["parameters"], _LENGTH}
-    found = {key: said[key] for key in parameters if key in said} | section_arguments(said)
+    found = {key: said[key] for key in parameters if key in said} | section_arguments(dotted(said))
     found = {VIRTUAL if key == VIRTUAL_SIZE else key: value for key, value in found.items()}
     settings = StackSettings(found | precision_arguments(said.get(_PRECISION)), str(path))
     if experiment.model is None and said.get("hf_path"):

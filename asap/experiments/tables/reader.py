@@ -1,7 +1,6 @@
 """An experiment from the settings of a stack that has a table."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,12 @@ from asap.stacks.detection import claimant
 from asap.stacks.reading import field_of, global_batch_of, is_on, layout_of
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, matches, word_keys
-from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding
+from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding, resolved
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""
 _UNREAD = "not settings of {}, so not read; their effect is unknown: {}"
 _MOST = 8
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
-_DEEPEST = 4
 _GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 _KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
@@ -185,24 +182,6 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
 
 def _whole(value: Any) -> int | None:
     return int(str(value)) if str(value).isdecimal() and int(str(value)) else None
-
-
-def resolved(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with what they refer to, as OmegaConf has it: ``${variables.max_seq_len}``, ``${.max_context_width}``;
-    as they are where that is not said."""
-    whole = {key: _absolute(key, value) for key, value in said.items()}
-
-    def value_of(value: Any, deeper: int) -> Any:
-        found = _REFERENCE.fullmatch(value) if isinstance(value, str) and deeper else None
-        return value_of(whole[found[1]], deeper - 1) if found and found[1] in whole else value
-
-    found = {key: value_of(value, _DEEPEST) for key, value in whole.items()}
-    return {key: value for key, value in found.items() if str(value) not in ("null", "~")}
-
-
-def _absolute(key: str, value: Any) -> Any:
-    section = key.rpartition(".")[0]
-    return value.replace("${.", f"${{{section}." if section else "${") if isinstance(value, str) else value
 
 
 def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> frozenset[str]:

@@ -5,22 +5,19 @@ sub-tree ``optim``; Megatron-Bridge writes its ``ConfigContainer`` with ``model`
 Megatron-LM's own, which ``--yaml-cfg`` names, has ``language_model`` and ``model_parallel``.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from asap.core.numbers import digits
 from asap.stacks.megatron.releases import YAML_FILE
 from asap.stacks.megatron.stack import CORE_SECTION
 from asap.stacks.registry import spec
+from asap.stacks.stack_settings import dotted, resolved
 
 NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
 VIRTUAL_SIZE, VIRTUAL = "virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"
 SECTIONS = ("model", "mixed_precision", "ddp", "dist", "optimizer", "comm_overlap", "train")
 """Of a configuration of Megatron-Bridge; what a later one says counts, and of a switch that it is on in one."""
 _OWN_MODEL, _OWN_PARALLEL = "language_model", "model_parallel"
-_REFERENCE = re.compile(r"\$\{([^${}]+)\}")
-_DEEPEST = 8
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
 _GATED = ("swiglu", "geglu", "reglu")
 _TRANSFORMER, _GPT2_TOKENIZER = "transformer", "GPT2BPETokenizer"
@@ -69,19 +66,24 @@ def argument_of(key: str) -> str:
 
 def arguments_of(values: Values, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The arguments of a configuration of NeMo or Megatron-Bridge, and those that refer to what is not there."""
-    of_core = values["model"].get(_TRANSFORMER) if kind == BRIDGE else None
-    own = (of_core if isinstance(of_core, dict) else {}) | values["model"]
     renamed = spec("nemo").renamed
-    model = {str(key): _resolved(value, values, ("model",)) for key, value in own.items()}
-    found = {renamed.get(key, key): value for key, value in model.items() if not isinstance(value, dict)}
+    flat = resolved(dotted(values), spec("nemo").names["stages"])
+    core = _within(flat, f"model.{_TRANSFORMER}") if kind == BRIDGE else {}
+    model = core | _within(flat, "model")
+    found = {renamed.get(key, key): value for key, value in model.items()}
     open_ = {key: value for key, value in found.items() if isinstance(value, str) and "${" in value}
     found = {key: value for key, value in found.items() if key not in open_}
     _read_model(found, model)
-    at = _reader(values)
-    found |= _of_nemo(at, model) if kind == NEMO else _of_bridge(values, at, model)
-    if kind == BRIDGE and (isinstance(of_core, dict) or "_target_" in values["model"]):
-        found[CORE_SECTION] = f"model.{_TRANSFORMER}" if isinstance(of_core, dict) else "model"
+    found |= _of_nemo(flat, model) if kind == NEMO else _of_bridge(flat, model)
+    if kind == BRIDGE and (core or "_target_" in model):
+        found[CORE_SECTION] = f"model.{_TRANSFORMER}" if core else "model"
     return found, open_
+
+
+def _within(flat: Values, section: str) -> dict[str, Any]:
+    """Settings of a section; a type that a program makes, as ``{_target_: torch.bfloat16}``, by its name."""
+    own = {key.removeprefix(f"{section}."): value for key, value in flat.items() if key.startswith(f"{section}.")}
+    return {name: value for key, value in own.items() if "." not in (name := key.removesuffix("._target_"))}
 
 
 def _read_model(found: dict[str, Any], model: Values) -> None:
@@ -98,55 +100,51 @@ def _read_model(found: dict[str, Any], model: Values) -> None:
         found["fp8_format"] = "hybrid"
 
 
-def _of_nemo(at: Callable[..., Any], model: Values) -> dict[str, Any]:
+def _of_nemo(flat: Values, model: Values) -> dict[str, Any]:
     """NeMo: ``trainer.precision``, ``optim.name``, nodes and devices, and the length at which answers are cut."""
-    precision = str(at("trainer", "precision") or model.get("precision") or "")
+    precision = str(flat.get("trainer.precision") or model.get("precision") or "")
     found: dict[str, Any] = {"bf16": precision.startswith("bf16"), "fp16": precision.startswith("16")}
-    lengths = {"max_seq_length": "seq_length"} | {key: key for key in ("global_batch_size", "micro_batch_size")}
-    for key, argument in lengths.items():
-        if (said := at("model", "data", "train_ds", key)) is not None:
+    sizes = {"max_seq_length": "seq_length", "global_batch_size": "global_batch_size"}
+    tuned = _within(flat, "model.data.train_ds")
+    for key, argument in (sizes | {"micro_batch_size": "micro_batch_size"}).items():
+        if (said := tuned.get(key)) is not None:
             found[argument] = said
-    nodes, devices = at("trainer", "num_nodes"), at("trainer", "devices")
+    nodes, devices = flat.get("trainer.num_nodes"), flat.get("trainer.devices")
     if isinstance(nodes, int) and isinstance(devices, int) and devices > 0:
         found |= {"nnodes": nodes, "nproc_per_node": devices}
-    optimizer = str(at("model", "optim", "name") or "")
+    optimizer = str(flat.get("model.optim.name") or "")
     found["use_distributed_optimizer"] = optimizer in ("mcore_distributed_optim", "distributed_fused_adam")
     found["optimizer"] = "adam" if not optimizer or "optim" in optimizer or "adam" in optimizer else optimizer
-    if isinstance(tokenizer := model.get("tokenizer"), dict):
-        kind = str(tokenizer.get("type"))
+    if (kind := flat.get("model.tokenizer.type")) is not None:
         found["tokenizer_type" if kind == _GPT2_TOKENIZER else "tokenizer_model"] = kind
     if model.get("fsdp") is True:
         found["use_torch_fsdp2"] = True
-    if str(at("model", "optim", "grad_sync_dtype") or "").endswith(("bf16", "bfloat16")):
+    if str(flat.get("model.optim.grad_sync_dtype")).endswith(("bf16", "bfloat16")):
         found["grad_reduce_in_bf16"] = True
     beside = model.get("transformer_block_type") == "parallel" or "falcon" in str(model.get("name"))
     return found | {"parallel_attention": beside}
 
 
-def _of_bridge(values: Values, at: Callable[..., Any], model: Values) -> dict[str, Any]:
+def _of_bridge(flat: Values, model: Values) -> dict[str, Any]:
     """Megatron-Bridge: all of its sections, with its precision said as a whole."""
-    found = section_arguments({key: value for key, value in values.items() if key != "model"})
+    found = section_arguments({key: value for key, value in flat.items() if not key.startswith("model.")})
     found["seq_length"] = model.get("seq_length") or found.get("seq_length")
-    precision = precision_arguments(values.get("mixed_precision"))
+    precision = precision_arguments(flat.get("mixed_precision", _within(flat, "mixed_precision")))
     for key in ("bf16", "fp16"):
         precision[key] = True in (precision.get(key), model.get(key), found.get(key))
-    tokenizer = {key: at("tokenizer", key) for key in ("tokenizer_type", "tokenizer_model")}
-    batch = {key: at("train", key) for key in ("micro_batch_size", "global_batch_size")}
-    return {**found, **precision, **tokenizer, **batch}
+    return found | precision | {key: flat.get(f"tokenizer.{key}") for key in ("tokenizer_type", "tokenizer_model")}
 
 
-def section_arguments(values: Values) -> dict[str, Any]:
-    """What the sections of a configuration of Megatron-Bridge say, under Megatron-LM's names."""
+def section_arguments(flat: Values) -> dict[str, Any]:
+    """What the sections of a configuration of Megatron-Bridge say by dotted key, under Megatron-LM's names."""
     known, renamed = spec("megatron").words(), {**spec("nemo").renamed, VIRTUAL_SIZE: VIRTUAL}
     found: dict[str, Any] = {}
     for name in SECTIONS:
-        section = values.get(name)
-        for key, value in section.items() if isinstance(section, Mapping) else ():
+        for key, value in _within(flat, name).items():
             argument = renamed.get(key, key)
             if argument in known and value is not None and not (found.get(argument) is True and value is False):
                 found[argument] = value
-    dataset = values.get("dataset")
-    lengths = (dataset.get(key) for key in ("seq_length", "sequence_length")) if isinstance(dataset, Mapping) else ()
+    lengths = (flat.get(f"dataset.{key}") for key in ("seq_length", "sequence_length"))
     if "seq_length" not in found and (length := next((one for one in lengths if one is not None), None)) is not None:
         found["seq_length"] = length
     return found
@@ -155,47 +153,11 @@ def section_arguments(values: Values) -> dict[str, Any]:
 def precision_arguments(said: object) -> dict[str, Any]:
     """Arguments that the name of a precision stands for, such as ``bf16_with_fp8_mixed``, or its switches; none where
     nothing is said."""
-    words = said if isinstance(said, str) else _on(said.items()) if isinstance(said, Mapping) else ""
+    words = said if isinstance(said, str) else _on(said) if isinstance(said, Mapping) else ""
     found: dict[str, Any] = {kind: True for kind in ("bf16", "fp16") if kind in words}
     formats = {"fp4": "e2m1", "fp8": "hybrid"}
     return found | next(({f"{kind}_format": form} for kind, form in formats.items() if kind in words), {})
 
 
-def _on(switches: Iterable[tuple[str, Any]]) -> str:
-    return " ".join(key for key, value in switches if value is True or (key in ("fp8", "fp4") and value))
-
-
-def _reader(values: Values) -> Callable[..., Any]:
-    def at(*path: str) -> Any:
-        return _resolved(_node(values, path), values, path[:-1])
-
-    return at
-
-
-def _node(values: Any, path: Iterable[str]) -> Any:
-    for key in path:
-        values = values.get(key) if isinstance(values, dict) else None
-    return values
-
-
-def _resolved(value: Any, root: Values, place: tuple[str, ...], deeper: int = _DEEPEST) -> Any:
-    """A value with Hydra's ``${.key}``, ``${a.b}`` and ``${multiply:a, b}``; what cannot be resolved stays as it is."""
-    found = _REFERENCE.search(value) if isinstance(value, str) and deeper else None
-    new = _reference(found[1], root, place) if found else None
-    if found is None or new is None:
-        return value
-    return _resolved(new if found[0] == value else value.replace(found[0], str(new)), root, place, deeper - 1)
-
-
-def _reference(text: str, root: Values, place: tuple[str, ...]) -> Any:
-    name, colon, arguments = text.partition(":")
-    if colon:
-        first, second, *more = [*(digits(part.strip()) for part in arguments.split(",")), None, None]
-        if name not in ("multiply", "divide") or first is None or not second or any(more):
-            return None
-        return first * second if name == "multiply" else first // second
-    path = text.split(".")
-    path = [*place, *path[1:]] if text.startswith(".") else path
-    launched = path[0] in spec("nemo").names["stages"] and path[0] not in root
-    node = _node(root, path[1:] if launched else path)
-    return node if isinstance(node, str | int | float) and not isinstance(node, bool) else None
+def _on(switches: Values) -> str:
+    return " ".join(key for key, value in switches.items() if value is True or (key in ("fp8", "fp4") and value))

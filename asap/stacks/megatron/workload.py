@@ -1,13 +1,15 @@
 """What Megatron-LM's arguments say of a step besides its plan: batch, sequence, precision, kernels, sharded state."""
 
-from collections.abc import Mapping
-from typing import get_args
+from typing import Any, get_args
 
+from asap.core.errors import ConfigError, PlanError
 from asap.models import Workload
-from asap.models.workload import ContextParallel, CudaGraphs, ExpertDispatcher, GraphModule
-from asap.stacks.megatron.degrees import experts_over, is_fully_sharded
+from asap.models.workload import CudaGraphs, GraphModule
+from asap.stacks.megatron.degrees import TENSOR, experts_over, is_fully_sharded
 from asap.stacks.megatron.releases import is_megatron_deepspeed, stage_of
 from asap.stacks.megatron.stages import counted_layers
+from asap.stacks.reading import field_of
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
 CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
@@ -25,16 +27,8 @@ _DECIDED_BY = {
 }
 """Fields of a workload by the arguments that decide them."""
 _OF_TORCH = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "uint8": "fp8", "float32": "fp32"}
-_CONTEXT_PARALLEL: Mapping[str, ContextParallel] = {
-    "p2p": "ring", "a2a": "ulysses", "all_gather": "all_gather", "a2a+p2p": "ring",
-}  # fmt: skip
-_DISPATCHERS: Mapping[str, ExpertDispatcher] = {
-    "allgather": "all_gather", "alltoall": "all_to_all", "alltoall_seq": "all_to_all",
-}  # fmt: skip
+_WAY, _SOFTMAX = "cp_comm_type", "fused softmax"
 _IMPLEMENTATIONS, _WHOLE_STEP = ("none", "local", "transformer_engine", "full_iteration"), "full_iteration"
-_FLASH = (
-    "use_flash_attn", "use_flash_attn_v1", "use_flash_attn_v2", "use_flash_attn_triton", "use_flash_attn_builder",
-)  # fmt: skip
 
 
 def workload_of(
@@ -58,51 +52,46 @@ def workload_of(
     """
     old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
     graphs, captured = _cuda_graphs(settings), _captured(settings)
-    split = (settings.count("tensor_model_parallel_size") or 1) > 1
     padded = settings.flag("moe_pad_expert_input_to_capacity")  # a factor alone drops tokens and pads nothing
-    said = Workload(
-        global_batch=batch,
-        sequence_length=settings.count("seq_length"),
-        precision=_precision(settings),
-        gradient_precision=_gradient_precision(settings, framework),
-        first_moment_precision=_moment(settings, "exp_avg_dtype"),
-        second_moment_precision=_moment(settings, "exp_avg_sq_dtype"),
-        optimizer=settings.text("optimizer", "adam"),
-        attention=_attention(settings),
-        framework="Megatron-LM" if old and framework == CORE else framework,
-        zero_stage=_zero_stage(settings),
-        context_parallel=_context_parallel(settings),
-        capacity_factor=settings.positive_number("moe_expert_capacity_factor") if padded else None,
-        cuda_graphs=graphs,
-        graph_modules=tuple(each for each in get_args(GraphModule) if graphs == "module" and each in captured),
-        overlaps_experts=settings.flag("overlap_moe_expert_parallel_comm") or None,
-        overlaps_tensor=settings.flag("tp_comm_overlap") or None,
-        expert_dispatcher=_expert_dispatcher(settings, framework),
-        pipelined_layers=counted if (counted := counted_layers(settings, layers)) != layers else None,
-        sequence_parallel=settings.flag("sequence_parallel") and split,
-        experts_over=experts_over(settings),
-    )
-    return said.model_copy(update={field: None for field, keys in _DECIDED_BY.items() if unsettled & keys})
+    said = _of_table(settings, framework)
+    said |= {
+        "global_batch": batch,
+        "sequence_length": settings.count("seq_length"),
+        "gradient_precision": _gradient_precision(settings, framework),
+        "first_moment_precision": _moment(settings, "exp_avg_dtype"),
+        "second_moment_precision": _moment(settings, "exp_avg_sq_dtype"),
+        "framework": "Megatron-LM" if old and framework == CORE else framework,
+        "zero_stage": _zero_stage(settings),
+        "capacity_factor": settings.positive_number("moe_expert_capacity_factor") if padded else None,
+        "cuda_graphs": graphs,
+        "graph_modules": tuple(each for each in get_args(GraphModule) if graphs == "module" and each in captured),
+        "pipelined_layers": counted if (counted := counted_layers(settings, layers)) != layers else None,
+        "sequence_parallel": settings.flag("sequence_parallel") and (settings.count(TENSOR) or 1) > 1,
+        "experts_over": experts_over(settings),
+    }
+    open_ = {field for field, keys in _DECIDED_BY.items() if unsettled & keys}
+    return Workload.model_validate({field: value for field, value in said.items() if field not in open_})
 
 
-def _context_parallel(settings: StackSettings) -> ContextParallel | None:
-    """By the first layer's ``cp_comm_type`` (``transformer_config.py``); ``None`` without context parallelism."""
-    if (settings.count("context_parallel_size") or 1) == 1:
-        return None
-    said = next(iter(settings.words("cp_comm_type")), "p2p")
-    if said not in _CONTEXT_PARALLEL:
-        raise settings.wrong("cp_comm_type", f"one of {', '.join(_CONTEXT_PARALLEL)}")
-    return _CONTEXT_PARALLEL[said]
+def _of_table(settings: StackSettings, framework: str) -> dict[str, Any]:
+    """Fields that the table says; raises ConfigError where a word has no meaning.
 
-
-def _expert_dispatcher(settings: StackSettings, framework: str) -> ExpertDispatcher | None:
-    """By the kind, and the backend of a flexible one (``transformer_config.py``); Megatron-LM gathers where nothing is
-    said (``arguments.py``), and of what builds on it that is not known."""
-    if not settings.whole("num_experts"):
-        return None
-    kind = settings.text("moe_token_dispatcher_type", "allgather" if framework == CORE else None)
-    flexible = kind == "flex" or settings.flag("moe_enable_deepep")
-    return "deepep" if flexible else _DISPATCHERS.get(kind or "")
+    Megatron-LM gathers the tokens of experts where nothing is said (``arguments.py``), and of what builds on its core
+    that is not known; its own attention has a fused softmax, unless that is switched off.
+    """
+    table = spec("megatron")
+    words = {**settings, _WAY: next(iter(settings.words(_WAY)), None)}
+    try:
+        found = {field: field_of(table, field, words) for field in table.workload}
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(_WAY), hint=error.hint) from error
+    if found["attention"] is None and is_megatron_deepspeed(settings):
+        found["attention"] = _SOFTMAX
+    if found["attention"] == _SOFTMAX and settings.flag("no_masked_softmax_fusion"):
+        found["attention"] = "torch"
+    if framework == CORE and "moe_token_dispatcher_type" not in settings:
+        found["expert_dispatcher"] = found["expert_dispatcher"] or "all_gather"
+    return found | ({} if settings.whole("num_experts") else {"expert_dispatcher": None})
 
 
 def _moment(settings: StackSettings, key: str) -> str | None:
@@ -113,15 +102,8 @@ def _moment(settings: StackSettings, key: str) -> str | None:
 
 def _dtype(settings: StackSettings, key: str) -> str:
     """A type as arguments call it, also where a YAML or a program has PyTorch's name: ``torch.bfloat16``."""
-    said = settings.get(key)
-    text = str(said.get("_target_") if isinstance(said, Mapping) else said).removeprefix("torch.")
+    text = str(settings.get(key)).removeprefix("torch.")
     return _OF_TORCH.get(text, text)
-
-
-def _precision(settings: StackSettings) -> str:
-    if said := next((kind for kind in ("fp8", "fp4") if f"{kind}_format" in settings), None):
-        return said
-    return next((kind for kind in ("bf16", "fp16") if settings.flag(kind)), "fp32")
 
 
 def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
@@ -134,18 +116,6 @@ def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
     if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
         return "fp32"
     return "fp32" if framework == CORE and settings.flag("bf16") else None
-
-
-def _attention(settings: StackSettings) -> str | None:
-    """The kernel; Transformer Engine's ``auto`` takes a fused one, and Megatron's own attention its fused softmax."""
-    softmax = "torch" if settings.flag("no_masked_softmax_fusion") else "fused softmax"
-    named = {"fused": "cudnn flash", "flash": "flash", "unfused": softmax, "local": softmax}
-    if (backend := settings.text("attention_backend")) in named:
-        return named[backend]
-    if any(settings.flag(key) for key in _FLASH):
-        return "flash"
-    own = is_megatron_deepspeed(settings) or settings.text("transformer_impl") == "local"
-    return softmax if own else None
 
 
 def _zero_stage(settings: StackSettings) -> int | None:
