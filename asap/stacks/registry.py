@@ -80,10 +80,10 @@ def _values(folder: str) -> dict[str, Any]:
     own = _own_values(folder)
     own.pop("abstract", None)
     extended = own.pop("extends", None)
-    return _over(_values(extended), own) if extended else own
+    return merged(_values(extended), own) if extended else own
 
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """One table laid over another: tables are merged, all else is replaced."""
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """One mapping laid over another: sections are merged, all else is replaced."""
     both = {key for key in below.keys() & above.keys() if isinstance(below[key], dict) and isinstance(above[key], dict)}
-    return {**below, **above, **{key: _over(below[key], above[key]) for key in both}}
+    return {**below, **above, **{key: merged(below[key], above[key]) for key in both}}

@@ -12,6 +12,7 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_document
 from asap.experiments.files.yaml_text import parse_yaml
+from asap.stacks.registry import merged
 
 _VARIABLE = re.compile(r"\$\{([^:{}]+)(?::([^}]*))?\}")
 
@@ -84,15 +85,6 @@ def read_preset(root: Path, kind: str, framework: str, name: str) -> dict[str, A
     path = root / kind / framework / name
     path = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")
     return _read(path, root, _DEEPEST) if _is_inside(path, root) and is_file(path) else None
-
-
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """One mapping over another, section by section."""
-    both = dict(base)
-    for key, value in over.items():
-        below = both.get(key)
-        both[key] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return both
 
 
 def _read(path: Path, root: Path, deeper: int) -> dict[str, Any]:

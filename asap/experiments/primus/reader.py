@@ -20,34 +20,22 @@ from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.megatron.bridge import check_is_decoder, left_to_recipe
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.named_model import read_named_model
-from asap.experiments.primus.presets import find_presets, has_default, merged, open_keys, read_preset, with_defaults
+from asap.experiments.primus.presets import find_presets, has_default, open_keys, read_preset, with_defaults
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments, section_arguments
 from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import spec
+from asap.stacks.registry import merged, spec
 from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.writing import PRIMUS_MODULE
 
-_MODULES = ("pre_trainer", "post_trainer")
 _PRECISION, _ADAPTER, _LENGTH = "precision_config", "peft", "seq_length"
-_OF_BRIDGE = (_PRECISION, _ADAPTER, "flavor", "recipe", "hf_path")
-"""Settings of the backend Megatron-Bridge that are none of Megatron-LM's arguments."""
-_OF_MEGATRON = {"fp8": "fp8_format", "fp4": "fp4_format"}
-"""Arguments that Megatron-LM keeps under another name than their option has."""
-_OWN = frozenset(("trainable", "sink_level", "file_sink_level", "stderr_sink_level"))
-"""Settings of Primus itself (``primus/configs/modules/module_base.yaml``)."""
 _VERSION = re.compile(r"^([a-z]+\d)(\d)-")
 _OF_STEP = re.compile(r"_degree$|_parallelism$|batch_size$|seq_len$|^mode$")
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "megatron": {
-        "micro_batch_size": 2, "global_batch_size": 16, "seq_length": 1024, "bf16": True, "sequence_parallel": True,
-        "use_distributed_optimizer": True, "use_flash_attn": True, "optimizer": "adam",
-    },
     "torchtitan": {"activation_checkpoint": {"mode": "none"}, "parallelism": {}},
     "maxtext": {"attention": "cudnn_flash_te", "remat_policy": "full", "weight_dtype": "bfloat16"},
-    "megatron_bridge": {},
-}  # fmt: skip
-"""Of ``pre_trainer.yaml`` and what it extends, commit fd1eeabb: where they are not those of the backend."""
+}
+"""Of the presets of other trainers, where they are not those of the backend."""
 
 _Read = Callable[[dict[str, Any], Collection[str], Path, list[str], Experiment], Experiment]
 """Of all settings, those that the experiment says itself, its path, overrides, and what is known besides."""
@@ -68,7 +56,7 @@ def is_setting(values: Mapping[str, Any], key: str) -> bool:
         "megatron": is_argument,
         "torchtitan": torchtitan.is_setting,
         "maxtext": known_keys().__contains__,
-        "megatron_bridge": lambda key: key in _OF_BRIDGE or is_argument(key),
+        "megatron_bridge": lambda key: key in spec("primus").names["of_bridge"] or is_argument(key),
     }
     return kinds.get(str(module.get("framework")), str.isidentifier)(key)
 
@@ -103,9 +91,9 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
 
 def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]]:
     modules = values["modules"]
-    found = next((name for name in _MODULES if isinstance(modules.get(name), dict)), None)
+    found = next((name for name in spec("primus").names["modules"] if isinstance(modules.get(name), dict)), None)
     if found is None:
-        raise ConfigError(f"has no module {' or '.join(_MODULES)}", where=where)
+        raise ConfigError(f"has no module {' or '.join(spec('primus').names['modules'])}", where=where)
     return found, with_defaults({key: value for key, value in modules[found].items() if key != "overrides"}) | {
         "overrides": modules[found].get("overrides")
     }
@@ -118,7 +106,9 @@ def _over_presets(
     root, model = find_presets(path), str(module.get("model") or "")
     trainer = str(module.get("config") or "pre_trainer.yaml")
     if root is None:
-        below = dict(_DEFAULTS[framework]) | ({"stage": "sft"} if trainer.startswith("sft") else {})
+        core, table = spec("megatron").defaults, spec("primus").defaults
+        usual = {key: value for key, value in table.items() if key not in core} if framework == "megatron" else {}
+        below = {**_DEFAULTS.get(framework, usual), **({"stage": "sft"} if trainer.startswith("sft") else {})}
         noted = experiment.model_copy(update={"notes": (*experiment.notes, _ALONE)})
         if framework == "maxtext":
             return merged(below | {"model_name": _catalogued(model)}, said), noted
@@ -164,7 +154,8 @@ def _decides(key: str) -> bool:
 def _read_megatron(
     said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
 ) -> Experiment:
-    named = {_OF_MEGATRON.get(key, key): value for key, value in said.items() if key not in _OWN}
+    table = spec("primus")
+    named = {table.renamed.get(key, key): value for key, value in said.items() if key not in table.names["own"]}
     settings = StackSettings({key: named[key] for key in named if key in read_words() or key in own}, str(path))
     kind = "lfm" if named.get("lfm_layer_types") else str(named.get("model_type") or "gpt")
     if kind != "gpt":
@@ -183,7 +174,7 @@ def _read_torchtitan(
 def _read_maxtext(
     said: dict[str, Any], own: Collection[str], path: Path, overrides: list[str], experiment: Experiment
 ) -> Experiment:
-    values = {key: value for key, value in said.items() if key not in {*_OWN, "base_config"}}
+    values = {key: value for key, value in said.items() if key not in {*spec("primus").names["own"], "base_config"}}
     given = [(override, OVERRIDE) for override in overrides]
     del own
     return read_maxtext(Document(path, values, {}), given, experiment)
@@ -195,8 +186,8 @@ def _read_bridge(
     """A recipe, whose parameters stand at the top; Primus drops what it has none for, and lays sections over what it
     makes (``primus/backends/megatron_bridge/config_utils.py``)."""
     given = {key: value for key, _, value in (override.partition("=") for override in overrides)}
-    said = said | {key: value for key, value in given.items() if key in _OF_BRIDGE}
-    rest = [override for override in overrides if override.partition("=")[0] not in _OF_BRIDGE]
+    said = said | {key: value for key, value in given.items() if key in spec("primus").names["of_bridge"]}
+    rest = [override for override in overrides if override.partition("=")[0] not in spec("primus").names["of_bridge"]]
     check_is_decoder(str(said.get("recipe") or said.get("flavor") or ""), str(path))
     _check_trains_all(said, str(path))
     parameters = {*spec("megatron-bridge").names["parameters"], _LENGTH}
