@@ -64,6 +64,7 @@ STARTS = (
     BlockStart(b"Training using config", re.compile(r"Training using config:?"), "yaml"),
     BlockStart(b"Building trainer", re.compile(r"^\W*Building trainer"), "yaml"),
     BlockStart(b"Arguments(", re.compile(r"\b[A-Z]\w*Arguments\((?=\w+=|$)"), "call"),
+    BlockStart(b"Config:\n", re.compile(r"^Config:$"), "yaml"),
     BlockStart(b"config:\n", re.compile(r"(?:^|\] )config:$"), "json"),
     BlockStart(b"SFTConfig(", re.compile(r"\bSFTConfig\("), "call"),
     BlockStart(b"ModelArgs(", re.compile(r"\b\w*ModelArgs\("), "call"),

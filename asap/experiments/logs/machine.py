@@ -53,6 +53,7 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
         devices=devices,
         nodes=nodes or None,
         devices_per_node=each or None,
+        slices=slices or None,
         network=said.get("network", "").strip() or None,
     )
 

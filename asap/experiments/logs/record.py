@@ -11,7 +11,7 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.experiments.experiment import Experiment
+from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.logs.architecture import read_shapes
@@ -202,9 +202,12 @@ def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, exper
         return experiment
     devices = settings.devices
     if not (hardware.chip and devices):
-        return experiment  # the stack's reader takes the devices from its own settings
+        said = HardwareReference(devices=devices) if devices else said
+        return experiment.model_copy(update={"hardware": said})
     try:
         found, notes = refer_to_hardware(hardware.chip, devices=devices)
+        if found.topology and (slices := hardware.slices or settings.slices):
+            found, notes = refer_to_hardware(hardware.chip, slices=slices, devices=devices)
     except AsapError:
         return experiment  # as many of them make no slice: the user is asked
     if not found.topology:

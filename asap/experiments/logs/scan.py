@@ -211,19 +211,20 @@ class _Pass:
         return position - 2 if start.kind != "yaml" else place
 
     def _feed_open(self, chunk: bytes) -> int:
-        """Give a piece's first lines to the blocks that go on in it; where their last line ends."""
-        place = 0
+        """Give a piece's first lines to the blocks that go on in it; where the last line ends in which none begins."""
+        place = taken = 0
         while any(one.open for one in self._collectors) and (end := chunk.find(b"\n", place)) >= 0:
             line = clean(chunk[place : min(end, place + LONGEST_LINE)])
             for collector in self._collectors:
                 if collector.open:
                     collector.feed(line)
+                    taken = end + 1 if collector.block.kind != "yaml" else taken
             place = end + 1
         for one in self._collectors:
             if not one.open and one.block.lines:
                 self._keep(one.block)
         self._collectors = [one for one in self._collectors if one.open]
-        return place
+        return taken
 
     def _keep(self, block: RawBlock) -> None:
         """Each rank may print the same block: only the first of those that are equal stays, for a run."""

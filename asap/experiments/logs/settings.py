@@ -45,6 +45,7 @@ class LogSettings(BaseModel):
     devices: PositiveInt | None = None
     nodes: PositiveInt | None = None
     devices_per_node: PositiveInt | None = None
+    slices: PositiveInt | None = None
     tensor: PositiveInt | None = None
     pipeline: PositiveInt | None = None
     context: PositiveInt | None = None
@@ -105,9 +106,10 @@ def settings_of(reading: LogReading) -> LogSettings:
 def _derive(found: dict[str, Any], reading: LogReading) -> None:
     """What follows from what is said: devices from two rates, MaxText's batch, the one axis of some programs."""
     rates = reading.measured
-    if not found.get("devices") and rates.tokens_per_second and rates.tokens_per_second_per_device:
-        devices = rates.tokens_per_second / rates.tokens_per_second_per_device
-        found["devices"] = round(devices) if abs(devices - round(devices)) < _WHOLE else None
+    if not found.get("devices") and (whole := rates.tokens_per_second) and (each := rates.tokens_per_second_per_device):
+        devices = whole / each
+        exact = devices < _FEW or float(f"{each:.3g}") != each
+        found["devices"] = round(devices) if exact and abs(devices - round(devices)) < _WHOLE else None
     if reading.stack == "maxtext" and found.get("micro_batch") and found.get("devices"):
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
@@ -138,8 +140,10 @@ _MAXTEXT_WITHIN = re.compile(
 _FEWEST_AXES = 4
 _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt")
 """Programs that spread the batch over all devices, and nothing else."""
-_WHOLE = 0.02
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "16bit": "fp16", "float32": "fp32"}
+_WHOLE, _FEW = 0.02, 40
+"""Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "16bit": "fp16", "float32": "fp32", "bf16": "bf16", "fp16": "fp16",
+           "fp32": "fp32", "fp8": "fp8"}  # fmt: skip
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
 _OF_MODEL = frozenset(("model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab"))
 _RULING = frozenset(("vocab", "parameters", "trainable"))
@@ -215,7 +219,7 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         found["parameters"] = float(said["parameters_billion"]) * 1e9
     if said.get("zero"):
         found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
-    if (dtype := said.get("compute_dtype")) in _DTYPES:
+    if (dtype := said.get("compute_dtype", "").casefold()) in _DTYPES:
         found["precision"] = _DTYPES[dtype]
     for name in ("bf16", "fp16"):
         if said.get(name) == "True":
