@@ -64,6 +64,8 @@ def test_each_form_is_read(form, write):
         assert [one.step for one in reading.measured.step.slow] == form["slow"]
     if "memory_gib" in form:
         assert reading.measured.peak_memory_bytes == pytest.approx(form["memory_gib"] * 2**30)
+    if "tflops" in form:
+        assert reading.measured.tflops_per_device == pytest.approx(form["tflops"])
     if "hardware" in form:
         assert reading.hardware.chip == form["hardware"]
     if "needed_gib" in form:

@@ -43,7 +43,8 @@ def _torchtitan(values: Mapping[str, Any], reading: LogReading) -> Architecture 
     """
     name = reading.statements.get("model", "")
     width, heads = values["dim"], values["n_heads"]
-    if not (isinstance(width, int) and isinstance(heads, int)) or "moe_args" in values:
+    of_experts = "moe_args" in values and values.get("moe_enabled") is not False
+    if not (isinstance(width, int) and isinstance(heads, int)) or of_experts:
         return find_architecture(name.replace(" ", "-"))
     hidden = values.get("hidden_dim")
     multiple = values.get("multiple_of")

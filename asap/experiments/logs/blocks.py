@@ -55,6 +55,7 @@ STARTS = (
     BlockStart(b"Running with args:", re.compile(r"Running with args:"), "json"),
     BlockStart(b"DeepSpeedEngine configuration", re.compile(r"DeepSpeedEngine configuration:"), "arguments"),
     BlockStart(b"DeepSpeedLight configuration", re.compile(r"DeepSpeedLight configuration:"), "arguments"),
+    BlockStart(b"with {\n", re.compile(r"\bBuilding \S+ \S+? ?with \{$"), "json"),
     BlockStart(b"json = {", re.compile(r"\bjson = \{"), "json"),
     BlockStart(b"Config {", re.compile(r"(?:Model config |model_config[:=] ?)?\b\w+Config \{"), "json"),
     BlockStart(b"resolved config:", re.compile(r"resolved config:"), "yaml"),

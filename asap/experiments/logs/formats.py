@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _TABLES = Path(__file__).parent / "tables"
+_EXPONENT = re.compile(r"(?<=[\d.])e[-+]\d+")
 _LONGEST = 4000
 """Characters of a line that are searched for fields."""
 
@@ -30,9 +31,13 @@ class Form:
     spread: bool = False
 
     def read(self, line: str) -> dict[str, str]:
-        """The fields that the line has, as text; each pattern has one group."""
+        """The fields that the line has, as text; each pattern has one group, and a number its exponent."""
         text = line[:_LONGEST]
-        return {name: found[1] for name, pattern in self.fields.items() if (found := pattern.search(text))}
+        matches = {name: found for name, pattern in self.fields.items() if (found := pattern.search(text))}
+        return {
+            name: found[1] + (exponent[0] if (exponent := _EXPONENT.match(text, found.end(1))) else "")
+            for name, found in matches.items()
+        }
 
     def marks(self, field: str) -> bytes:
         """The text that the lines with a field contain: what its pattern begins with."""

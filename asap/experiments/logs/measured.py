@@ -44,8 +44,7 @@ class Sizes:
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
-    lines = _of_one_form(_gathered(lines), sizes)
-    unique = _each_once(lines)
+    unique = _each_once(_of_one_form(_gathered(lines), sizes))
     times = [(_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     if not times:
         whole = [1 / rate for _, fields, *_ in totals if (rate := number(fields.get("steps_per_second", "")))]
