@@ -36,16 +36,6 @@ def test_the_steady_steps_of_a_log(log):
     assert str(found) == "2.31 s, the median of 5 steady steps (2.29 s to 2.33 s; 2 of the warm-up left out)"
 
 
-def test_a_slow_step_later_is_no_steady_step(log):
-    found = read_measured_step(log([9.0, 2.0, 2.0, 2.0, 5.0, 2.0, 2.0]))
-    assert (found.seconds, found.most, found.steps, found.left_out) == (2.0, 2.0, 5, 1)
-
-
-def test_a_log_of_megatron(log):
-    line = " iteration {n}/ 500 | consumed samples: 1 | elapsed time per iteration (ms): {s} | learning rate: 1 |"
-    assert read_measured_step(log([90000.0, 1200.5, 1199.5, 1200.0], line)).seconds == pytest.approx(1.2)
-
-
 TITAN = "step: {n}  loss:  8.1  memory: 62.1GiB(77%)  tps: {t:,.0f}  tflops: 350.1"
 
 
