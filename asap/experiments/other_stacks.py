@@ -11,7 +11,6 @@ from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file, trainer_program, trl
-from asap.experiments.deepspeed import llama_factory
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.experiment import Experiment
@@ -157,8 +156,8 @@ def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:
 
 def _setting_of(started: Started) -> Callable[[str], bool]:
     """Whether an override is a setting of what a command starts."""
-    if llama_factory.is_training_file(started.document.values):
-        return trainer_file.is_setting
+    if trainer_file.is_training_file(started.document.values):
+        return accelerate.is_setting
     found = _reader_of(with_defaults(started.document))
     return found[1] if found else lambda _: True
 
@@ -166,10 +165,10 @@ def _setting_of(started: Started) -> Callable[[str], bool]:
 def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """What a command starts with a YAML, or with options alone."""
     document, experiment = started.document, with_devices(started.processes, experiment)
-    if not llama_factory.is_training_file(document.values):
+    if not trainer_file.is_training_file(document.values):
         return read_as_document(document, overrides, experiment)
     read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
-    return _read(read, trainer_file.is_setting, overrides, experiment)
+    return _read(read, accelerate.is_setting, overrides, experiment)
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -198,10 +197,8 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if trl.is_trl_file(values):
         return partial(trl.read_trl_file, values, path), trl.is_setting
-    if llama_factory.is_training_file(values) and trainer_file.shards_by_trainer(values):
-        return partial(trainer_file.read_trainer_file, values, True, path), trainer_file.is_setting
-    if llama_factory.is_training_file(values):
-        return partial(llama_factory.read_training_file, values, path), llama_factory.is_setting
+    if trainer_file.is_training_file(values):
+        return partial(trainer_file.read_alone, values, path), accelerate.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):

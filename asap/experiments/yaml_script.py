@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.deepspeed.llama_factory import is_training_file
+from asap.experiments.accelerate.trainer_file import is_training_file
 from asap.experiments.files.documents import Document
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml

@@ -95,6 +95,7 @@ def read_started(
     unsaid: frozenset[str] = frozenset(),
     brought: Brought | None = None,
     defaults: Mapping[str, Any] | None = None,
+    of_yaml: bool = False,
 ) -> Experiment:
     """``experiment`` with a program under a configuration.
 
@@ -107,12 +108,14 @@ def read_started(
         unsaid: arguments whose value only a run can tell.
         brought: files that come along with it.
         defaults: what the program takes where it is told nothing.
+        of_yaml: whether the arguments are the top level of a YAML file.
 
     Raises:
         ConfigError: like :func:`read_accelerate`.
     """
     stated = {key: value for key, value in with_file(arguments, path, brought).items() if key not in unsaid}
-    check_arguments(stated, path)
+    of_deepspeed = str(configuration.get(accelerate.KIND)).upper() == "DEEPSPEED"
+    check_arguments({key: value for key, value in stated.items() if key != SEQUENCE or not of_deepspeed}, path)
     assumed = {key: value for key, value in (defaults or {}).items() if key not in stated and key not in unsaid}
     if "fp16" in stated:
         assumed.pop("bf16", None)
@@ -128,7 +131,7 @@ def read_started(
         kind = "DEEPSPEED"
         settings = settings.overridden({accelerate.KIND: kind, inline.IN_FILE: named})
     if kind == "DEEPSPEED":
-        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought)
+        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought, of_yaml)
     elif kind in ("FSDP", *_REPLICATED):
         each = syncs_each_batch(said, path, brought or {})
         read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
@@ -245,6 +248,7 @@ def _with_deepspeed(
     experiment: Experiment,
     unsaid: frozenset[str],
     brought: Brought | None,
+    of_yaml: bool,
 ) -> Experiment:
     named, computed = settings.get(inline.IN_FILE), terms.precision(said, settings)
     if named is not None:
@@ -261,7 +265,7 @@ def _with_deepspeed(
     configuration |= {f"{kind}.enabled": computed == kind for kind in decided}
     if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
         configuration[SEQUENCE] = sequence
-    found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid)
+    found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid, of_yaml=of_yaml)
     found = with_note_on_shipped(found, named, path, brought)
     own = {} if named is not None else {key: settings[key] for key in (accelerate.KIND,)}
     return found.model_copy(

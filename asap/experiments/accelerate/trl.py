@@ -15,16 +15,17 @@ from asap.core.text import plain
 from asap.experiments.accelerate.program import KINDS, of_command, said, with_file
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
+from asap.experiments.accelerate.trainer_file import read_trainer_file
 from asap.experiments.accelerate.workload import of_trainer
-from asap.experiments.deepspeed.llama_factory import read_training_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
+from asap.stacks.registry import abstract
 from asap.stacks.stack_settings import dotted, overriding
-from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 _START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
@@ -32,8 +33,7 @@ _SFT, _MODEL = "sft", "model_name_or_path"
 _OTHER_COMMANDS = ("env", "chat", "skills", "vllm-serve", "completion")
 _DEEPSPEED = "deepspeed"
 _OF_FACTORY = frozenset(("stage", "finetuning_type", "cutoff_len", _DEEPSPEED))
-_DEFAULTS = {TRAINER_MICRO_BATCH: 8, TRAINER_ACCUMULATION: 1, "max_length": 1024, "bf16": True, RECOMPUTE: True}
-"""Of ``SFTConfig`` and ``TrainingArguments`` (trl, commit f2cd5771); earlier versions recompute only if told to."""
+_DEFAULTS = abstract("trl").defaults
 _ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
 _OF_FSDP = {accelerate.KIND: "FSDP", f"{accelerate.FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
 _PROFILES: Mapping[str, Mapping[str, Any]] = {
@@ -92,7 +92,7 @@ def read_trl_file(
     overrides = list(overrides)
     given = {*values, *(override.partition("=")[0] for override in overrides)}
     if _DEEPSPEED in given:
-        return read_training_file(values, path, overrides, experiment)
+        return read_trainer_file(values, True, path, overrides, experiment)
     check_arguments({**values, **overriding(overrides)}, path)
     if not given & {LAUNCH_FILE, OPTION, accelerate.KIND, accelerate.PROCESSES}:
         hint = f"add {LAUNCH_FILE}=FILE.yaml or one of TRL's ({', '.join(_PROFILES)}), or deepspeed=FILE.json"

@@ -10,7 +10,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate import trainer_file
+from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.workload import of_trainer
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
@@ -72,7 +72,7 @@ _UNSAID_TYPE = "torch_dtype is not said, and taken as bf16: the model's config.j
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments, or of DeepSpeed's settings."""
-    return key in _OWN or trainer_file.is_setting(key)
+    return key in _OWN or is_accelerate_setting(key)
 
 
 def read_trainer(
