@@ -4,6 +4,7 @@ be a fork's own: parsed, never run."""
 import ast
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -15,39 +16,18 @@ from asap.experiments.named_model import SHAPES
 from asap.experiments.torchtitan.own_keys import NAMES_OF_SHAPES
 from asap.models import Architecture
 
-_FIELDS = {
-    "n_layers": "layers",
-    "dim": "d_model",
-    "n_heads": "heads",
-    "n_kv_heads": "kv_heads",
-    "vocab_size": "vocab",
-    "head_dim": "head_dim",
-    "hidden_dim": "d_ff",
-    "qk_norm": "qk_norm",
-    "enable_weight_tying": "tied_embeddings",
-    "moe_inter_dim": "expert_d_ff",
-    "num_experts": "experts",
-    "top_k": "experts_per_token",
-    "num_shared_experts": "shared_experts",
-}
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "llama": {"dim": 4096, "n_layers": 32, "n_heads": 32, "multiple_of": 256, "ffn_dim_multiplier": None},
-    "qwen3": {
-        "dim": 1024, "n_layers": 28, "n_heads": 16, "n_kv_heads": 8, "vocab_size": 151936, "head_dim": 128,
-        "hidden_dim": 3072, "qk_norm": True,
-    },
-}  # fmt: skip
-"""What the arguments' classes take where a flavor says nothing (``models/*/model/args.py``)."""
+_TABLE = tomllib.loads(Path(__file__).with_name("flavors.toml").read_text(encoding="utf-8"))
+CATALOGUE: dict[str, str] = _TABLE["catalogue"]
+OTHERS: dict[str, str] = _TABLE["others"]
+_FIELDS: dict[str, str] = _TABLE["fields"]
+_DEFAULTS: dict[str, dict[str, Any]] = _TABLE["defaults"]
+_MULTIPLIER = "ffn_dim_multiplier"
+"""An argument of Llama that is not set by default."""
+_AROUND = {*_TABLE["around"]["names"]}
 _NAME, _CLASS = re.compile(r"\w+", re.ASCII), "ModelArgs"
 _LLAMA = re.compile(r"llama(?:[23]|$)")
 _LLAMA3, _LLAMA3_VOCABULARY = re.compile(r"llama3"), 128256
 _EXPERTS = {"moe_inter_dim", "num_experts", "top_k", "num_shared_experts"}
-_AROUND = {
-    "rope_theta", "rope_scaling", "rope_scaling_args", "scaling_factor", "low_freq_factor", "high_freq_factor",
-    "original_max_position_embeddings", "max_seq_len", "norm_eps", "norm_type", "depth_init", "use_flex_attn",
-    "attn_mask_type", "attn_type", "eos_id", "moe_enabled", "score_func", "route_norm", "route_scale",
-    "score_before_experts", "use_grouped_mm", "load_balance_coeff", "moe_args",
-}  # fmt: skip
 _MOST_FOLDERS, _LARGEST = 6, 2**18
 
 
@@ -189,5 +169,5 @@ def _family(name: str) -> str:
 def _width(values: Mapping[str, Any]) -> int:
     """The hidden width of Llama's MLP (``FeedForward`` in ``llama3/model/model.py``)."""
     wide = int(8 * values["dim"] / 3)
-    wide = wide if values["ffn_dim_multiplier"] is None else int(values["ffn_dim_multiplier"] * wide)
+    wide = wide if values.get(_MULTIPLIER) is None else int(values[_MULTIPLIER] * wide)
     return values["multiple_of"] * math.ceil(wide / values["multiple_of"])

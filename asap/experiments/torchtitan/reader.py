@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
-from asap.experiments.torchtitan.own_flavors import own_model
+from asap.experiments.torchtitan.own_flavors import CATALOGUE, OTHERS, own_model
 from asap.experiments.torchtitan.own_keys import (
     not_predicted,
     notes_on_own,
@@ -34,25 +34,6 @@ from asap.stacks.torchtitan.stages import LENGTH, SEQUENCE
 FRAMEWORK = "torchtitan"
 SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", "optimizer", "metrics", "profiling")
 """Two of these make a TOML file one of torchtitan."""
-
-FLAVORS = {
-    "llama2": "llama2-{}",
-    "llama3": "llama3.1-{}",
-    "llama4": "llama4-{}",
-    "qwen3": "qwen3-{}",
-    "deepseek_v3": "deepseek-v3-{}",
-    "gpt_oss": "gpt-oss-{}",
-}
-_NAMES = {
-    "llama3.1-1b": "llama3.2-1b",
-    "llama3.1-3b": "llama3.2-3b",
-    "llama4-17bx16e": "llama4-17b-16e",
-    "llama4-17bx128e": "llama4-17b-128e",
-    "deepseek-v3-16b": "deepseek2-16b",
-    "deepseek-v3-236b": "deepseek2-236b",
-    "deepseek-v3-671b": "deepseek3-671b",
-}
-"""torchtitan's flavors (``models/*/__init__.py``) under the names of the catalogue."""
 
 _VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
 _KERNELS = {
@@ -150,8 +131,8 @@ def _model(settings: StackSettings, path: Path) -> tuple[Architecture, tuple[str
     if name is None or flavor is None:
         return Architecture(), ("the model is unknown: the file has no model.name and model.flavor",)
     bare = _VARIANT.sub("", flavor).casefold()
-    catalogued = FLAVORS.get(name, "{}").format(bare)
-    known = find_architecture(_NAMES.get(catalogued, catalogued)) if name in FLAVORS else None
+    catalogued = CATALOGUE.get(name, "{}").format(bare)
+    known = find_architecture(OTHERS.get(catalogued, catalogued)) if name in CATALOGUE else None
     known = _debug_model() if bare == "debugmodel" and name == "llama3" else known
     title = plain(f"{name} {flavor}", 120)
     if own := own_model(path, name, flavor, known):

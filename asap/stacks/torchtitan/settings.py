@@ -12,12 +12,11 @@ from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, expert_ax
 from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import Mesh, Offload, Plan
 from asap.plans.remat import Policy, Remat, recomputed_layers
+from asap.stacks.registry import abstract
 from asap.stacks.torchtitan.stages import (
     GLOBAL_BATCH,
     LOCAL_BATCH,
     PIPELINE,
-    SCHEDULE,
-    SCHEDULE_DEFAULT,
     STAGE_BATCH,
     in_earlier_names,
     in_names_of_today,
@@ -27,6 +26,7 @@ from asap.stacks.torchtitan.stages import (
     stage_settings,
 )
 
+TABLE = abstract("torchtitan")
 REPLICATE = "parallelism.data_parallel_replicate_degree"
 SHARD = "parallelism.data_parallel_shard_degree"
 TENSOR = "parallelism.tensor_parallel_degree"
@@ -40,11 +40,7 @@ DTYPE = "training.dtype"
 LOCAL_BATCH_DEFAULT = 8
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 _OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
-_DEFAULTS = {REPLICATE: "1", SHARD: "-1", TENSOR: "1", CONTEXT: "1", PIPELINE: "1", EXPERT: "1", EXPERT_TENSOR: "1"}
-_DEFAULTS |= {LOCAL_BATCH: "8", GLOBAL_BATCH: "-1", STAGE_BATCH: "1", REMAT: "selective", REMAT_OPTION: "2"}
-_DEFAULTS |= {OFFLOAD: "false", SCHEDULE: SCHEDULE_DEFAULT, DTYPE: "float32"}
-
-
+_DEFAULTS = {key: "false" if value is False else str(value) for key, value in TABLE.defaults.items()}
 NAMES = frozenset(_DEFAULTS)
 """Settings that decide a plan."""
 

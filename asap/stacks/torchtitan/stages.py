@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree
 from asap.plans.plan import Plan
+from asap.stacks.registry import abstract
 
 SCHEDULE, SCHEDULE_DEFAULT = "parallelism.pipeline_parallel_schedule", "1F1B"
 LAYERS_EACH = "parallelism.pipeline_parallel_layers_per_stage"
@@ -133,15 +134,13 @@ _BATCH, _TYPE = "training.batch_size", "training.data_parallel_type"
 _FIRST = "training.data_parallel_degree"
 _SHARD, _REPLICATE = "parallelism.data_parallel_shard_degree", "parallelism.data_parallel_replicate_degree"
 _CONTEXT = "parallelism.context_parallel_degree"
+_AXES = abstract("torchtitan").axes
 _OF_SECTIONS = {
-    _FIRST: _SHARD,
-    "training.data_parallel_shard_degree": _SHARD,
-    "training.data_parallel_replicate_degree": _REPLICATE,
-    "training.tensor_parallel_degree": "parallelism.tensor_parallel_degree",
-    "experimental.pipeline_parallel_degree": PIPELINE,
-    "experimental.context_parallel_degree": _CONTEXT,
-    "experimental.pipeline_parallel_schedule": "parallelism.pipeline_parallel_schedule",
-}
+    earlier: word.keys[0]
+    for word in (_AXES.data, _AXES.replica, _AXES.model, _AXES.stage, _AXES.seq)
+    if word
+    for earlier in reversed(word.keys[1:])
+} | {"experimental.pipeline_parallel_schedule": SCHEDULE}
 _SECTION = "parallelism."
 _COUNTS = ("experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches")
 EARLIER = frozenset((_BATCH, *_OF_SECTIONS, *_COUNTS, _TYPE))
