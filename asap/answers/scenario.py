@@ -16,6 +16,7 @@ from asap.plans.plan import Mesh
 from asap.plans.torus import over_devices
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
 from asap.study.changed import changed_study
 from asap.study.study import Study, read_plan
 
@@ -74,7 +75,7 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     Args:
         inquiry: the run.
         change: of it.
-        accumulates: a larger batch takes more micro-batches where the stack sets their size, not larger ones.
+        accumulates: a larger batch takes more micro-batches where the stack sets their size and accumulates them.
 
     Raises:
         UsageError: hardware and chips at once.
@@ -87,7 +88,9 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
     if count is not None and accumulates and study.keeps_micro_batch:
-        scaled = _same_micro_batch(study, plan, scaled, count)
+        accumulated = _same_micro_batch(study, plan, scaled, count)
+        written = accumulated.model_copy(update={"global_batch": count})
+        scaled = accumulated if why_not_launched(study, written) is None else scaled
     said = Statement(
         plan=str(scaled), hardware=hardware, topology=topology, slices=slices, global_batch=count,
         sequence_length=change.sequence_length,

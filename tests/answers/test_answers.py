@@ -229,3 +229,18 @@ def test_the_whole_command_of_a_proposal_is_read_as_its_plan(store, tmp_path, na
 def test_a_whole_command_is_refused_where_no_configuration_is_on_record(store):
     with pytest.raises(PlanError, match="no whole command is known"):
         ask(Inquiries(store).of("paper-v5p-512"), "line", plan="1", command=True)
+
+
+@pytest.mark.parametrize(("section", "counted"), [("experimental", 1), ("parallelism", 2)])
+def test_a_larger_batch_is_accumulated_where_the_stack_accumulates(store, tmp_path, section, counted):
+    text = (
+        '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nbatch_size = 2\nseq_len = 8192\n'
+        f'[{section}]\npipeline_parallel_degree = 1\n[activation_checkpoint]\nmode = "full"\n'
+    )
+    (tmp_path / "train.toml").write_text(
+        text.replace("batch_size", "batch_size" if counted == 1 else "local_batch_size")
+    )
+    inquiry = Inquiry(
+        study_of(create_experiment("mine", Statement(hardware="h100-32"), config=tmp_path / "train.toml")), store
+    )
+    assert f"microbatches={counted}" in ask(inquiry, "what_if", global_batch=128).then.plan
