@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.analysis.report import write_report
-from asap.cli.shared.options import describes_run, experiments, plan_terms, say_usage
+from asap.cli.shared.options import Overrides, describes_run, experiments, plan_terms, say_usage
 from asap.cli.shared.output import ALLOW, Format, console, warn
 from asap.cli.shared.progress import progress
 
@@ -26,9 +26,7 @@ def analyze(
             autocompletion=experiments,
         ),
     ],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
-    ] = None,
+    overrides: Overrides = None,
     *,
     stated: "Statement",
     plan: Annotated[

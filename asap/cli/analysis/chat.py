@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from asap.cli.shared.options import describes_run, experiments, say_usage
+from asap.cli.shared.options import Overrides, describes_run, experiments, say_usage
 from asap.cli.shared.output import warn
 from asap.cli.shared.progress import progress
 
@@ -31,9 +31,7 @@ def chat(
             autocompletion=experiments,
         ),
     ],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
-    ] = None,
+    overrides: Overrides = None,
     *,
     stated: "Statement",
     llm: Annotated[

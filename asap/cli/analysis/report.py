@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import describes_run, experiments
+from asap.cli.shared.options import Overrides, describes_run, experiments
 from asap.cli.shared.output import Plain, console, print_json
 from asap.cli.shared.progress import progress
 
@@ -23,9 +23,7 @@ def report(
             help="An experiment ID, a log, configuration, launch script or profile.", autocompletion=experiments
         ),
     ],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
-    ] = None,
+    overrides: Overrides = None,
     *,
     stated: "Statement",
     html: Annotated[Path | None, typer.Option(help="The file to write; default: EXPERIMENT.html.")] = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.core import TyperGroup
 
-from asap.cli.shared.options import describes_run, duration_s, experiments, session_names
+from asap.cli.shared.options import Overrides, describes_run, duration_s, experiments, session_names
 from asap.cli.shared.output import ALLOW, Plain, print_json, warn
 from asap.cli.shared.progress import progress
 
@@ -45,9 +45,7 @@ def run(
     experiment: Annotated[
         str, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
     ],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
-    ] = None,
+    overrides: Overrides = None,
     *,
     stated: "Statement",
     evaluate: Annotated[

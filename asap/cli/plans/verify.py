@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap.cli.shared.options import describes_run, duration_s, experiments
+from asap.cli.shared.options import Overrides, describes_run, duration_s, experiments
 from asap.cli.shared.output import Plain, console, print_json, print_table, warn, warn_about_data
 from asap.cli.shared.progress import progress
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 @describes_run
 def verify(
     experiment: Annotated[str, typer.Argument(help="An experiment ID or a configuration.", autocompletion=experiments)],
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
-    ] = None,
+    overrides: Overrides = None,
     *,
     stated: "Statement",
     plan: Annotated[list[str] | None, typer.Option(help='A plan, e.g. "data=8 model=4". Repeatable.')] = None,

@@ -69,6 +69,7 @@ def read_preferences(allow: Sequence[str], steps_to_go: int | None = None, price
     return Preferences(frozenset(allow), steps_to_go, found.chips, found.currency)
 
 
+Overrides = Annotated[list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")]
 Hardware = Annotated[str | None, typer.Option(help="Chips of the run: v5e-256, h100-64, 8x p5.48xlarge.")]
 Topology = Annotated[str | None, typer.Option(help="Chips along each torus axis of a slice: 16x16.")]
 Slices = Annotated[int | None, typer.Option(min=1, max=LARGEST_COUNT, help="Slices of the job.")]

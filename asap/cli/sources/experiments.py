@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asap.cli.shared.options import describes_run, experiments
+from asap.cli.shared.options import Overrides, describes_run, experiments
 from asap.cli.shared.output import Plain, console, print_json, print_table, warn
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
 @describes_run
 def add(
     id: Id,
-    overrides: Annotated[
-        list[str] | None, typer.Argument(help="For a configuration: its overrides, key=value …")
-    ] = None,
+    overrides: Overrides = None,
     *,
     stated: "Statement",
     config: Annotated[
