@@ -40,7 +40,8 @@ def sequences_of_a_microbatch(plan: Plan, microbatches: int, global_batch: int) 
     """
     each, rest = divmod(global_batch, plan.batch_shards * microbatches)
     if rest or not each:
-        raise PlanError(f"{global_batch} sequences do not divide into {plan.batch_shards} x {microbatches}")
+        shards = f"{plan.batch_shards} data-parallel groups of {microbatches} microbatches"
+        raise PlanError(f"{global_batch} sequences do not divide into {shards}")
     return each
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -262,6 +263,11 @@ class Spec(_Part):
 
     def words(self) -> frozenset[str]:
         """Every setting that the table reads."""
+        return self.every_word
+
+    @cached_property
+    def every_word(self) -> frozenset[str]:
+        """Every setting that the table reads, found once."""
         named = {*self.by_code, *self.unused, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         return frozenset(_keys(self.model_dump(exclude={"files", "command"}))) | named
 

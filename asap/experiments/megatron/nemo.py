@@ -13,7 +13,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.hydra_defaults import is_hydra_key
 from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_named, missing
-from asap.experiments.megatron.reader import is_argument, read_nemo
+from asap.experiments.megatron.reader import is_argument, read_nemo, read_words
 from asap.experiments.shell import (
     Command,
     commands_within,
@@ -99,8 +99,9 @@ def read_nemo_script(
     taken = [f"{key}={'null' if key in unknown else value}" for key, value in said.items()]
     unsettled = frozenset(argument_of(key) for key in unknown)
     read = read_nemo(values, NEMO, found.path, [*taken, *given], experiment, unsettled)
-    note = f"set by a variable whose value is not said: {plain(', '.join(unknown), 160)}"
-    return read.model_copy(update={"notes": (*read.notes, *([note] if unknown else []))})
+    shown = [key for key in unknown if argument_of(key) in read_words()]
+    note = f"set by a variable whose value is not said: {plain(', '.join(shown), 160)}"
+    return read.model_copy(update={"notes": (*read.notes, *([note] if shown else []))})
 
 
 def is_setting(key: str) -> bool:
