@@ -69,7 +69,7 @@ class Settings(Query):
 class WorthAnswer(Answer):
     """A test of one plan against what it may save."""
 
-    verdict: Literal["worth it", "not worth it"]
+    verdict: Literal["worth it", "not worth it", "depends on the steps to go"]
     plan: str
     saves: Figure | None = Field(description="expected over the steps to go, the plan kept only if it is faster")
     cost: Figure | None = Field(description="of the test's steps")
@@ -77,6 +77,10 @@ class WorthAnswer(Answer):
     money: Figure | None = Field(default=None, description="what is saved, less the test")
     currency: str | None = None
     test_steps: int
+
+
+_ANY_STEPS = 1_000_000
+"""Steps over which the saving of one is computed where those to go are not known."""
 
 
 class Worth(Query):
@@ -91,14 +95,13 @@ class Worth(Query):
     def answer(self, inquiry: Inquiry) -> WorthAnswer:
         """By the interval of the prediction."""
         study, plan = inquiry.study, inquiry.plan(self.plan)
-        preferences = replace(study.preferences, steps_to_go=self.steps_to_go or study.preferences.steps_to_go)
+        to_go = self.steps_to_go or study.preferences.steps_to_go
+        preferences = replace(study.preferences, steps_to_go=to_go or _ANY_STEPS)
         if self.price is not None and study.chip is not None:
             named = self.currency or preferences.currency
             preferences = replace(
                 preferences, prices={**preferences.prices, study.chip.name: self.price}, currency=named
             )
-        if preferences.steps_to_go is None:
-            raise UsageError("needs the steps to go", where=f"worth {self.plan}", hint="steps_to_go=100000")
         (found,), now = inquiry.predictions([plan]), inquiry.incumbent
         worth = worth_of_test(
             replace(study, preferences=preferences),
@@ -117,13 +120,16 @@ class Worth(Query):
 
         rate = worth.expected_saving / max(worth.steps_to_go - worth.steps, 1)
         pays = worth.steps + worth.chip_hours / rate if rate > 0 else None
+        said = "worth it" if worth.worth_it else "not worth it"
         return WorthAnswer(
-            verdict="worth it" if worth.worth_it else "not worth it",
+            verdict=said if to_go or pays is None else "depends on the steps to go",
             plan=str(plan),
-            saves=hours("expected_saving", worth.expected_saving),
+            saves=hours("expected_saving", worth.expected_saving) if to_go else None,
             cost=hours("test_cost", worth.chip_hours),
             pays_after=bare(of, "pays_after", pays, "steps", source, Provenance.MODELLED),
-            money=bare(of, "money", worth.money, worth.currency or "USD", source, Provenance.MODELLED),
+            money=bare(
+                of, "money", worth.money if to_go else None, worth.currency or "USD", source, Provenance.MODELLED
+            ),
             currency=worth.currency,
             test_steps=worth.steps,
         )

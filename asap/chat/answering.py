@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 from io import BufferedReader
+from typing import get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.answers.figure import Answer
+from asap.answers.inquiry import Inquiry
 from asap.answers.registry import query
 from asap.chat.conversation import Conversation
 from asap.chat.language import Command
-from asap.chat.sweeps import default_values
 from asap.chat.written import written
 from asap.core.errors import AsapError, UsageError
 from asap.core.text import plain
 from asap.core.units import Quantity
 from asap.evidence.fact import StatedFact
+from asap.plans.axes import Axis
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.forms import to_text
 
@@ -94,9 +96,39 @@ def ask(conversation: Conversation, command: Command) -> Answer:
     if command.name == "sweep" and "values" not in arguments:
         arguments["values"] = default_values(arguments["vary"], inquiry)
         if not arguments["values"]:
-            raise UsageError("needs values", where=f"sweep {plain(arguments['vary'], 40)}", hint="sweep batch 128 256")
+            line = plain(written(command), 60)
+            raise UsageError("needs values", where=line, hint=f"{line} 128 256")
     return query(command.name, arguments).answer(inquiry)
 
 
 def _order(conversation: Conversation) -> tuple[str, ...]:
     return tuple(map(str, conversation.order))
+
+
+_POLICIES = ("none", "minimal", "full")
+_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+_DOUBLINGS = 6
+
+
+def default_values(vary: str, inquiry: Inquiry) -> tuple[str, ...]:
+    """What ``vary`` can be: halves and doubles of now, degrees of an axis, policies; empty where nothing is usual."""
+    study = inquiry.study
+    work, hardware, plan = study.experiment.workload, study.slice, study.plan
+    now = {
+        "global_batch": work.global_batch,
+        "sequence_length": work.sequence_length,
+        "chips": hardware.devices if hardware else None,
+    }.get(vary)
+    if now:
+        return tuple(str(round(now * factor)) for factor in _FACTORS if now * factor >= 1)
+    if vary == "slices":
+        return ("1", "2", "4", "8")
+    if vary == "remat":
+        return _POLICIES
+    if vary == "precision":
+        return ("bf16", "fp8", "int8")
+    if vary in ("microbatches", "loss_chunks", "pipeline_repeats"):
+        return tuple(str(2**power) for power in range(5))
+    if vary in get_args(Axis) and plan is not None:
+        return tuple(str(2**power) for power in range(_DOUBLINGS) if 2**power <= plan.devices)
+    return ()

@@ -5,7 +5,7 @@ from asap.chat.answering import Reply
 from asap.chat.facts import FactTools
 from asap.chat.language import SESSION, Command, nearest, parse
 from asap.chat.restore import REPLY, restore
-from asap.chat.router import USUAL, route
+from asap.chat.router import OFFERED, USUAL, route
 from asap.chat.session import ChatSession, Show
 from asap.chat.session_commands import run_session_command, verify_or_ask
 from asap.chat.verbs import USAGE
@@ -118,16 +118,21 @@ class Chat(ChatSession):
             return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}"))
         more = "" if self.conversation.hinted else f"\n{MORE}"
         self.conversation.hinted = True
-        if found.about == "greeting" and found.command is not None:
+        first, _, rest = text.partition(" ")
+        verb = nearest(first, USAGE) if len(text.split()) <= _FEW else None
+        meant = parse(f"{verb} {rest}") if verb else None
+        sure = found.command is not None and meant in (None, found.command)
+        if found.about == "greeting" and sure:
             return self._with_ranking(Reply(topic="greeting", text=f"{GREETING}{more}"))
         remark = f"\n{REMARKS[found.about]}" if found.about in REMARKS else ""
-        if found.command is not None:
+        if found.command is not None and sure:
             reply = self._run(found.command, written(found.command))
             return reply.model_copy(update={"text": f"{reply.text}{remark}{more}"})
         self.lost = True
         offered = found.offered or tuple(Command(name) for name in USUAL)
-        misspelt = nearest(text.split(" ", 1)[0], USAGE) if len(text.split()) <= _FEW else None
-        said = f"no such command; did you mean {misspelt}?" if misspelt else "I do not understand that for sure."
+        if meant is not None:
+            offered = (meant, *(one for one in offered if one != meant))[:OFFERED]
+        said = f"no such command; did you mean {verb}?" if verb else "I do not understand that for sure."
         self.conversation.offered = offered
         lines = [f"{said} Say a number:", *(f"  {n}. {written(one)}" for n, one in enumerate(offered, 1))]
         reply = Reply(topic=NOTHING, text="\n".join(lines) + remark + more, offered=tuple(map(written, offered)))

@@ -244,3 +244,11 @@ def test_a_larger_batch_is_accumulated_where_the_stack_accumulates(store, tmp_pa
         study_of(create_experiment("mine", Statement(hardware="h100-32"), config=tmp_path / "train.toml")), store
     )
     assert f"microbatches={counted}" in ask(inquiry, "what_if", global_batch=128).then.plan
+
+
+def test_a_test_pays_after_the_same_steps_whether_or_not_those_to_go_are_known(run):
+    known, unknown = ask(run, "worth", plan="1", steps_to_go=100_000), ask(run, "worth", plan="1")
+    assert known.verdict == "worth it"
+    assert unknown.verdict == "depends on the steps to go"
+    assert (unknown.cost, unknown.saves, unknown.money) == (known.cost, None, None)
+    assert unknown.pays_after.value == pytest.approx(known.pays_after.value)

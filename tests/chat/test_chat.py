@@ -69,6 +69,16 @@ def test_a_misspelt_command_is_named(say):
     assert "did you mean bottleneck?" in say("/botleneck").text
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("operaton 3", "operation 3"), ("memroy 1", "memory 1"), ("comapre 1 2", "compare 1 vs 2"), ("forgte 1", "forget 1")],
+)
+def test_a_misspelt_command_is_offered_first_as_it_was_meant(say, typed, meant):
+    offered = say(typed)
+    assert offered.understood == meant or offered.offered[0] == meant
+    assert not offered.retracted
+
+
 def test_a_supposition_holds_for_its_question_alone(chat, say):
     talk = chat("llama-8b-tensor-16")
     before = say("memory", talk).text

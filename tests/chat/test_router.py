@@ -50,12 +50,11 @@ def test_the_threshold_is_calibrated_on_phrasings_that_nothing_was_tuned_on(inqu
 
 
 @pytest.mark.parametrize(
-    ("half", "once_at_first", "among_at_first"), [("tuned", 28, 30), ("held", 20, 29), ("away", 19, 26)]
+    ("half", "once_before", "among_before"),
+    [("tuned", 29, 30), ("held", 28, 30), ("away", 26, 27), ("open", 27, 31), ("unread", 26, 30)],
 )
-def test_questions_find_their_query_as_often_as_when_they_were_first_asked(
-    inquiry, half, once_at_first, among_at_first
-):
+def test_questions_find_their_query_no_less_often_than_before(inquiry, half, once_before, among_before):
     rows = [row for row in read("questions.tsv") if row["half"] == half]
     once, among, _ = counts(rows, inquiry)
-    assert once >= once_at_first
-    assert among >= among_at_first
+    assert once >= once_before
+    assert among >= among_before
