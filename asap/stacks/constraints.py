@@ -55,7 +55,7 @@ def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
     (``runtime/engine.py``, 0.19).
     """
     table = by_framework(framework)
-    repeats = not table.axes.whole_kv_heads if table else stack_of(framework) not in ("torchtitan", "nemo", "deepspeed")
+    repeats = not table.axes.whole_kv_heads if table else stack_of(framework) not in ("torchtitan", "nemo")
     return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
 
 

@@ -7,9 +7,7 @@ from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import Plan
-from asap.stacks.deepspeed import settings as deepspeed
-from asap.stacks.deepspeed.lines import chat_options, deepspeed_lines, is_deepspeed_chat, is_said_by_accelerate
-from asap.stacks.deepspeed.lines import lines_to_paste as lines_of_deepspeed
+from asap.stacks.deepspeed.stack import is_said_by_accelerate
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
@@ -54,13 +52,12 @@ TITLES: dict[Stack, str] = {
 _STACKS: dict[str, Stack] = {
     "megatron-lm": "megatron",
     "torchtitan": "torchtitan",
-    "deepspeed": "deepspeed",
     "accelerate ddp": "accelerate",
     "pytorch": "settings",
 }
 
 
-_TABLES: tuple[Stack, ...] = ("accelerate", "axolotl", "nanotron", "fsdp", "settings")
+_TABLES: tuple[Stack, ...] = ("accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
 """Keys of the contract whose stacks have tables."""
 _SAID_BY: dict[str, tuple[Stack, ...]] = {
     "loss_chunks": ("maxtext",),
@@ -132,11 +129,6 @@ def launch_lines(
         if is_of_primus(current):
             return lines_of_primus(settings, current)
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
-    if stack == "deepspeed":
-        changed = deepspeed.to_settings(plan, current, global_batch=global_batch)
-        if is_deepspeed_chat(current):
-            return chat_options(changed, current)
-        return deepspeed_lines(changed) if is_said_by_accelerate(current) else lines_of_deepspeed(changed, current)
     if stack in _TABLES:
         if (table := spec_of(stack, current)) is None:
             raise PlanError("the settings of the run are not on record, so that no line can be written")

@@ -18,7 +18,7 @@ from asap.optimize.evaluators.run.settings import asked_settings, decisive, sett
 from asap.optimize.outcome import Code
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
-from asap.stacks.deepspeed.lines import OF_JSON
+from asap.stacks.deepspeed.stack import OF_JSON
 
 TRAINER = Path(__file__).with_name("trainer.py")
 PLAN = str(Plan.parse("data=8 remat=full"))

@@ -14,7 +14,8 @@ from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.device_parameters import owned_parameters
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.memory import in_flight, memory
-from asap.stacks.deepspeed.settings import to_settings
+from asap.stacks.registry import spec
+from asap.stacks.writing import to_settings
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
@@ -99,7 +100,7 @@ def test_zero_shards_the_optimizer_then_the_gradients():
 def test_deepspeeds_state_is_what_the_pasted_stage_shards(plan, bytes_each, present):
     """Weights and gradients of 2 bytes and a state of 12 (arXiv:1910.02054, section 3.1)."""
     current = {"zero_optimization.stage": present}
-    stage = (current | to_settings(Plan.parse(plan), current))["zero_optimization.stage"]
+    stage = int((current | to_settings(spec("deepspeed"), Plan.parse(plan), current))["zero_optimization.stage"])
     replicated = {1: 4 + 12 / 64, 2: 2 + 14 / 64}
     part = held(plan, work=WORK.model_copy(update={"framework": "DeepSpeed", "zero_stage": present}))
     parameters = float(np.sum(owned_parameters(step_inputs([Plan.parse("replica=64")], MODEL, WORK, H100)).total))

@@ -1,6 +1,5 @@
 """Degrees that are written in a stack's own words and read back are the plan."""
 
-import json
 import shlex
 import tomllib
 
@@ -11,14 +10,17 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
-from asap.stacks.deepspeed import settings as deepspeed
-from asap.stacks.deepspeed.lines import json_text
+from asap.stacks.deepspeed.settings import prepared
 from asap.stacks.launchers import launch_lines, stack_of
 from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
 from asap.stacks.megatron.stack import command_line, hydra_overrides
+from asap.stacks.reading import from_settings
+from asap.stacks.registry import spec
 from asap.stacks.torchtitan import settings as torchtitan
+from asap.stacks.writing import to_settings
 
 BATCH, LAYERS = 4096, 96
+DEEPSPEED = spec("deepspeed")
 POWERS = st.sampled_from((1, 2, 4, 8))
 
 
@@ -112,33 +114,15 @@ def test_torchtitan_settings_read_back_are_the_plan(plan, current):
     assert torchtitan.from_settings(current | pasted, plan.devices, LAYERS) == plan
 
 
-@given(st.one_of(plans(("replica", "data"), (None,)), plans(("replica", "model"), (None,), ((), ("optimizer",)))))
-def test_deepspeed_settings_read_back_are_the_plan(plan):
-    plan = plan.model_copy(update={"pipeline_repeats": 1})
-    text = json_text(deepspeed.to_settings(plan, {}, global_batch=BATCH))
-    pasted = {}
-    for key, value in json.loads(text).items():
-        pasted |= {f"{key}.{k}": v for k, v in _leaves(value)} if isinstance(value, dict) else {key: value}
-    assert deepspeed.from_settings(pasted, plan.devices) == plan
-
-
 def test_groups_of_zero_stage_3_are_not_proposed_where_hugging_face_loads_the_weights():
     plan = Plan.parse("data=8 replica=4 seq=2")
     said = {"zero_optimization.stage": 3, "sequence_parallel_size": 2}
-    changes = deepspeed.to_settings(plan, said)
-    assert changes == {"zero_optimization.mics_shard_size": 16}
-    assert deepspeed.from_settings(said | changes, 64) == plan
+    changes = to_settings(DEEPSPEED, plan, said)
+    assert changes == {"zero_optimization.mics_shard_size": "16"}
+    assert from_settings(DEEPSPEED, prepared(said | changes, 64), 64).ici == plan.ici
     for of_trainer in ({"train_micro_batch_size_per_gpu": "auto"}, {"per_device_train_batch_size": 1}):
         with pytest.raises(PlanError, match="mics_shard_size refuses"):
-            deepspeed.to_settings(plan, said | of_trainer)
-
-
-def _leaves(tree: dict):
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from ((f"{key}.{inner}", leaf) for inner, leaf in _leaves(value))
-        else:
-            yield key, value
+            to_settings(DEEPSPEED, plan, said | of_trainer)
 
 
 def test_only_what_changes_is_written():
@@ -199,10 +183,10 @@ def test_what_a_plan_cannot_say_is_said():
     with pytest.raises(PlanError, match="not a multiple"):
         from_arguments({"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 16}, 8)
     with pytest.raises(PlanError, match="expert"):
-        deepspeed.to_settings(Plan(ici=Mesh(expert=8)), {})
+        to_settings(DEEPSPEED, Plan(ici=Mesh(expert=8)), {})
     with pytest.raises(PlanError, match="no degree for data and expert"):
         launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
     with pytest.raises(PlanError, match="3, not '7'"):
-        deepspeed.from_settings({"zero_optimization.stage": 7}, 8)
+        from_settings(DEEPSPEED, {"zero_optimization.stage": 7}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):
         to_arguments(Plan(remat=Remat.MINIMAL), {})

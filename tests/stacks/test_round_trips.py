@@ -1,6 +1,6 @@
 """Every table: what is written is read again, what is read needs no line, and no setting of the stack is forgotten."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -15,7 +15,7 @@ from asap.plans.remat import Remat
 from asap.stacks.detection import claimant
 from asap.stacks.launchers import TITLES
 from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import abstract, irrelevant, spec_of, specs
+from asap.stacks.registry import abstract, code, irrelevant, spec_of, specs
 from asap.stacks.spec import Word
 from asap.stacks.writing import lines_to_paste, to_settings
 
@@ -23,8 +23,12 @@ DEVICES, SEQUENCE = 64, 4096
 TABLES = sorted(specs())
 NAMES = Path(__file__).parents[1] / "data" / "stacks"
 SIZES = (1, 2, 4, 8)
-SPLIT = {"accelerate": ("parallelism_config.tp_size", "parallelism_config.cp_size")}
-"""Degrees that go with a program which says them."""
+SPLIT: dict[str, dict[str, object]] = {
+    "accelerate": {"parallelism_config.tp_size": 1, "parallelism_config.cp_size": 1},
+    "llama-recipes": {"enable_fsdp": True},
+    "deepspeed": {"sequence_parallel_size": 1, "TrainingArguments.gradient_checkpointing": False},
+}
+"""Settings that go with a program which says them."""
 INNER = ("seq", "model", "expert", "stage")
 
 
@@ -45,12 +49,17 @@ def minimal(name: str) -> dict[str, object]:
     sizes: dict[str, object] = dict.fromkeys(table.axes.needs.values(), "said")
     sizes |= {table.axes.node.keys[0]: 8} if table.axes.node else {}
     sizes |= {table.batch.micro.keys[0]: 8 * (SEQUENCE if table.batch.unit == "tokens" else 1)}
-    return sizes | dict.fromkeys(SPLIT.get(name, ()), 1)
+    return sizes | SPLIT.get(name, {})
+
+
+def prepared(name: str) -> Callable[[dict[str, object], int], Mapping[str, object]]:
+    """What of its settings a stack counts on so many devices."""
+    return getattr(code(name), "prepared", lambda settings, _: settings)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_what_is_written_is_read_again(name):
-    table, current, expressed = specs()[name], minimal(name), 0
+    table, current, expressed = specs()[name], prepared(name)(minimal(name), DEVICES), 0
     for plan in plans():
         batch = 2 * plan.batch_shards * (plan.microbatches or 1)
         try:
@@ -58,10 +67,11 @@ def test_what_is_written_is_read_again(name):
         except PlanError:
             continue
         expressed += 1
-        written = current | changed
-        read = from_settings(table, written, DEVICES)
+        written = {**current, **changed}
+        said = prepared(name)(written, DEVICES)
+        read = from_settings(table, said, DEVICES)
         assert read == plan, written
-        assert global_batch_of(table, written, read, SEQUENCE) == batch
+        assert global_batch_of(table, said, read, SEQUENCE) == batch
         assert to_settings(table, read, written, global_batch=batch, sequence=SEQUENCE) == {}
         assert lines_to_paste(table, changed) or not changed
     assert expressed

@@ -12,7 +12,7 @@ from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.processes import visible_gpus, with_devices
 from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.deepspeed import lines as inline
+from asap.stacks.deepspeed import stack as inline
 from asap.stacks.stack_settings import StackSettings
 
 CONFIG = "config"

@@ -23,7 +23,7 @@ from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
-from asap.stacks.deepspeed import lines as inline
+from asap.stacks.deepspeed import stack as inline
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import abstract, spec

@@ -14,7 +14,7 @@ from asap.experiments.processes import with_devices
 from asap.experiments.settings.trainer_numerics import TRAINER
 from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import KIND, OPTION
-from asap.stacks.deepspeed.lines import IN_FILE
+from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import abstract
 from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH

@@ -14,9 +14,11 @@ from asap.experiments.settings.remarks import no_batch
 from asap.models import Workload
 from asap.plans.plan import Plan
 from asap.stacks.deepspeed import settings as zero
+from asap.stacks.reading import from_settings, global_batch_of
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
 
-FRAMEWORK = "DeepSpeed"
+_TABLE = spec("deepspeed")
 SIGNS = frozenset(
     [
         "zero_optimization",
@@ -105,8 +107,10 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
         if devices is None:
             said = settings.count(zero.BATCH) if settings.get(zero.BATCH) not in (None, "auto") else None
             return None, said, ("how many devices there are is not said: add --hardware, such as h100-64",)
-        plan = zero.from_settings(settings, devices)
-        batch = zero.global_batch_of(settings, plan.batch_shards)
+        known = _TABLE.words() & settings.keys()
+        said = zero.prepared({key: settings[key] for key in known}, devices)
+        plan = from_settings(_TABLE, said, devices).model_copy(update={"remat": None})
+        batch = global_batch_of(_TABLE, said, plan)
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     notes = [RECOMPUTATION_UNKNOWN]
@@ -124,7 +128,7 @@ def _workload(settings: StackSettings, batch: int | None, given: Workload) -> Wo
             "global_batch": batch if batch is not None else given.global_batch,
             "precision": _precision(settings),
             "optimizer": _optimizer(settings),
-            "framework": FRAMEWORK,
+            "framework": _TABLE.framework,
             "zero_stage": zero.zero_stage(settings),
             "secondary_shards": _secondary_shards(settings),
         }

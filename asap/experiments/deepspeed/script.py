@@ -29,8 +29,8 @@ from asap.experiments.shell import (
     with_sources,
 )
 from asap.experiments.training_program import check_arguments, check_program
-from asap.stacks.deepspeed.lines import MARK
 from asap.stacks.deepspeed.settings import SEQUENCE
+from asap.stacks.deepspeed.stack import MARK
 from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 

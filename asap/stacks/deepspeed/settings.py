@@ -1,18 +1,16 @@
-"""A plan as DeepSpeed's configuration, both ways (DeepSpeed Configuration JSON, https://www.deepspeed.ai/docs/config-json).
+"""What of DeepSpeed no table says: the stage of ZeRO and what hangs on it, numbers that it leaves to the launcher
+(``auto``), and what it refuses.
 
-ZeRO stage 3 shards parameters (axis ``data``), over all devices or over groups of ``mics_shard_size`` consecutive ones
-(MiCS); stages 0 to 2 replicate them (``replica``). hpZ (``zero_hpz_partition_size``) is neither: it keeps a second copy
-of the weights in each node, and shards the state as before. Tensor parallelism is ``tensor_parallel.autotp_size``,
-context parallelism ``sequence_parallel_size`` (DeepSpeed-Ulysses), which the model's code has to support. Settings go
-by dotted key.
+Tensor parallelism is ``tensor_parallel.autotp_size``, context parallelism ``sequence_parallel_size``
+(DeepSpeed-Ulysses), which the model's code has to support.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from asap.core.errors import PlanError
-from asap.plans.degrees import degree, groups_of, sequences_of_a_microbatch
-from asap.plans.plan import Mesh, Offload, Plan, Remat
+from asap.plans.degrees import degree
+from asap.plans.plan import Offload, Remat
 from asap.stacks.trainer.arguments import (
     AUTO,
     argument_key,
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     Degree = float | NDArray[np.float64]
 
-
+Settings = Mapping[str, object]
 STAGE = "zero_optimization.stage"
 MICRO_BATCH, ACCUMULATION = "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 BATCH = "train_batch_size"
@@ -46,45 +44,12 @@ _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
 _ON_DEVICE = ("none", "")
 
 
-def from_settings(settings: Mapping[str, object], devices: int, remat: Remat | None = None) -> Plan:
-    """The plan that DeepSpeed makes of its configuration on so many devices.
-
-    Args:
-        settings: by dotted key; what is absent has DeepSpeed's default.
-        devices: processes of the job.
-        remat: what is recomputed, which the model's code decides.
-
-    Raises:
-        PlanError: the degrees do not divide the devices.
-    """
-    tensor, sequence = degree(settings, TENSOR), degree(settings, SEQUENCE)
-    groups = groups_of(devices, {TENSOR: tensor, SEQUENCE: sequence})
-    shards = 1
-    stage = zero_stage(settings)
-    if stage == 3:
-        shards = groups
-        if str(settings.get(GROUP, -1)) != "-1":
-            shards, rest = divmod(degree(settings, GROUP), sequence)
-            if rest or groups % shards:
-                raise PlanError(f"{groups} x {sequence} processes do not divide into groups of {GROUP}")
-    return Plan(
-        ici=Mesh(replica=groups // shards, data=shards, seq=sequence, model=tensor),
-        microbatches=accumulation_of(settings, groups),
-        remat=remat,
-        offload=offloaded(settings, stage),
-    )
+def layout(settings: Settings) -> Literal["data", "replica"]:
+    """What processes do with parameters."""
+    return "data" if zero_stage(settings) == 3 else "replica"
 
 
-def offloaded(settings: Mapping[str, object], stage: int) -> tuple[Offload, ...]:
-    """What the configuration offloads at a stage of ZeRO."""
-    return tuple(
-        what
-        for what, key in OFFLOAD.items()
-        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in _ON_DEVICE
-    )
-
-
-def zero_stage(settings: Mapping[str, object]) -> int:
+def zero_stage(settings: Settings) -> int:
     """The stage of ZeRO, 0 by default.
 
     Raises:
@@ -96,70 +61,73 @@ def zero_stage(settings: Mapping[str, object]) -> int:
     return int(text)
 
 
-def global_batch_of(settings: Mapping[str, object], groups: int) -> int | None:
-    """Sequences in a step: ``train_batch_size``, else micro-batch x accumulation x processes; ``None``: not said."""
-    if _said(settings, BATCH):
-        return degree(settings, BATCH)
-    accumulation = accumulation_of(settings, groups)
-    if accumulation is None or not _said(settings, MICRO_BATCH):
-        return None
-    return degree(settings, MICRO_BATCH) * accumulation * groups
+def offloaded(settings: Settings, stage: int) -> tuple[Offload, ...]:
+    """What the configuration offloads at a stage of ZeRO."""
+    return tuple(
+        what
+        for what, key in OFFLOAD.items()
+        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in _ON_DEVICE
+    )
 
 
-def accumulation_of(settings: Mapping[str, object], groups: int) -> int | None:
-    """Gradient accumulation steps: as said, else what batch and micro-batch leave; ``None``: the launcher decides."""
-    if _said(settings, ACCUMULATION):
-        return degree(settings, ACCUMULATION)
-    if not _said(settings, MICRO_BATCH):
-        return None
-    if not _said(settings, BATCH):
-        return None if settings.get(ACCUMULATION) == AUTO else 1
-    count, rest = divmod(degree(settings, BATCH), degree(settings, MICRO_BATCH) * groups)
-    if rest or not count:
-        raise PlanError(f"{BATCH} is not a multiple of {MICRO_BATCH} x {groups} data-parallel processes")
-    return count
-
-
-def to_settings(plan: Plan, current: Mapping[str, object], *, global_batch: int | None = None) -> dict[str, object]:
-    """Settings that have to change for DeepSpeed to run a plan, by dotted key.
+def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
+    """The settings without what is left to the launcher or has no effect at their stage; and with one microbatch
+    where neither batch nor accumulation is said.
 
     Raises:
-        PlanError: DeepSpeed's configuration cannot express the plan.
+        PlanError: processes do not divide into the groups of MiCS.
     """
-    of_model = ("expert", "stage") if SEQUENCE in current else ("seq", "expert", "stage")
-    inexpressible = [axis for axis in of_model if plan.degree(axis) > 1]
-    if inexpressible:
-        raise PlanError(f"DeepSpeed's configuration has no {', '.join(inexpressible)} degree: that is the model's code")
-    data, replica, tensor, sequence = (plan.degree(axis) for axis in ("data", "replica", "model", "seq"))
+    stage, moved = zero_stage(settings), offloaded(settings, zero_stage(settings))
+    unread = {key for what, key in OFFLOAD.items() if what not in moved} | {GROUP}
+    said = {key: value for key, value in settings.items() if value != AUTO and key not in unread}
+    if stage == 3 and str(settings.get(GROUP, -1)) != "-1":
+        sequence = degree(settings, SEQUENCE)
+        shards, rest = divmod(degree(settings, GROUP), sequence)
+        if rest or ((devices or 0) // (sequence * degree(settings, TENSOR))) % shards:
+            raise PlanError(f"{devices} processes do not divide into groups of {GROUP}")
+        said[GROUP] = shards
+    if MICRO_BATCH in said and not {BATCH, ACCUMULATION} & said.keys() and settings.get(ACCUMULATION) != AUTO:
+        said[ACCUMULATION] = 1
+    return said
+
+
+def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Why it does not run a plan beside its settings."""
+    data, replica, tensor = wanted["data"], wanted["replica"], wanted["model"]
+    if wanted["seq"] > 1 and SEQUENCE not in settings:
+        yield "its configuration has no seq degree: that is the model's code"
     if data > 1 and tensor > 1:
-        raise PlanError("DeepSpeed has no ZeRO stage 3 with tensor_parallel.autotp_size")
-    present = zero_stage(current)
-    stage = 3 if shards_parameters(data, replica, tensor, present) else min(present, 2)
-    wanted: dict[str, object] = {STAGE: stage, TENSOR: tensor, SEQUENCE: sequence}
-    if stage == 3:
-        wanted[GROUP] = data * sequence if replica > 1 else -1
-    if wanted.get(GROUP, -1) != -1 and GROUP not in current and is_run_by_trainer(current):
-        raise PlanError(
-            f"Hugging Face's libraries load weights under deepspeed.zero.Init, which {GROUP} refuses",
-            hint="data parallelism with one axis: data alone (stage 3) or replica alone",
-        )
-    wanted |= _batch(plan, current, global_batch) | recomputation(plan.remat, current)
+        yield "it has no ZeRO stage 3 with tensor_parallel.autotp_size"
+    if data > 1 < replica and GROUP not in settings and is_run_by_trainer(settings):
+        reason = f"Hugging Face's libraries load weights under deepspeed.zero.Init, which {GROUP} refuses"
+        yield f"{reason}; data parallelism with one axis goes: data alone (stage 3) or replica alone"
+    stage = 3 if shards_parameters(data, replica, tensor, zero_stage(settings)) else 2
+    if "parameters" in wanted["offload"] and stage < 3:
+        yield f"it offloads parameters under ZeRO stage 3 only, not {min(stage, zero_stage(settings))}"
+
+
+def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str, str]) -> dict[str, str]:
+    """What is written: the stage with its groups, and as arguments what the configuration leaves to the launcher."""
+    found, present = dict(changed), zero_stage(settings)
+    data, replica = wanted["data"], wanted["replica"]
+    stage = 3 if shards_parameters(data, replica, wanted["model"], present) else min(present, 2)
+    found |= {STAGE: str(stage), GROUP: str(data * wanted["seq"] if stage == 3 and replica > 1 else -1)}
     for what, key in OFFLOAD.items():
-        if stage >= _OFFLOADED_FROM[what]:
-            wanted[key] = "cpu" if what in plan.offload else "none"
-        elif what in plan.offload:
-            raise PlanError(f"DeepSpeed offloads {what} under ZeRO stage {_OFFLOADED_FROM[what]} only, not {stage}")
-    defaults = {
-        STAGE: 0,
-        TENSOR: 1,
-        SEQUENCE: 1,
-        GROUP: -1,
-        ACCUMULATION: 1,
-        argument_key(current, ACCUMULATION): 1,
-        **dict.fromkeys(OFFLOAD.values(), "none"),
-    }
-    changed = {key: value for key, value in wanted.items() if not _same(current, key, value, defaults)}
-    return {in_words_of_axolotl(current, key): value for key, value in changed.items()}
+        if stage < _OFFLOADED_FROM[what]:
+            found.pop(key, None)
+    of_trainer, each, parts = is_run_by_trainer(settings), wanted["each"], wanted["microbatches"]
+    found = {key: value for key, value in found.items() if not key.endswith("gradient_checkpointing")}
+    if of_trainer:
+        batch = {key for key in (MICRO_BATCH, ACCUMULATION, BATCH) if settings.get(key) in (None, AUTO)}
+        found = {key: value for key, value in found.items() if key not in batch}
+        found |= {key: str(value) for key, value in batch_arguments(settings, each, parts).items() if each}
+    remat = Remat(wanted["remat"]) if wanted["remat"] else None
+    found |= {key: str(value).lower() for key, value in recomputation(remat, settings).items()}
+    usual = {STAGE: "0", GROUP: "-1", ACCUMULATION: "1", argument_key(settings, ACCUMULATION): "1"}
+    left = {key for key, value in found.items() if settings.get(key) is None and usual.get(key) == value}
+    left |= {key for key in found if settings.get(key) == AUTO} | ({GROUP} if stage < 3 else set())
+    kept = {key: value for key, value in found.items() if key not in left}
+    return {in_words_of_axolotl(settings, key): value for key, value in kept.items()}
 
 
 def shards_parameters(data: "Degree", replica: "Degree", tensor: "Degree", present: int) -> "bool | NDArray[np.bool_]":
@@ -170,28 +138,3 @@ def shards_parameters(data: "Degree", replica: "Degree", tensor: "Degree", prese
         present: the stage now.
     """
     return (data > 1) | ((replica * tensor == 1) & (present == 3))
-
-
-def _batch(plan: Plan, current: Mapping[str, object], global_batch: int | None) -> dict[str, object]:
-    """The batch where it is decided: what the configuration leaves ``auto`` is the launcher's argument."""
-    if plan.microbatches is None or global_batch is None:
-        return {}
-    each = sequences_of_a_microbatch(plan, plan.microbatches, global_batch)
-    own: dict[str, object] = {ACCUMULATION: plan.microbatches, MICRO_BATCH: each, BATCH: global_batch}
-    if not is_run_by_trainer(current):
-        return own
-    said = {key: value for key, value in own.items() if _said(current, key)}
-    return said | batch_arguments(current, each, plan.microbatches)
-
-
-def _same(current: Mapping[str, object], key: str, value: object, defaults: Mapping[str, object]) -> bool:
-    said = current.get(key)
-    if said == AUTO or (said is None and key == BATCH):
-        return True
-    if key in OFFLOAD.values() and value == "cpu":
-        return str(said or "none") not in _ON_DEVICE
-    return str(defaults.get(key) if said is None else said).casefold() == str(value).casefold()
-
-
-def _said(settings: Mapping[str, object], key: str) -> bool:
-    return settings.get(key) not in (None, AUTO)

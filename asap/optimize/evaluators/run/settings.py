@@ -13,7 +13,7 @@ import yaml
 from asap.core.errors import PlanError
 from asap.proposals.proposal import Overrides
 from asap.stacks.accelerate.stack import OF_PROGRAM
-from asap.stacks.deepspeed.lines import PYTHON
+from asap.stacks.deepspeed.stack import PYTHON
 from asap.stacks.torchtitan.lines import is_python, plain_values, read_lines
 
 _WITHOUT = "# without "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.stacks.accelerate.stack import KIND, SIZES
-from asap.stacks.accelerate.stack import lines_to_paste as lines_of_accelerate
+from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.deepspeed.settings import (
     ACCUMULATION,
     BATCH,
@@ -15,10 +15,16 @@ from asap.stacks.deepspeed.settings import (
     SEQUENCE,
     STAGE,
     TENSOR,
+    layout,
+    prepared,
+    refusals,
+    written,
     zero_stage,
 )
 from asap.stacks.trainer.arguments import OF_YAML, RECOMPUTE, SECTION, is_run_by_yaml
 from asap.stacks.writing import yaml_lines
+
+__all__ = ["layout", "prepared", "refusals", "written"]
 
 OF_JSON = "# in the DeepSpeed configuration that it names:"
 """Between the arguments and the JSON."""
@@ -28,6 +34,23 @@ NAMED = f"{SECTION}.deepspeed"
 """Among a run's settings: a configuration of the launcher's own, named instead of a file (``zero3`` of ms-swift)."""
 _OWN_OFFLOADS = {0: (), 1: (), 2: ("optimizer",), 3: ("optimizer", "parameters")}
 """What ``zero2_offload`` and ``zero3_offload`` offload (modelscope/ms-swift, ``swift/config``)."""
+
+
+def lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
+    """Changed settings as JSON, with the arguments of the program that fill it, or in the launcher's words.
+
+    Raises:
+        PlanError: the launcher has none for one of them.
+    """
+    typed = {key: _typed(value) for key, value in changed.items()}
+    if is_deepspeed_chat(current):
+        return _chat_options(typed, current)
+    return _lines_of_accelerate(typed) if is_said_by_accelerate(current) else lines_to_paste(typed, current)
+
+
+def _typed(value: str) -> object:
+    switches = {"true": True, "false": False}
+    return switches.get(value, int(value) if value.lstrip("-").isdecimal() else value)
 
 
 def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]) -> str:
@@ -106,7 +129,7 @@ def is_deepspeed_chat(settings: Mapping[str, object]) -> bool:
     return MARK in settings
 
 
-def chat_options(changed: Mapping[str, object], current: Mapping[str, object]) -> str:
+def _chat_options(changed: Mapping[str, object], current: Mapping[str, object]) -> str:
     """Changed settings as options of the command; those to leave out follow as a comment.
 
     Args:
@@ -152,7 +175,7 @@ def is_said_by_accelerate(settings: Mapping[str, object] | None) -> bool:
     return settings is not None and str(settings.get(KIND)).upper() == "DEEPSPEED"
 
 
-def deepspeed_lines(changed: Mapping[str, object]) -> str:
+def _lines_of_accelerate(changed: Mapping[str, object]) -> str:
     """Changed settings of DeepSpeed in Accelerate's words.
 
     Raises:
@@ -163,4 +186,4 @@ def deepspeed_lines(changed: Mapping[str, object]) -> str:
         raise PlanError(
             f"Accelerate says {plain(', '.join(unsaid), 80)} in a DeepSpeed JSON alone", hint=f"{IN_FILE}: FILE.json"
         )
-    return lines_of_accelerate({OF_ACCELERATE.get(key, key): value for key, value in changed.items()})
+    return yaml_and_options({OF_ACCELERATE.get(key, key): value for key, value in changed.items()})
