@@ -107,9 +107,10 @@ def test_pieces_of_a_log_do_not_change_what_it_says(form, size, write, monkeypat
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
 def test_a_packed_log_says_the_same(pack, write):
     text = KNOWN["megatron-lm 2025"]["text"].encode()
-    packed = write(pack(text), "train.log.gz")
-    assert is_log(packed)
-    assert said(packed) == said(write(text))
+    for name in ("train.log.gz", "train.log.1.gz", "train.log-20250101.gz"):
+        packed = write(pack(text), name)
+        assert is_log(packed)
+        assert said(packed) == said(write(text))
 
 
 @pytest.mark.parametrize(

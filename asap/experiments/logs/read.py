@@ -1,7 +1,9 @@
 """A training log read once: its last run, with settings, measurements, hardware and ending."""
 
+import lzma
 import math
 import re
+import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, NotFoundError, UsageError
+from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
@@ -22,7 +24,7 @@ from asap.experiments.logs.printing import instead_of_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
-from asap.experiments.logs.text import number
+from asap.experiments.logs.text import number, open_log
 from asap.experiments.logs.values import values_of
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
@@ -51,12 +53,12 @@ def is_log(path: Path) -> bool:
     suffix = (suffixes[-2] if len(suffixes) > 1 else "") if packed else suffixes[-1] if suffixes else ""
     if suffix in SUFFIXES or (packed and suffix == ".txt"):
         return True
-    if suffix in _OTHERS or packed:
+    if suffix in _OTHERS:
         return False
     try:
-        with path.open("rb") as stream:
+        with open_log(path) as stream:
             head = stream.read(_PEEK)
-    except OSError:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, AsapError):
         return False
     if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False

@@ -202,7 +202,8 @@ def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, exper
         return experiment
     devices = settings.devices
     if not (hardware.chip and devices):
-        said = HardwareReference(devices=devices) if devices else said
+        named = any(block.values.get("compile_topology") for block in reading.blocks)
+        said = HardwareReference(devices=devices) if devices and not named else said
         return experiment.model_copy(update={"hardware": said})
     try:
         found, notes = refer_to_hardware(hardware.chip, devices=devices)
