@@ -181,31 +181,12 @@ def test_of_two_blocks_that_differ_the_later_counts(write):
     assert reading.blocks[0].values["global_batch_size"] == 64
 
 
-def listed(devices: int, host: int) -> str:
+@pytest.mark.parametrize(("count", "devices"), [(16, 16), (4, None), (1024, None)], ids=["job", "host", "cut"])
+def test_a_list_of_tpus_counts_where_it_is_that_of_the_whole_job(count, devices, write):
     one = "TpuDevice(id={0}, process_index={1}, coords=(0,0,0), core_on_chip=0)"
-    return f"TPU v6 lite\nDevices: [{', '.join(one.format(n, n // host) for n in range(devices))}]"
-
-
-@pytest.mark.parametrize(
-    ("lines", "chip", "devices"),
-    [
-        (listed(16, 4), "v6e", 16),
-        (listed(4, 4), "v6e", None),
-        (listed(1024, 4), "v6e", None),
-        ("TPU v5\n['TPU_0(process=0,(0,0,0,0))', 'TPU_1(process=1,(1,0,0,0))']", "v5p", 2),
-        ("TPU v5 lite\nenv TPU_HOST_BOUNDS=2,2,1 TPU_CHIPS_PER_HOST_BOUNDS=2,2,1 python3 train.py", "v5e", 16),
-        ("TPU7x\nTPU_CHIPS_PER_HOST_BOUNDS=2,2,1\nTPU_HOST_BOUNDS=1,1,1", "tpu7x", 8),
-        ("TPU_CHIPS_PER_HOST_BOUNDS=2,2,1\nTPU_HOST_BOUNDS=2,2,1", None, None),
-        ("ACCELERATOR_TYPE: 'v4-32'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'\nHOST_BOUNDS: '1,1,4'", "v4", 16),
-        ("TPU_ACCELERATOR_TYPE=v6e-16\nTPU_CHIPS_PER_HOST_BOUNDS=2,2,1\nTPU_HOST_BOUNDS=1,1,1", "v6e", 4),
-        ("gke-tpu-accelerator: tpu-v5-lite-podslice\ngke-tpu-topology: 16x16", "v5e", 256),
-        ("TPU_ACCELERATOR_TYPE=v5p-128\nTPU_TOPOLOGY=4x4x4", "v5p", 64),
-        ("xpk workload create --tpu-type=v5litepod-256 --num-slices=2", "v5e", 512),
-    ],
-)
-def test_tpus_are_counted_where_the_whole_job_is_listed(lines, chip, devices, write):
-    found = read_log(write(f"{lines}\ncompleted step: 8, seconds: 2.51\ncompleted step: 9, seconds: 2.50\n")).hardware
-    assert (found.chip, found.devices) == (chip, devices)
+    listed = ", ".join(one.format(n, n // 4) for n in range(count))
+    found = read_log(write(f"TPU v6 lite\nDevices: [{listed}]\ncompleted step: 8, seconds: 2.51\n")).hardware
+    assert (found.chip, found.devices) == ("v6e", devices)
 
 
 def test_the_slowest_steps_are_listed_and_the_rest_counted(write):
