@@ -39,6 +39,7 @@ from asap.experiments.unread_texts import INSTEAD, LAUNCHERS, PROGRAMS, REWARDED
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 from asap.stacks.megatron.sections import dialect, is_own_yaml
 from asap.stacks.megatron.workload import CORE
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
 _TOML, _GIN = ".toml", ".gin"
@@ -213,7 +214,9 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
 
 
 def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
-    return is_hydra_key(values, key) or ("." not in key and megatron.is_argument(key))
+    """Whether an override is a setting of NeMo's or Megatron-Bridge's sections, or one of Megatron-LM's arguments."""
+    sections = {**values, **spec("megatron-bridge").sections}
+    return is_hydra_key(sections, key) or ("." not in key and megatron.is_argument(key))
 
 
 def _read_arguments(settings: StackSettings, overrides: list[str], experiment: Experiment) -> Experiment:

@@ -71,7 +71,12 @@ def test_a_misspelt_command_is_named(say):
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("operaton 3", "operation 3"), ("memroy 1", "memory 1"), ("comapre 1 2", "compare 1 vs 2"), ("forgte 1", "forget 1")],
+    [
+        ("operaton 3", "operation 3"),
+        ("memroy 1", "memory 1"),
+        ("comapre 1 2", "compare 1 vs 2"),
+        ("forgte 1", "forget 1"),
+    ],
 )
 def test_a_misspelt_command_is_offered_first_as_it_was_meant(say, typed, meant):
     offered = say(typed)

@@ -1,4 +1,4 @@
-"""Earlier versions and forks of Megatron-LM: their words are read, and none that they lack is proposed."""
+"""Earlier versions and forks of Megatron-LM: a profile is asked for by what they have."""
 
 import pytest
 
@@ -7,12 +7,15 @@ from tests.experiments.stack_configurations import MEGATRON, read
 
 __all__ = ["read"]
 
-PLAIN = MEGATRON.replace(" --recompute-granularity full", "")
+SWIFT = """NPROC_PER_NODE=8 NNODES=2 megatron sft \\
+    --load /models/Qwen3-30B-A3B-mcore --tensor_model_parallel_size 2 --expert_model_parallel_size 8 \\
+    --expert_tensor_parallel_size 1 --micro_batch_size 2 --global_batch_size 64 --max_length 4096 --packing true
+"""
 
 
-@pytest.mark.parametrize(("sign", "capture"), [("", "--use-pytorch-profiler"), ("--data-impl mmap", "torch.profiler")])
-def test_a_profile_is_asked_for_by_what_the_version_has(read, sign, capture):
-    run = read("train.sh", PLAIN.replace("--bf16", f"--bf16 {sign}"))
-    missing = diagnose(None, stack="megatron", settings=run.hyperparameters).missing
-    assert [capture in (gap.capture or "") for gap in missing] == [True]
-    assert ("--use-pytorch-profiler" in (missing[0].capture or "")) == (not sign)
+@pytest.mark.parametrize(
+    ("text", "own"), [(MEGATRON, True), (MEGATRON.replace("--bf16", "--bf16 --data-impl mmap"), False), (SWIFT, False)]
+)
+def test_a_profile_is_asked_for_by_what_the_version_has(read, text, own):
+    missing = diagnose(None, stack="megatron", settings=read("train.sh", text).hyperparameters).missing
+    assert [("--use-pytorch-profiler" in (gap.capture or ""), bool(gap.capture)) for gap in missing] == [(own, True)]

@@ -1,6 +1,5 @@
 """Degrees that are written in a stack's own words and read back are the plan."""
 
-import shlex
 import tomllib
 
 import pytest
@@ -13,7 +12,7 @@ from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
 from asap.stacks.deepspeed.settings import prepared
 from asap.stacks.launchers import launch_lines, stack_of
 from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
-from asap.stacks.megatron.stack import command_line, hydra_overrides
+from asap.stacks.megatron.stack import hydra_overrides
 from asap.stacks.reading import from_settings
 from asap.stacks.registry import spec
 from asap.stacks.torchtitan import settings as torchtitan
@@ -41,15 +40,6 @@ def on_top(current: dict, changes: dict) -> dict:
     """What a launcher does with changed arguments: ``False`` takes one away."""
     kept = {key: value for key, value in current.items() if changes.get(key) is not False}
     return kept | {key: value for key, value in changes.items() if value is not False}
-
-
-def from_line(line: str) -> dict:
-    words, found = shlex.split(line, comments=True), {}
-    for index, word in enumerate(words):
-        if word.startswith("--"):
-            value = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("--") else True
-            found[word[2:].replace("-", "_")] = value
-    return found
 
 
 MEGATRON = plans(
@@ -91,14 +81,6 @@ def test_what_megatron_deepspeed_would_refuse_is_refused():
     for text in ("data=8", "replica=2 seq=2 model=2", "stage=8 pipeline_repeats=2", "replica=8 first_moment=bf16"):
         with pytest.raises(PlanError, match="DeepSpeed"):
             launch_lines(Plan.parse(text), "megatron", OF_DEEPSPEED, global_batch=BATCH, layers=LAYERS)
-
-
-@given(plans(("replica", "data", "model"), (Remat.FULL,)))
-def test_megatron_fsdp_read_back_is_the_plan(plan):
-    assume(plan.degree("data") > 1)
-    arguments = from_line(command_line(to_arguments(plan, {}, global_batch=BATCH)))
-    assert arguments["use_megatron_fsdp"] is True
-    assert from_arguments({k: str(v) for k, v in arguments.items()}, plan.devices, LAYERS, BATCH) == plan
 
 
 @given(

@@ -1,11 +1,16 @@
 """What Megatron-LM refuses beside other arguments is left out or added where a plan is written back."""
 
+import re
+
 import pytest
 
 from asap.core.errors import PlanError
 from asap.plans import Plan
-from asap.stacks.launchers import Stack, launch_lines
+from asap.stacks.launchers import Stack, launch_lines, stack_of
 from asap.stacks.megatron.degrees import from_arguments
+from tests.experiments.stack_configurations import BRIDGE, MEGATRON, NEMO, read
+
+__all__ = ["read"]
 
 STAGES = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": "4", "micro_batch_size": "1"}
 FIRST, LAST = "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"
@@ -101,3 +106,24 @@ def test_nemo_has_sequence_parallelism_with_tensors_split_alone():
     split = {"tensor_model_parallel_size": 2, "sequence_parallel": True}
     assert "model.sequence_parallel=false" in lines("replica=16 remat=none", split, "nemo").split()
     assert "sequence_parallel" not in lines("replica=4 model=4 remat=none", split, "nemo")
+
+
+PLANS = (
+    "replica=64 microbatches=2 remat=full", "data=64 microbatches=2 remat=none", "data=16 model=4 microbatches=4",
+    "replica=8 model=4 stage=2 microbatches=8 remat=none", "replica=8 model=2 seq=2 stage=2 microbatches=8",
+    "replica=4 model=2 stage=8 microbatches=16 pipeline_repeats=2 remat=full.1/2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PLANS)
+@pytest.mark.parametrize(("name", "source"), [("train.sh", MEGATRON), ("nemo.yaml", NEMO), ("bridge.yaml", BRIDGE)])
+def test_a_file_with_its_line_is_read_as_the_plan(read, name, source, text):
+    run, plan = read(name, source, hardware="h100-64"), Plan.parse(text)
+    told = {"global_batch": run.workload.global_batch, "layers": run.model.layers}
+    line = launch_lines(plan, stack_of(run.workload.framework), run.hyperparameters, **told)
+    written, _, without = line.partition("#")
+    settings = re.findall(r"[+\w.]+=\S+|--[\w-]+(?: (?!--)\S+)?", written)
+    settings += [f"{word}=false" for word in re.findall(r"--[\w-]+", without)]
+    given = [word if "=" in word else word.replace(" ", "=") if " " in word else f"{word}=true" for word in settings]
+    after = read(name, source, *given, hardware="h100-64")
+    assert after.plan.model_copy(update={} if plan.remat else {"remat": None}) == plan, line
