@@ -10,7 +10,7 @@ from asap.core.numbers import parse_toml
 from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trainer_file, trainer_program, trl
+from asap.experiments.accelerate import trainer_file, trainer_program
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.experiment import Experiment
@@ -92,7 +92,9 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix == ".py" and trainer_program.is_trainer_program(text := read_text(path)):
-        return _read(partial(trainer_program.read_trainer_program, text, path), trl.is_setting, overrides, experiment)
+        return _read(
+            partial(trainer_program.read_trainer_program, text, path), trainer_file.is_setting, overrides, experiment
+        )
     if path.suffix in (".py", ".txt"):
         refuse_text(PROGRAMS, read_text(path), path)
     return None
@@ -196,8 +198,8 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
-    if trl.is_trl_file(values):
-        return partial(trl.read_trl_file, values, path), trl.is_setting
+    if trainer_file.is_trl_file(values):
+        return partial(trainer_file.read_trl_file, values, path), trainer_file.is_setting
     if trainer_file.is_training_file(values):
         return partial(trainer_file.read_alone, values, path), accelerate.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:

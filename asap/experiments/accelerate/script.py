@@ -8,13 +8,17 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, said, with_file
+from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, of_trainer, said, with_file
 from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
-from asap.experiments.accelerate.trainer_file import OF_FACTORY, in_words_of_trainer, is_training_file
-from asap.experiments.accelerate.trl import defaults_of, is_trl_command, read_trl_command
-from asap.experiments.accelerate.workload import of_trainer
-from asap.experiments.deepspeed.defaults import defaults_under
-from asap.experiments.deepspeed.training_arguments import settled
+from asap.experiments.accelerate.trainer_file import (
+    OF_FACTORY,
+    defaults_of,
+    in_words_of_trainer,
+    is_training_file,
+    is_trl_command,
+    read_trl_command,
+)
+from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.processes import environment_of, with_note_on_others

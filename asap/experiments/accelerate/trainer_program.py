@@ -9,7 +9,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
-from asap.experiments.accelerate.trl import read_trl_file
+from asap.experiments.accelerate.trainer_file import read_trl_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.python_literals import (
     ARGUMENTS,

@@ -12,8 +12,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.deepspeed.defaults import defaults_under, note_on
-from asap.experiments.deepspeed.training_arguments import read_with_arguments, settled
+from asap.experiments.deepspeed.training_arguments import defaults_under, note_on, read_with_arguments, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
 from asap.experiments.named_model import NO_MODEL

@@ -1,4 +1,4 @@
-"""Arguments of ``swift sft`` and ``swift pt``: those of transformers' Trainer, with ms-swift's names and defaults
+"""Arguments of ``swift sft`` and ``swift pt``: the Trainer's, with the names, defaults and configurations of ms-swift
 (modelscope/ms-swift, ``swift/llm/argument/train_args.py``, ``swift/config``).
 """
 
@@ -10,21 +10,65 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.accelerate.program import of_trainer
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.accelerate.workload import of_trainer
+from asap.experiments.deepspeed.named_configuration import read_named_configuration
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable, open_variable
+from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.named_model import name_at_end
 from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.shell import has_substitution
-from asap.experiments.swift.presets import DEEPSPEED, deepspeed_settings, fsdp_arguments
 from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
-from asap.stacks.deepspeed.settings import SEQUENCE
+from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, SEQUENCE, STAGE, TENSOR
 from asap.stacks.stack_settings import StackSettings
-from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+
+DEEPSPEED, _TENSOR_DEGREE = "deepspeed", "deepspeed_autotp_size"
+_PRESETS = ("zero0", "zero1", "zero2", "zero3", "zero2_offload", "zero3_offload")
+_FSDP2: Mapping[str, Any] = {
+    OPTION: "full_shard auto_wrap",
+    "fsdp_config": {"fsdp_version": 2, "reshard_after_forward": True, "activation_checkpointing": True},
+}
+
+
+def deepspeed_settings(arguments: StackSettings, path: Path, brought: Brought | None) -> dict[str, Any]:
+    """DeepSpeed's settings by dotted key, of a file, as a run records them, or by the name of ms-swift's own.
+
+    Raises:
+        ConfigError: the file is not there or malformed.
+    """
+    named = arguments[DEEPSPEED]
+    name = str(named).removeprefix("default-").replace("-", "_")
+    if name not in _PRESETS:
+        return read_named_configuration(below_variable(named) if isinstance(named, str) else named, path, brought)
+    stage, _, offload = name.removeprefix("zero").partition("_")
+    found: dict[str, Any] = dict.fromkeys((MICRO_BATCH, ACCUMULATION, BATCH, "bf16.enabled", "fp16.enabled"), AUTO)
+    found |= {STAGE: int(stage)} | (dict.fromkeys(OFFLOAD.values(), "cpu") if offload else {})
+    return found | ({TENSOR: arguments[_TENSOR_DEGREE]} if _TENSOR_DEGREE in arguments else {})
+
+
+def fsdp_arguments(arguments: StackSettings, path: Path, brought: Brought | None) -> dict[str, Any]:
+    """The Trainer's arguments of FSDP that ms-swift's name or file of them stands for; recomputation is FSDP's own.
+
+    Raises:
+        ConfigError: the file is not there or malformed.
+    """
+    named = arguments.get(OPTION)
+    if named == "fsdp2":
+        return {**_FSDP2, RECOMPUTE: False}
+    if not isinstance(named, str) or not (named.endswith(".json") or has_substitution(named)):
+        return {}
+    found = find_named(below_variable(named), path, brought)
+    if found is None:
+        raise missing("names the FSDP configuration", named, path, "lay it beside the file")
+    values = found.document().values
+    recomputes = (values.get("fsdp_config") or {}).get("activation_checkpointing")
+    own = {RECOMPUTE: False} if recomputes else {}
+    return {key: values[key] for key in (OPTION, "fsdp_config") if key in values} | own
+
 
 TUNERS = ("tuner_type", "train_type", "sft_type")
 """What is trained, as versions 4, 3 and 2 call it."""
