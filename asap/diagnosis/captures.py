@@ -11,8 +11,6 @@ from asap.stacks.registry import spec_of
 _BY_HAND = "torch.profiler around a few steps for --profile"
 _CAPTURES: Mapping[Stack, str] = {
     "megatron": "--profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12 for asap's --profile",
-    "nemo": _BY_HAND,
-    "bridge": "profiling.use_pytorch_profiler=true for --profile",
     "torchtitan": "profiling.enable_profiling=true for --profile",
     "deepspeed": _BY_HAND,
     "axolotl": _BY_HAND,

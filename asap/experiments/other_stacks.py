@@ -205,7 +205,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
-        return partial(megatron.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+        return partial(nemo.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     if is_own_yaml(values):
         return partial(megatron.read_own_yaml, document), megatron.is_argument
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:

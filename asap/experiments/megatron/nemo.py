@@ -1,19 +1,20 @@
-"""Scripts that start NeMo: ``python megatron_gpt_pretraining.py --config-path=conf --config-name=gpt
-trainer.num_nodes=4 model.micro_batch_size=2`` (Hydra's command line), also in quotes: ``srun bash -c "…"``; or its
-launcher, ``python main.py stages=[training] training=gpt3/5b training.trainer.num_nodes=4``.
+"""YAML of NeMo and Megatron-Bridge, and scripts that start NeMo: ``python megatron_gpt_pretraining.py
+--config-path=conf --config-name=gpt trainer.num_nodes=4 model.micro_batch_size=2`` (Hydra's command line), also in
+quotes, ``srun bash -c "…"``; or its launcher, ``python main.py stages=[training] training=gpt3/5b``.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.hydra_defaults import is_hydra_key
+from asap.experiments.files.hydra_defaults import is_hydra_key, laid_over
 from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_named, missing
-from asap.experiments.megatron.reader import is_argument, read_nemo, read_words
+from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.shell import (
     Command,
     commands_within,
@@ -23,8 +24,11 @@ from asap.experiments.shell import (
     with_sources,
     words,
 )
-from asap.experiments.training_program import check_program
-from asap.stacks.megatron.sections import NEMO, argument_of, dialect
+from asap.experiments.training_program import check_program, refuse
+from asap.stacks.megatron.sections import BRIDGE, NEMO, argument_of, arguments_of, dialect
+from asap.stacks.megatron.workload import PRECISION
+from asap.stacks.registry import spec
+from asap.stacks.stack_settings import StackSettings, dotted
 
 _PROGRAM = re.compile(r"[\w./-]{0,400}\b(?:megatron_\w{1,200}|train_gpt_sft)\.py\b")
 _SECTIONS = ("trainer", "model", "exp_manager")
@@ -38,9 +42,52 @@ _DEFAULTS = (
 )
 """What a program takes where its command names no configuration, by its name (``examples/nlp/language_modeling`` of
 NeMo, ``examples/nlp/gpt`` of NeMo-Aligner)."""
+_SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
+_SHAPES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups")
+_OPTIMIZER, _GRANULARITY = "optimizer", "recompute_granularity"
 _OF_LAUNCHER = re.compile(r"(?:^|[\s/])main\.py\s")
 _STAGE = re.compile(r"\+{0,2}(training|fine_tuning|peft)=([\w./$-]+)", re.ASCII)
 _STAGES = re.compile(r"stages=.*\b(training|fine_tuning|peft)\b.*", re.ASCII | re.DOTALL)
+
+
+def read_nemo(
+    values: Mapping[str, Any],
+    kind: str,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    unsettled: frozenset[str] = frozenset(),
+) -> Experiment:
+    """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
+    values, overrides = laid_over(values, overrides)
+    refuse(spec("nemo"), StackSettings(dotted(values), str(path)))
+    found, open_ = arguments_of(values, kind)
+    archive = str(values["model"].get("restore_from_path") or "")
+    notes = [
+        f"{path.name}: {key} is {plain(value, 60)}, which is not resolved"
+        for key, value in open_.items()
+        if not key.startswith(("data", "tokenizer"))
+    ]
+    if "num_layers" not in found and archive.endswith(".nemo"):
+        notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
+    if kind == BRIDGE and "_target_" not in values["model"]:
+        notes.append(f"{path.name} is laid over a recipe, which decides what it does not say")
+        if shapes := sorted(key for key in _SHAPES if found.pop(key, None) is not None):
+            notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
+        unsettled = _left_to_recipe(found, isinstance(values.get("mixed_precision"), str))
+    settings = StackSettings(found, str(path))
+    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+    return read_megatron(settings, overrides, experiment, kind, unsettled)
+
+
+def _left_to_recipe(found: Mapping[str, Any], says_precision: bool) -> frozenset[str]:
+    """What is open in a YAML that is laid over a recipe."""
+    granularity = found.get(_GRANULARITY)
+    known = granularity == "full" or (granularity == "selective" and "recompute_modules" in found)
+    recomputation = () if known else spec("megatron").names["recomputation"]
+    precision = () if says_precision else PRECISION
+    said = {key for key, value in found.items() if value not in (None, False)}
+    return frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,6 @@
 """An experiment from the arguments of Megatron-LM, or from a YAML of what runs on its core."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 from pydantic import ValidationError
 
@@ -12,7 +10,6 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document, validation_reason
-from asap.experiments.files.hydra_defaults import laid_over
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.settings.remarks import note_on_unused
 from asap.experiments.training_program import refuse
@@ -34,17 +31,15 @@ from asap.stacks.megatron.degrees import (
 )
 from asap.stacks.megatron.forks import of_deepspeed
 from asap.stacks.megatron.recomputation import LAYER_IDS, numbered_layers, words_of
-from asap.stacks.megatron.sections import BRIDGE, arguments_of, own_arguments
+from asap.stacks.megatron.sections import own_arguments
 from asap.stacks.megatron.stages import lays_out_stages
-from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION, workload_of
+from asap.stacks.megatron.workload import CORE, DEEPSPEED, workload_of
 from asap.stacks.registry import spec
-from asap.stacks.stack_settings import StackSettings, dotted, overriding
+from asap.stacks.stack_settings import StackSettings, overriding
 
 _OPTIMIZER, _GRANULARITY = "optimizer", "recompute_granularity"
 _OTHER_NODES = "if the launcher's nodes are not those of the run, say --hardware, such as h100-1024"
 _OTHER_BATCH = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
-_SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
-_SHAPES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups")
 
 
 def read_words() -> frozenset[str]:
@@ -60,45 +55,6 @@ def plain_name(key: str) -> str:
 def is_argument(key: str) -> bool:
     """Whether an override is one of Megatron-LM's arguments."""
     return key.startswith("--") or plain_name(key) in read_words()
-
-
-def read_nemo(
-    values: Mapping[str, Any],
-    kind: str,
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    unsettled: frozenset[str] = frozenset(),
-) -> Experiment:
-    """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
-    values, overrides = laid_over(values, overrides)
-    refuse(spec("nemo"), StackSettings(dotted(values), str(path)))
-    found, open_ = arguments_of(values, kind)
-    archive = str(values["model"].get("restore_from_path") or "")
-    notes = [
-        f"{path.name}: {key} is {plain(value, 60)}, which is not resolved"
-        for key, value in open_.items()
-        if not key.startswith(("data", "tokenizer"))
-    ]
-    if "num_layers" not in found and archive.endswith(".nemo"):
-        notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
-    if kind == BRIDGE and "_target_" not in values["model"]:
-        notes.append(f"{path.name} is laid over a recipe, which decides what it does not say")
-        if shapes := sorted(key for key in _SHAPES if found.pop(key, None) is not None):
-            notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
-        unsettled = _left_to_recipe(found, isinstance(values.get("mixed_precision"), str))
-    settings = StackSettings(found, str(path))
-    return read_megatron(settings, overrides, _noted(experiment, *notes), kind, unsettled)
-
-
-def _left_to_recipe(found: Mapping[str, Any], says_precision: bool) -> frozenset[str]:
-    """What is open in a YAML that is laid over a recipe."""
-    granularity = found.get(_GRANULARITY)
-    known = granularity == "full" or (granularity == "selective" and "recompute_modules" in found)
-    recomputation = () if known else spec("megatron").names["recomputation"]
-    precision = () if says_precision else PRECISION
-    said = {key for key, value in found.items() if value not in (None, False)}
-    return frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
 
 
 def read_own_yaml(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -168,10 +124,6 @@ def read_megatron(
             "notes": (*experiment.notes, *notes, *settings.misspelt()),
         }
     )
-
-
-def _noted(experiment: Experiment, *notes: str) -> Experiment:
-    return experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
 
 
 def _model(
