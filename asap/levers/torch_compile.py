@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from asap.levers.lever import Run, Trial
 from asap.stacks.writing import is_of_primus
 
-_EARLIER = "training.compile"
-"""Until the autumn of 2025."""
+_ENABLE, _EARLIER = "compile.enable", "training.compile"
+"""The latter until the autumn of 2025."""
 
 
 def _settings(run: Run) -> Mapping[str, str]:
-    off = run.stack == "torchtitan" and run.workload.compiled is False and not is_of_primus(run.settings)
-    key = _EARLIER if _EARLIER in run.settings else "compile.enable"
-    return {key: "true"} if off else {}
+    if run.stack != "torchtitan" or run.workload.compiled is not False or is_of_primus(run.settings):
+        return {}
+    if str(run.settings.get(_ENABLE)).lower() == "true":
+        return {"compile.components": '["model", "loss"]'}
+    return {_EARLIER if _EARLIER in run.settings else _ENABLE: "true"}
 
 
 TRIAL = Trial(

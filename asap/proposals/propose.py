@@ -14,11 +14,11 @@ from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.explain import changed_settings, confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.recommend import add_smallest_fit, add_trial, after_judgement, recommend
-from asap.proposals.selection.candidate import Candidate
+from asap.proposals.selection.candidate import LIKELY, Candidate, fit_odds
 from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
-from asap.proposals.situation import TOO_TIGHT, situation_of
+from asap.proposals.situation import situation_of
 from asap.proposals.smallest_fit import smallest_fit
 from asap.proposals.test_worth import worth_of_test
 from asap.proposals.trials import most_promising, trials_of
@@ -39,10 +39,10 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     trial = most_promising(trials)
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
     judgement = judge(study)
-    tight = situation.name in (*TOO_TIGHT, "near_limit")
-    least = smallest_fit(study) if tight and ranked.incumbent is not None else None
+    risky = ranked.incumbent is not None and fit_odds(ranked.incumbent) < LIKELY
+    least = smallest_fit(study) if risky else None
     advice = recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study))
-    advice = add_smallest_fit(add_trial(advice, trial, best, situation), least, proposals, situation)
+    advice = add_smallest_fit(add_trial(advice, trial, best, situation), least, proposals, situation, ranked.incumbent)
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,

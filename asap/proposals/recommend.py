@@ -7,7 +7,7 @@ from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
-from asap.proposals.selection.candidate import expected_gain
+from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
@@ -110,7 +110,11 @@ def add_trial(
 
 
 def add_smallest_fit(
-    advice: Recommendation, least: SmallestFit | None, proposals: tuple[Proposal, ...], situation: Situation
+    advice: Recommendation,
+    least: SmallestFit | None,
+    proposals: tuple[Proposal, ...],
+    situation: Situation,
+    incumbent: Prediction | None,
 ) -> Recommendation:
     """Advice that names the smallest change with which the run fits, where it may not, and no proposal is that change.
 
@@ -119,14 +123,19 @@ def add_smallest_fit(
         least: the smallest change.
         proposals: best first.
         situation: of the run.
+        incumbent: the prediction of what runs.
     """
-    if least is None or advice.setting is not None:
+    if least is None or incumbent is None or advice.setting is not None:
+        return advice
+    is_first = bool(proposals) and proposals[0].plan == least.plan and not least.settings
+    if situation.name in TOO_TIGHT and is_first:
         return advice
     if situation.name not in TOO_TIGHT:
-        statement = f"{advice.statement} Should it run out of memory, the smallest change is {least.statement}."
-        return advice.model_copy(update={"statement": statement, "lines": least.lines})
-    if proposals and proposals[0].plan == least.plan and not least.settings:
-        return advice
+        remedy = _FIRST_PROPOSAL if is_first else least.statement
+        risk = f"What runs now is {format_percent(fit_odds(incumbent), 0)} likely to fit; should it run out of memory"
+        statement = f"{advice.statement} {risk}, the smallest change is {remedy}."
+        lines = advice.lines if advice.first is not None else least.lines
+        return advice.model_copy(update={"statement": statement, "lines": lines})
     fastest = f" The fastest that fits: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])})." if proposals else ""
     statement = f"Start with the smallest change that fits: {least.statement}.{fastest}"
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)

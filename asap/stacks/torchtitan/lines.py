@@ -76,7 +76,7 @@ def _plain(setting: tuple[str, str]) -> tuple[str, str]:
     key, value = setting
     if value in ("true", "false"):
         return key, value.capitalize()
-    return key, value if value.lstrip("-").isdecimal() else f'"{value}"'
+    return key, value if value[:1] == "[" or value.lstrip("-").isdecimal() else f'"{value}"'
 
 
 _BACKEND, _FLAVOR = "parallelism.spmd_backend", "model.flavor"

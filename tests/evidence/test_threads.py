@@ -1,0 +1,54 @@
+"""Public threads, rebuilt: what came of the run is what we say of it, or ask for."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asap.core.errors import AsapError
+from asap.experiments.create import Statement, create_experiment
+from asap.proposals.propose import propose
+from asap.proposals.selection.candidate import LIKELY, fit_odds
+from asap.proposals.selection.ranked_candidates import rank_candidates
+from asap.study.study import study_of
+
+THREADS = tomllib.loads((Path(__file__).parents[1] / "data" / "threads.toml").read_text(encoding="utf-8"))["thread"]
+NOT_CALM = ("likely to fit", "smallest change that fits", "Start with a setting")
+
+
+def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, object]]:
+    """What the advice on a thread says, in the words of the outcomes, and all of it as text."""
+    for name, text in thread["files"].items():
+        (folder / name).write_text(text, encoding="utf-8")
+    step = thread.get("step_time")
+    said = Statement(
+        hardware=thread["hardware"], slices=thread.get("slices"), network=thread.get("network"),
+        step_time=str(folder / step) if step in thread["files"] else step,
+    )  # fmt: skip
+    config = folder / next(iter(thread["files"]))
+    try:
+        record = create_experiment("run", said, config=config, overrides=thread.get("overrides", ()))
+        advice = propose(rank_candidates(study_of(record), priors={}), lambda *_: ())
+    except AsapError as error:
+        yield "text", f"{error.message} {error.hint}"
+        yield "refused", not error.message.startswith("unknown chip")
+        return
+    assert advice.incumbent is not None
+    statement, judged = advice.recommendation.statement, advice.judgement
+    yield "text", advice.model_dump_json()
+    yield "died", fit_odds(advice.incumbent) < LIKELY and any(words in statement for words in NOT_CALM)
+    yield "slower", judged is not None and judged.verdict == "slower" and statement == judged.advice
+    yield "asked", judged is not None and judged.asked is not None and statement == judged.advice
+    memory = advice.incumbent.memory
+    yield "ran", memory is not None and memory.fits and not (judged is not None and judged.is_finding)
+
+
+@pytest.mark.parametrize("thread", THREADS, ids=lambda thread: thread["name"])
+def test_what_came_of_a_run_is_what_is_said_of_it(thread, tmp_path, request):
+    if "wrong" in thread:
+        request.applymarker(pytest.mark.xfail(reason=thread["wrong"], strict=True))
+    answer = dict(answered(thread, tmp_path))
+    assert answer.get(thread["outcome"])
+    assert [named for named in thread.get("named", []) if named not in answer["text"].replace('\\"', '"')] == []
