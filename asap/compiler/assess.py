@@ -7,7 +7,7 @@ from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule_tables import simulate, tabulate
-from asap.compiler.verdict import effort_notes, margin_notes, step_notes, verdict
+from asap.compiler.verdict import effort_notes, fits, margin_notes, step_notes, verdict
 from asap.compiler.verification import PredictedStep, Verification
 from asap.core.units import Provenance, Quantity, format_bytes, format_percent, format_seconds
 from asap.hardware import Slice
@@ -115,8 +115,8 @@ def assess(
         hardware=_hardware_name(hardware),
         devices=hardware.devices,
         status=outcome.status,
-        fits={"compiled": True, "does_not_fit": False}.get(outcome.status),
-        verdict=verdict(outcome, hardware),
+        fits=fits(request, outcome, capacity),
+        verdict=verdict(request, outcome, hardware),
         capacity_bytes=capacity,
         needed_bytes=outcome.needed_bytes,
         memory=outcome.memory,
@@ -129,7 +129,12 @@ def assess(
             step_time=expected.step_time if expected else None,
             memory=expected.memory.total if expected and expected.memory else None,
         ),
-        notes=(*effort_notes(outcome), *margin_notes(request, outcome, capacity), *notes, *step_notes(request)),
+        notes=(
+            *effort_notes(request, outcome),
+            *margin_notes(request, outcome, capacity),
+            *notes,
+            *step_notes(request),
+        ),
         flags=request.flags,
         effort=outcome.effort,
         versions=outcome.versions,

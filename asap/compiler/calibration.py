@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Provenance, Quantity
 
-_FILE = Path(__file__).parent / "calibration.json"
+_FILE, _LEAST_EFFORT = (Path(__file__).parent / name for name in ("calibration.json", "least_effort.json"))
 
 
 class CompiledCalibration(BaseModel):
@@ -67,3 +67,22 @@ def fit_log_factor(models: Iterable[Sequence[float]]) -> float:
 def load_calibration() -> CompiledCalibration:
     """The calibration that comes with this version."""
     return CompiledCalibration.model_validate(json.loads(_FILE.read_text(encoding="utf-8")))
+
+
+class EffortMargin(BaseModel):
+    """HBM of full effort over that of least effort: its median and 10 % and 90 % quantiles."""
+
+    model_config = ConfigDict(frozen=True)
+
+    low: float = Field(gt=0)
+    median: float = Field(gt=0)
+    high: float = Field(gt=0)
+    plans: int = Field(ge=1, description="compiled with both")
+    source: str
+
+
+@cache
+def effort_margin(optimizer_on_host: bool) -> EffortMargin:
+    """What a plan compiled with least effort needs more with full effort, by ``scripts/compiled_tables``."""
+    found = json.loads(_LEAST_EFFORT.read_text(encoding="utf-8"))
+    return EffortMargin.model_validate(found["optimizer_on_host" if optimizer_on_host else "optimizer_in_hbm"])

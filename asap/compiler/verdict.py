@@ -1,5 +1,6 @@
 """The verdict on a compilation: one sentence, its caveats, and its memory as evidence."""
 
+from asap.compiler.calibration import EffortMargin, effort_margin
 from asap.compiler.programs.outcome import CompileOutcome
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.reference.rematerialisation import offloaded
@@ -12,14 +13,34 @@ from asap.models.workload import FULL_PRECISION
 from asap.plans import Remat
 
 
-def verdict(outcome: CompileOutcome, hardware: Slice) -> str:
+def fits(request: CompileRequest, outcome: CompileOutcome, capacity: float) -> bool | None:
+    """Whether the program fits into the HBM of a device (bytes); ``None`` where the compiler does not tell, or least
+    effort is too near the limit."""
+    if outcome.status not in ("compiled", "does_not_fit"):
+        return None
+    held = outcome.status == "compiled"
+    margin = _margin(request, outcome)
+    if margin is not None and held and outcome.memory and outcome.memory.hbm_peak:
+        return None if outcome.memory.hbm_peak * margin.high > capacity else True
+    if margin is not None and not held and outcome.needed_bytes and outcome.available_bytes:
+        return None if outcome.needed_bytes * margin.low <= outcome.available_bytes else False
+    return held
+
+
+def _margin(request: CompileRequest, outcome: CompileOutcome) -> EffortMargin | None:
+    return effort_margin("optimizer" in request.plan.offload) if outcome.effort == "least" else None
+
+
+def verdict(request: CompileRequest, outcome: CompileOutcome, hardware: Slice) -> str:
     """One sentence."""
-    memory = outcome.memory
+    memory, capacity = outcome.memory, device_rates(hardware.chip).hbm_bytes
+    known = fits(request, outcome, capacity)
     if outcome.status == "compiled" and memory is not None:
-        device = format_bytes(device_rates(hardware.chip).hbm_bytes)
+        device = format_bytes(capacity)
         used = f"{format_bytes(memory.hbm_peak)} of {device} HBM" if memory.hbm_peak else f"within {device} HBM"
         host = f", {format_bytes(memory.host)} in host memory" if memory.host else ""
-        return f"compiles in {format_seconds(outcome.seconds)} and fits: {used}{host}"
+        found = "fits" if known else "may not fit with full effort"
+        return f"compiles in {format_seconds(outcome.seconds)} and {found}: {used}{host}"
     if outcome.status == "sharded":
         return (
             f"whether it fits is unknown: compiling for {hardware.chip.title} needs the chip itself."
@@ -29,8 +50,9 @@ def verdict(outcome: CompileOutcome, hardware: Slice) -> str:
     if outcome.status == "does_not_fit":
         if outcome.needed_bytes is None or outcome.available_bytes is None:
             return f"does not fit: {outcome.message}"
+        found = "may not fit" if known is None else "does not fit"
         return (
-            f"does not fit: needs {format_bytes(outcome.needed_bytes)} of HBM,"
+            f"{found}: needs {format_bytes(outcome.needed_bytes)} of HBM,"
             f" {format_bytes(outcome.available_bytes)} is available"
         )
     reasons = {
@@ -60,16 +82,19 @@ _REFERENCE_TAKES_MORE, _REFERENCE_TAKES_LESS = 0.04, 0.13
 """Largest shares by which the reference step took more HBM than MaxText's, and less (docs/verify-measurements.md)."""
 
 
-def effort_notes(outcome: CompileOutcome) -> list[str]:
+def effort_notes(request: CompileRequest, outcome: CompileOutcome) -> list[str]:
     """What an effort below the full one leaves out."""
     if outcome.effort == "full":
         return []
     reason = f" because the full compilation was {outcome.full_effort_failure}" if outcome.full_effort_failure else ""
     time = "the step time is too long" if outcome.effort == "reduced" else "there is no step time"
+    note = f"compiled with {outcome.effort} effort{reason}: {time}, and asynchronous collectives show as synchronous"
+    margin = _margin(request, outcome)
+    if margin is None:
+        return [note]
     return [
-        f"compiled with {outcome.effort} effort{reason}: {time}, and asynchronous collectives show as synchronous; HBM"
-        " was 10 % below to 3 % above that of full effort where both were compiled, with the optimizer in host memory"
-        " 43 % below to 46 % above (docs/verify.md)"
+        f"{note}; HBM of full effort was {margin.median:.2f} times as much in the median of {margin.plans} plans,"
+        f" {margin.low:.2f} to {margin.high:.2f} times in eight of ten (docs/verify.md)"
     ]
 
 

@@ -65,7 +65,9 @@ class Verification(BaseModel):
     hardware: str
     devices: int
     status: Status
-    fits: bool | None = Field(description="None: the compiler gave no answer")
+    fits: bool | None = Field(
+        description="None: the compiler gave no answer, or least effort is too near the limit to tell"
+    )
     verdict: str = Field(description="one sentence")
     capacity_bytes: float = Field(description="HBM of one device")
     needed_bytes: float | None = Field(default=None, description="HBM that it would take, where it does not fit")

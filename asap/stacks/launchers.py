@@ -149,6 +149,8 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack in ("deepspeed", "accelerate", "axolotl", "nanotron"):
         return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
+    if stack in _TABLES and (table := spec_of(stack, current)) is not None:
+        return lines_to_paste(table, settings, current)
     if stack != "megatron":
         of_primus = is_of_primus(current)
         return lines_of_primus(settings, current) if of_primus else paste_line(dict(settings))

@@ -68,6 +68,18 @@ def test_the_least_effort_yields_memory_and_collectives_but_no_time(program):
     assert [text.partition(":")[0] for text in found.differences] == ["HBM"]
 
 
+@pytest.mark.parametrize(("effort", "fits"), [("full", True), ("least", None)])
+def test_least_effort_near_the_limit_says_that_the_plan_may_not_fit(effort, fits):
+    memory = MEMORY.model_copy(update={"peak": 15 * GIB})
+    near = CompileOutcome(status="compiled", memory=memory, effort=effort)
+    over = CompileOutcome(status="does_not_fit", needed_bytes=16 * GIB, available_bytes=15.75 * GIB, effort=effort)
+    found = assess(ask(), near, SLICE, None)
+    assert found.fits is fits
+    assert ("may not fit" in found.verdict) == (fits is None)
+    assert assess(ask(), over, SLICE, None).fits is (None if fits is None else False)
+    assert assess(ask(), over.model_copy(update={"needed_bytes": 20 * GIB}), SLICE, None).fits is False
+
+
 def test_what_lies_in_host_memory_is_not_counted_as_hbm(program):
     outcome = compiled(program("fsdp_scan_v5e_4x4"))
     memory = MEMORY.model_copy(update={"peak": 39 * GIB, "host": 28 * GIB})

@@ -118,17 +118,6 @@ def test_a_step_inside_of_the_interval_anchors_predictions():
     assert predicted.step_time.value == pytest.approx(1.4)
 
 
-def test_more_than_hardware_ever_gave_is_asked_about_with_the_reading_that_fits():
-    (now,) = predict(RUNS[1].plan, RUNS[1].model, RUNS[1].workload, RUNS[1].hardware)
-    assert now.step_time is not None
-    assert now.mfu is not None
-    found = judge_run(RUNS[1], MeasuredRun(now.step_time.value * now.mfu.value / 0.9))
-    assert found is not None
-    assert found.asked is not None
-    assert "tokens, not 4,096" in found.asked
-    assert found.asked.endswith("Which is it?")
-
-
 def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():
     (now,) = predict(RUNS[3].plan, RUNS[3].model, RUNS[3].workload, RUNS[3].hardware)
     assert now.step_time is not None

@@ -18,14 +18,14 @@ THREADS = tomllib.loads((Path(__file__).parents[1] / "data" / "threads.toml").re
 NOT_CALM = ("likely to fit", "smallest change that fits", "Start with a setting")
 
 
-def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, object]]:
+def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     """What the advice on a thread says, in the words of the outcomes, and all of it as text."""
     for name, text in thread["files"].items():
         (folder / name).write_text(text, encoding="utf-8")
-    step = thread.get("step_time")
+    step = thread.get("step_time", "")
     said = Statement(
         hardware=thread["hardware"], slices=thread.get("slices"), network=thread.get("network"),
-        step_time=str(folder / step) if step in thread["files"] else step,
+        step_time=str(folder / step) if step in thread["files"] else step or None,
     )  # fmt: skip
     config = folder / next(iter(thread["files"]))
     try:

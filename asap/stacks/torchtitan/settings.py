@@ -131,7 +131,9 @@ def toml_lines(settings: Mapping[str, str]) -> str:
     sections: dict[str, list[str]] = {}
     for key, value in settings.items():
         section, _, name = key.rpartition(".")
-        bare = value[:1] == "[" or (value.lstrip("-").isdecimal() or value in ("true", "false")) and key != REMAT_OPTION
+        bare = value[:1] == "[" or (
+            (value.lstrip("-").isdecimal() or value in ("true", "false")) and key != REMAT_OPTION
+        )
         sections.setdefault(section, []).append(f"{name} = {value}" if bare else f'{name} = "{value}"')
     return "\n".join(line for section, lines in sections.items() for line in (f"[{section}]", *lines))
 
