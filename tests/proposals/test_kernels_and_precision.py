@@ -19,9 +19,9 @@ TRAINER = (
     " --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size {batch} --max_seq_length 8192 --packing true"
     " --gradient_checkpointing true --attn_implementation {kernel}\n"
 )
-LOGITS = TRAINER.replace("Qwen/Qwen3-8B", "{model}").format(
-    model="{model}", batch=4, kernel="flash_attention_2 {more}"
-)  # fmt: skip
+LOGITS = (
+    TRAINER.replace("Qwen/Qwen3-8B", "{model}").replace("{batch}", "4").replace("{kernel}", "flash_attention_2 {more}")
+)
 MEGATRON = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16"
     " --seq-length 8192 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 50304"
@@ -62,8 +62,7 @@ ZERO = {"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": "au
 @pytest.fixture
 def study(tmp_path):
     def read(text, hardware="h100-8"):
-        kinds = {"[": "run.toml", "t": "run.sh", "a": "run.sh"}
-        file = tmp_path / (kinds.get(text[0], "run.yml"))
+        file = tmp_path / {"[": "run.toml", "t": "run.sh", "a": "run.sh"}.get(text[0], "run.yml")
         file.write_text(text, encoding="utf-8")
         (tmp_path / "zero3.json").write_text(json.dumps(ZERO), encoding="utf-8")
         return study_of(create_experiment("run", Statement(hardware=hardware), config=file))

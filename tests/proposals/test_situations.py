@@ -44,13 +44,8 @@ def proposed(study):
 
 
 MESHES = (
-    "data=256",
-    "data=64 model=4",
-    "data=16 model=16",
-    "replica=4 data=64",
-    "data=64 seq=4",
-    "data=32 seq=2 model=4",
-)
+    "data=256", "data=64 model=4", "data=16 model=16", "replica=4 data=64", "data=64 seq=4", "data=32 seq=2 model=4",
+)  # fmt: skip
 RUNS = (
     ("llama3.1-8b", "v5e-256", "MaxText", MESHES),
     (
@@ -389,13 +384,10 @@ def test_what_would_fit_otherwise_is_something_that_the_launcher_can_say():
         global_batch=128, sequence_length=32_768, precision="bf16", framework="DeepSpeed", zero_stage=3
     )  # fmt: skip
     record = Experiment(
-        id="long",
-        model=find_architecture("qwen2.5-7b"),
-        hardware=refer_to_hardware("h100-8")[0],
-        plan=Plan.parse("data=8 microbatches=8 remat=full"),
-        workload=work,
+        id="long", model=find_architecture("qwen2.5-7b"), hardware=refer_to_hardware("h100-8")[0],
+        plan=Plan.parse("data=8 microbatches=8 remat=full"), workload=work,
         hyperparameters={"zero_optimization.stage": 3, "TrainingArguments.per_device_train_batch_size": 2},
-    )
+    )  # fmt: skip
     study = study_of(record)
     found = options(study, expect(study, [study.plan])[0])
     assert found
