@@ -27,9 +27,9 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
         hardware=thread["hardware"], slices=thread.get("slices"), network=thread.get("network"),
         step_time=str(folder / step) if step in thread["files"] else step or None,
     )  # fmt: skip
-    config = folder / next(iter(thread["files"]))
+    first, more = folder / next(iter(thread["files"])), thread.get("overrides", ())
     try:
-        record = create_experiment("run", said, config=config, overrides=thread.get("overrides", ()))
+        record = create_experiment("run", said, config=first, overrides=more)
         advice = propose(rank_candidates(study_of(record), priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
@@ -42,7 +42,7 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     yield "slower", judged is not None and judged.verdict == "slower" and statement == judged.advice
     yield "asked", judged is not None and judged.asked is not None and statement == judged.advice
     memory = advice.incumbent.memory
-    yield "ran", memory is not None and memory.fits and not (judged is not None and judged.is_finding)
+    yield "ran", memory is not None and memory.fits and not (judged and judged.is_finding)
 
 
 @pytest.mark.parametrize("thread", THREADS, ids=lambda thread: thread["name"])
