@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.text import plain
 from asap.experiments.accelerate.program import of_trainer
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
@@ -20,9 +19,11 @@ from asap.experiments.files.named_file import Brought, below_variable, find_name
 from asap.experiments.named_model import name_at_end
 from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.shell import has_substitution
-from asap.experiments.training_program import check_arguments
+from asap.experiments.training_program import check_arguments, refuse
 from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
 from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, SEQUENCE, STAGE, TENSOR
+from asap.stacks.registry import abstract
+from asap.stacks.spec import Word
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
@@ -70,12 +71,12 @@ def fsdp_arguments(arguments: StackSettings, path: Path, brought: Brought | None
     return {key: values[key] for key in (OPTION, "fsdp_config") if key in values} | own
 
 
-TUNERS = ("tuner_type", "train_type", "sft_type")
+_TABLE = abstract("swift")
+_TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _FROZEN = ("freeze_parameters", "freeze_parameters_regex")
 _BESIDE_DECODER = re.compile(r"vit|vis|audio|align|project|merger|^(?:\[\]|none|null)?$", re.IGNORECASE)
 """In names of parameters of encoders that are trained beside a decoder."""
-_CAUSAL = ("causal_lm", "none")
 
 
 def check_trains_decoder(arguments: StackSettings, default: str) -> None:
@@ -85,25 +86,18 @@ def check_trains_decoder(arguments: StackSettings, default: str) -> None:
         arguments: by name.
         default: what is trained where no argument says it.
     """
-    key = next((key for key in TUNERS if key in arguments), TUNERS[0])
-    tuner = arguments.text(key, default) or default
-    if tuner != "full":
-        reason = f"{key}={plain(tuner, 20)}: training a part of the parameters is not modelled"
-        raise ConfigError(reason, where=arguments.where(key), hint=f"give a run with {key} full")
-    frozen = [word for key in _FROZEN for word in arguments.words(key) if not _BESIDE_DECODER.search(word)]
-    share = str(arguments.get("freeze_parameters_ratio", 0)) not in ("0", "0.0")
-    if arguments.flag("freeze_llm") or share or frozen:
+    said = any(key in arguments for key in _TUNERS)
+    refuse(_TABLE, arguments if said else arguments.overridden({_TUNERS[0]: default}))
+    if [word for key in _FROZEN for word in arguments.words(key) if not _BESIDE_DECODER.search(word)]:
         reason = "freezes parameters: training a part of them is not modelled"
         raise ConfigError(reason, where=arguments.where(), hint="give a run that trains all of them")
-    if (task := arguments.text("task_type", _CAUSAL[0]) or "").casefold() not in _CAUSAL:
-        reason = f"task_type={plain(task, 20)}: trains another model than a decoder of tokens"
-        raise ConfigError(reason, where=arguments.where("task_type"), hint="give a run with task_type causal_lm")
 
 
-_RENAMED = {"batch_size": TRAINER_MICRO_BATCH, "dtype": "torch_dtype", "model_id_or_path": "model"}
+_WORDS = (_TABLE.batch.micro, _TABLE.model.name, _TABLE.workload["weight_precision"])
+_RENAMED = {key: word.keys[0] for word in _WORDS if isinstance(word, Word) for key in word.keys[1:]}
 """What version 2 called otherwise."""
-_OWN = frozenset(("max_length", "packing_length", "padding_free", *_RENAMED))
-_DEFAULTS: Mapping[str, Any] = {TRAINER_MICRO_BATCH: 1, RECOMPUTE: True}
+_OWN = {*_TABLE.by_code, *_RENAMED}
+_DEFAULTS = {key: _TABLE.defaults[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE)}
 _OF_ADAPTERS = ("lora_rank",)
 """Recorded of any run; what is trained is said by name."""
 _BATCH = 16

@@ -132,7 +132,7 @@ def _sequences(settings: Mapping[str, object], key: str) -> int:
 
 _BATCH, _TYPE = "training.batch_size", "training.data_parallel_type"
 _FIRST = "training.data_parallel_degree"
-_SHARD, _REPLICATE = "parallelism.data_parallel_shard_degree", "parallelism.data_parallel_replicate_degree"
+_REPLICATE = "parallelism.data_parallel_replicate_degree"
 _CONTEXT = "parallelism.context_parallel_degree"
 _AXES = abstract("torchtitan").axes
 _OF_SECTIONS = {
