@@ -18,6 +18,7 @@ from asap.experiments.settings.trainer_numerics import ATTENTION, TRAINER, loade
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
+from asap.stacks.registry import abstract
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
@@ -141,27 +142,9 @@ def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
 
 
-_OF_TRAINER = frozenset(
-    [
-        "save_strategy",
-        "eval_strategy",
-        "evaluation_strategy",
-        "logging_strategy",
-        "save_total_limit",
-        "overwrite_output_dir",
-        "remove_unused_columns",
-        "ddp_timeout",
-        "ddp_find_unused_parameters",
-        "dataloader_num_workers",
-        "load_best_model_at_end",
-        "torch_compile",
-        "do_train",
-        "tf32",
-    ]
-)
-"""Arguments that programs without the Trainer do not have."""
-_OF_TRL = frozenset(("packing", "dataset_text_field", "completion_only_loss", "assistant_only_loss", "use_peft"))
-"""Of ``SFTConfig``, which recomputes unless told otherwise in some versions and not in others."""
+_OF_TRAINER, _OF_TRL = ({*abstract(folder).files.own} for folder in ("trainer", "trl"))
+"""Arguments that programs without the Trainer do not have, and those of ``SFTConfig``, which recomputes unless told
+otherwise in some versions and not in others."""
 _SAYS_RECOMPUTATION = re.compile(r"checkpointing$|grad\w{0,40}_(?:checkpoint|ckpt)|recompute")
 
 
