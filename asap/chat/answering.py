@@ -57,7 +57,7 @@ class Reply(BaseModel):
 
 def answer(conversation: Conversation, command: Command) -> Reply:
     """The reply to a command that asks a query; what it cannot do stands in the text, in one line."""
-    before, facts = _order(conversation), conversation.evidence
+    before, facts = conversation.ranking, conversation.evidence
     try:
         found = ask(conversation, command)
     except AsapError as error:
@@ -69,7 +69,7 @@ def reply_of(
     conversation: Conversation, topic: str, found: Answer, before: tuple[str, ...], facts: tuple[StatedFact, ...]
 ) -> Reply:
     """An answer as a reply, with what changed since."""
-    after, now = _order(conversation), conversation.evidence
+    after, now = conversation.ranking, conversation.evidence
     new = tuple(fact for fact in now if fact not in facts)
     text = to_text(found).rstrip("\n")
     forget = "".join(f"\n/forget {conversation.inquiry.number(fact)} takes it back." for fact in new)
@@ -99,10 +99,6 @@ def ask(conversation: Conversation, command: Command) -> Answer:
             line = plain(written(command), 60)
             raise UsageError("needs values", where=line, hint=f"{line} 128 256")
     return query(command.name, arguments).answer(inquiry)
-
-
-def _order(conversation: Conversation) -> tuple[str, ...]:
-    return tuple(map(str, conversation.order))
 
 
 _POLICIES = ("none", "minimal", "full")

@@ -8,7 +8,7 @@ from asap.chat.restore import REPLY, restore
 from asap.chat.router import OFFERED, USUAL, route
 from asap.chat.session import ChatSession, Show
 from asap.chat.session_commands import run_session_command, verify_or_ask
-from asap.chat.verbs import USAGE
+from asap.chat.verbs import USAGE, unknown
 from asap.chat.written import written
 from asap.core.errors import AsapError, PlanError, ServiceError, UsageError
 from asap.core.text import plain
@@ -172,7 +172,7 @@ class Chat(ChatSession):
     def _with_ranking(self, reply: Reply) -> Reply:
         if reply.ranking:
             return reply
-        return reply.model_copy(update={"ranking": tuple(map(str, self.conversation.order))})
+        return reply.model_copy(update={"ranking": self.conversation.ranking})
 
     def _record(self, reply: Reply) -> None:
         for item in reply.retracted:
@@ -190,7 +190,4 @@ def _unknown(text: str) -> UsageError:
     word = text.removeprefix("/").split(" ", 1)[0].lower()
     if word in USAGE:
         return UsageError("is not understood so", where=plain(text, 60), hint=USAGE[word][0])
-    near = nearest(word, USAGE)
-    return UsageError(
-        "no such command", where=f"/{plain(word, 20)}", hint=f"did you mean {near}?" if near else "? lists them"
-    )
+    return unknown(f"/{word}")

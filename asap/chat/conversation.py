@@ -66,6 +66,11 @@ class Conversation:
         """Plans of the proposals, best first."""
         return self.inquiry.order
 
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The proposals as they are printed, best first."""
+        return tuple(map(str, self.order))
+
     def inquiries(self) -> Inquiries:
         """The run for tools that take the ID of an experiment."""
         found = Inquiries(self.store)

@@ -63,7 +63,6 @@ Quote = Annotated[
     Field(min_length=3, max_length=400, description="the engineer's own words in the last message, letter by letter"),
 ]
 _NUMBER = re.compile(r"\d[\d.,]*\d[kM]?|\d[kM]?", re.ASCII)
-_SPACE = re.compile(r"\s+")
 
 
 class FactTools:
@@ -114,7 +113,11 @@ class FactTools:
         if doubt is not None:
             line = written(Command("record", known))
             reply = Reply(topic="record", text=f'Not put on record: "{plain(quote, 80)}" {doubt}. {line}')
-            self._noted(reply.model_copy(update={"text": f"{reply.text} puts it on record.", "ranking": self._order}))
+            self._noted(
+                reply.model_copy(
+                    update={"text": f"{reply.text} puts it on record.", "ranking": self._conversation.ranking}
+                )
+            )
             return {"recorded": False, "why": f"what was said {doubt}; the engineer was told the command"}
         return self._do(Record.model_validate(known | {"words": quote}))
 
@@ -137,12 +140,8 @@ class FactTools:
         """List the facts on record beside the run's own, by number: stated, measured or compiled since."""
         return to_compact(Facts().answer(self._conversation.inquiry))
 
-    @property
-    def _order(self) -> tuple[str, ...]:
-        return tuple(map(str, self._conversation.order))
-
     def _do(self, query: Record | Retract) -> Answer:
-        before, facts = self._order, self._conversation.evidence
+        before, facts = self._conversation.ranking, self._conversation.evidence
         found: Found = query.answer(self._conversation.inquiry)
         self._noted(reply_of(self._conversation, "record", found, before, facts))
         return {"shown": True, **to_compact(found)}
@@ -165,7 +164,7 @@ class FactTools:
 
 def flat(text: str) -> str:
     """A text with single spaces and straight quotes."""
-    return _SPACE.sub(" ", text.replace("’", "'")).strip()
+    return " ".join(text.replace("’", "'").split())
 
 
 def _readings(text: str) -> list[float]:

@@ -74,9 +74,7 @@ def _named(slots: Slots) -> list[str]:
 def fill(label: str, slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     """The query of a label with what the words name; ``None`` where they lack what it needs."""
     filler = _FILLERS.get(label)
-    if filler is None:
-        return Command(label)
-    return filler(slots, text, inquiry)
+    return filler(slots, text, inquiry) if filler else Command(label)
 
 
 Filler = Callable[[Slots, str, Inquiry], Command | None]

@@ -50,10 +50,10 @@ def run_plan(conversation: Conversation, plan: Plan, how: RunCommand, report: Ca
     new = inquiry.record([] if done.outcome.status == "lost" else _evidence(plan, done.outcome, session.name))
     lines = [f"{line_of(done)}; session {session.name}."]
     lines += [f"On record: {fact} ({fact.said_by}). /forget {inquiry.number(fact)} takes it back." for fact in new]
-    after = conversation.order
     return Reply(
-        topic="try", text="\n".join(lines), evidence=new, changed=before != after, ranking=tuple(map(str, after))
-    )
+        topic="try", text="\n".join(lines), evidence=new,
+        changed=before != conversation.order, ranking=conversation.ranking,
+    )  # fmt: skip
 
 
 def _evidence(plan: Plan, outcome: Outcome, session: str) -> list[StatedFact]:
@@ -111,8 +111,7 @@ def verified(conversation: Conversation, named: str, report: Callable[[str], Non
     lines = [f"{found.plan}: {found.verdict}", *(f"- {line}" for line in (*found.differences, *found.notes))]
     lines += [f"On record: {fact} ({fact.said_by}). /forget {inquiry.number(fact)} takes it back." for fact in new]
     figures = (Figure(what=f"{found.plan}: step time", quantity=found.step_time),) if found.step_time else ()
-    after = conversation.order
     return Reply(
         topic="verify", text="\n".join(lines), facts=figures, evidence=new,
-        changed=before != after, ranking=tuple(map(str, after)),
+        changed=before != conversation.order, ranking=conversation.ranking,
     )  # fmt: skip

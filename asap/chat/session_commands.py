@@ -6,10 +6,9 @@ from asap.agents.llm.preflight import check_model
 from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
 from asap.chat.answering import Reply, answer
-from asap.chat.language import Command, nearest
+from asap.chat.language import Command
 from asap.chat.session import ChatSession
-from asap.chat.verbs import USAGE, about, verbs
-from asap.core.errors import UsageError
+from asap.chat.verbs import USAGE, about, unknown, verbs
 from asap.core.text import plain
 from asap.evidence.fact import EVIDENCE
 from asap.sharding_memory import Kind, export_session, read_session, readable
@@ -29,10 +28,7 @@ def _help(chat: ChatSession, command: Command) -> Reply:
     if not verb:
         return Reply(topic="help", text=verbs())
     if verb not in USAGE:
-        near = nearest(verb, USAGE)
-        raise UsageError(
-            "no such verb", where=plain(verb, 20), hint=f"did you mean {near}?" if near else "? lists them"
-        )
+        raise unknown(verb)
     return Reply(topic="help", text=f"{USAGE[verb][0]}\n{about(verb)}")
 
 
@@ -71,7 +67,7 @@ def _try(chat: ChatSession, command: Command) -> Reply:
     conversation, how = chat.conversation, chat.run_command
     named = str(command.arguments.get("plan", "1"))
     if how is None:
-        return _verify(chat, named)
+        return verify_or_ask(chat, Command("verify", {"plan": named}))
     plan = conversation.inquiry.plan(named)
     if not how.agreed and chat.offered_run != plan:
         text = cost_in_words(conversation, plan, how)
@@ -85,17 +81,12 @@ def _try(chat: ChatSession, command: Command) -> Reply:
     return run_plan(conversation, plan, how, chat.progress)
 
 
-def _verify(chat: ChatSession, named: str) -> Reply:
-    """Compiled as the analysis compiles; what the compiler rules out is put on record."""
-    from asap.chat.run_plan import verified
-
-    return verified(chat.conversation, named, chat.progress)
-
-
 def verify_or_ask(chat: ChatSession, command: Command) -> Reply:
     """A query; plans that are compiled are compiled as the session does, and what is found is put on record."""
     if command.name == "verify":
-        return _verify(chat, str(command.arguments.get("plan", "1")))
+        from asap.chat.run_plan import verified
+
+        return verified(chat.conversation, str(command.arguments.get("plan", "1")), chat.progress)
     return answer(chat.conversation, command)
 
 

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 from asap.answers.registry import QUERIES
 from asap.chat.conversation import Conversation
+from asap.chat.language import nearest
+from asap.core.errors import UsageError
+from asap.core.text import plain
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -89,6 +92,14 @@ def about(verb: str) -> str:
 def verbs() -> str:
     """All verbs with their forms, one a line."""
     return "\n".join([*(f"  {form}" for form, _ in USAGE.values()), PLANS, "? VERB says what it does."])
+
+
+def unknown(word: str) -> UsageError:
+    """A word that is no verb, with the one that it may be."""
+    near = nearest(word, USAGE)
+    return UsageError(
+        "no such command", where=plain(word, 20), hint=f"did you mean {near}?" if near else "? lists them"
+    )
 
 
 def completer(conversation: Conversation) -> "Completer":

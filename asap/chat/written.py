@@ -64,12 +64,8 @@ def _record(known: dict[str, Any]) -> list[str]:
     if "value" not in known:
         return [{"out_of_memory": "oom"}.get(what, what), plan]
     metric = {"mfu": " mfu", "hbm_share": " hbm"}.get(what, "")
-    return [
-        "ran",
-        plan,
-        "=",
-        f"{_number(known['value'])}{'' if known['unit'].startswith('%') else ' '}{known['unit']}{metric}",
-    ]
+    space = "" if known["unit"].startswith("%") else " "
+    return ["ran", plan, "=", f"{_number(known['value'])}{space}{known['unit']}{metric}"]
 
 
 def _trace(known: Mapping[str, Any]) -> list[str]:

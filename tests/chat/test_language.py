@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.chat.language import LONGEST, Command, nearest, parse
+from asap.chat.language import LONGEST, Command, parse
 from asap.chat.verbs import USAGE, about
 from asap.chat.written import written
 from asap.core.errors import UsageError
@@ -88,12 +88,6 @@ def test_what_a_figure_is_of_has_to_be_said():
 
 def test_every_verb_says_what_it_does():
     assert all(len(about(verb)) > 10 for verb in USAGE)
-
-
-def test_a_misspelt_verb_is_found():
-    assert nearest("compair", USAGE) == "compare"
-    assert nearest("botleneck", USAGE) == "bottleneck"
-    assert nearest("banana", USAGE) is None
 
 
 @pytest.mark.parametrize(
