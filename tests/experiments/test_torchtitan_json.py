@@ -1,4 +1,4 @@
-"""The JSON that a run of torchtitan writes."""
+"""The JSON that a run of torchtitan writes, and lines for its configurations in Python."""
 
 import json
 import tomllib
@@ -7,8 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, PlanError
+from asap.optimize.evaluators.run.command import words
 from asap.plans import Mesh, Plan, Remat
+from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
 from asap.stacks.stack_settings import dotted
 from asap.stacks.torchtitan import settings as titan
@@ -107,3 +109,11 @@ def test_lines_in_tokens_read_back_are_the_plan(mesh, microbatches):
     pasted = present | dotted(tomllib.loads(line))
     assert titan.from_settings(pasted, plan.devices, 32) == plan
     assert titan.global_batch_of(pasted, plan.batch_shards) == 256
+
+
+def test_statements_are_flags_except_for_what_is_recomputed():
+    statements = "config.training.steps = 5\nconfig.a.b = True\nconfig.a.c = False"
+    assert words(Overrides(torchtitan=statements)) == "--training.steps=5 --a.b --a.no_c"
+    assert words(Overrides(torchtitan="[training]\nenable_cpu_offload = false")) == "--training.no_enable_cpu_offload"
+    with pytest.raises(PlanError, match="which no flag says"):
+        words(Overrides(torchtitan="config.activation_checkpoint = None"))
