@@ -7,6 +7,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.experiments.shell import has_substitution
 from asap.stacks.registry import abstract
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
@@ -72,14 +73,17 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
 
 def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where arguments are those of training adapters, or on preferences or rewards, or tell a program
-    to split its model over devices by code of its own."""
-    of_tokens = arguments.get(_MODE) == _OF_TOKENS
-    said = {key: value for key, value in arguments.items() if not (of_tokens and key in _OF_EMBEDDINGS)}
-    table = abstract("trainer")
+    to split its model over devices by code of its own; adapters that a variable may turn off are left open."""
+    table, of_tokens = abstract("trainer"), arguments.get(_MODE) == _OF_TOKENS
+    parts = [one for one in table.refused if one.reason == _IN_PART]
+    switches = [key for key in arguments if any(one.forbids(key, "true") for one in parts)]
+    left = {key for key in switches if has_substitution(str(arguments[key]))}
+    left |= {*_OF_EMBEDDINGS} if of_tokens else set[str]()
+    said = {key: value for key, value in arguments.items() if key not in left}
     refuse(table, StackSettings(said, str(path)))
-    switches = [key for key in said for one in table.refused if one.reason == _IN_PART and one.forbids(key, "true")]
     ranks = (key for key in said if _RANK.fullmatch(key) and str(said[key]).casefold() not in _OFF)
-    if (rank := next(ranks, None)) and not switches and "finetuning_type" not in said:
+    rank = next((key for key in ranks if not has_substitution(str(said[key]))), None)
+    if rank and not switches and "finetuning_type" not in said:
         raise _refusal(rank, said[rank], f"{_IN_PART}, which is not modelled", str(path), _ALL)
 
 
