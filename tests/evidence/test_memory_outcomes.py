@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from asap.answers.inquiry import Inquiry
 from asap.evidence.effect import with_outcomes
 from asap.evidence.fact import Claim, StatedFact
 from asap.experiments import Experiment
@@ -40,22 +41,21 @@ def told(study: Study, claim: Claim, value: float | None = None, plan: Plan | No
     return with_outcomes(study, [StatedFact(claim=claim, plan=plan, value=value, words="as told")])
 
 
-def odds(memory: MemoryPrediction) -> float:
-    return 1.0 if memory.probability_fits is None else memory.probability_fits
+def odds(memory: MemoryPrediction | None) -> float:
+    return 1.0 if memory is None or memory.probability_fits is None else memory.probability_fits
 
 
-def test_what_ran_fits_and_makes_larger_plans_likelier(study: Study):
-    ran = told(study, Claim.FITS)
-    assert memory_of(ran, NOW).fits
-    assert memory_of(ran, NOW).verdict == "fits"
-    assert odds(memory_of(ran, MORE)) >= odds(memory_of(study, MORE))
-
-
-def test_what_died_does_not_fit_and_makes_smaller_plans_less_likely(study: Study):
-    died = told(study, Claim.OUT_OF_MEMORY)
-    assert not memory_of(died, NOW).fits
-    assert memory_of(died, NOW).verdict == "does not fit"
-    assert odds(memory_of(died, LESS)) < odds(memory_of(study, LESS))
+def test_what_was_told_in_answers_moves_the_hbm_of_all_plans_until_it_is_taken_back(study: Study):
+    run = Inquiry(study)
+    before = {plan: odds(run.predictions([plan])[0].memory) for plan in (NOW, LESS, MORE)}
+    for claim, fits in ((Claim.FITS, True), (Claim.OUT_OF_MEMORY, False)):
+        (fact,) = run.record([StatedFact(claim=claim, plan=NOW, words="as told")])
+        told = {plan: run.predictions([plan])[0].memory for plan in (NOW, LESS, MORE)}
+        assert told[NOW] is not None
+        assert (told[NOW].fits, told[NOW].verdict) == (fits, "fits" if fits else "does not fit")
+        assert odds(told[MORE]) >= before[MORE] if fits else odds(told[LESS]) < before[LESS]
+        run.retract([fact])
+        assert {plan: odds(run.predictions([plan])[0].memory) for plan in before} == before
 
 
 def test_a_fact_without_a_plan_is_of_what_runs_now(study: Study):

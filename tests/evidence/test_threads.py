@@ -35,14 +35,12 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
         yield "text", f"{error.message} {error.hint}"
         yield "refused", not error.message.startswith("unknown chip")
         return
-    assert advice.incumbent is not None
     statement, judged = advice.recommendation.statement, advice.judgement
     yield "text", advice.model_dump_json()
     yield "died", fit_odds(advice.incumbent) < LIKELY and any(words in statement for words in NOT_CALM)
     yield "slower", judged is not None and judged.verdict == "slower" and statement == judged.advice
     yield "asked", judged is not None and judged.asked is not None and statement == judged.advice
-    memory = advice.incumbent.memory
-    yield "ran", memory is not None and memory.fits and not (judged and judged.is_finding)
+    yield "ran", advice.incumbent.memory.fits and not (judged and judged.is_finding)
 
 
 @pytest.mark.parametrize("thread", THREADS, ids=lambda thread: thread["name"])
