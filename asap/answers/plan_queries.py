@@ -17,6 +17,7 @@ from asap.answers.plan_row import (
 )
 from asap.core.errors import PlanError
 from asap.core.units import Provenance
+from asap.experiments.configuration import OPTIONS
 from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
 from asap.plans.validity import violations
@@ -191,7 +192,7 @@ class ExplainAnswer(Answer):
 
     standing: Standing
     because: tuple[str, ...] = Field(default=(), description="what decides where it stands")
-    rank: int | None = Field(description="among all candidates")
+    place_among_all: int | None = Field(description="of what is not proposed, in the engine's order of all candidates")
     plan: PlanRow | None
     behind_first: Figure | None = Field(default=None, description="step time against the first proposal")
     change: tuple[ChangedSetting, ...] = ()
@@ -217,7 +218,7 @@ class Explain(Query):
             if not broken:
                 raise
             because = tuple(one.sentence for one in broken)
-            return ExplainAnswer(standing="breaks a rule", because=because, rank=None, plan=None)
+            return ExplainAnswer(standing="breaks a rule", because=because, place_among_all=None, plan=None)
         found, first = inquiry.candidate(plan), next(iter(inquiry.proposals), None)
         standing, because, candidate = _standing(inquiry, plan, found)
         (prediction,) = inquiry.predictions([plan])
@@ -226,7 +227,7 @@ class Explain(Query):
         return ExplainAnswer(
             standing=standing,
             because=because,
-            rank=found[0] if found else None,
+            place_among_all=found[0] if found and standing != "proposed" else None,
             plan=plan_row(inquiry, prediction),
             behind_first=_behind(of, prediction.step_time, first) if first and first.plan != plan else None,
             change=changes_of(inquiry, plan),
@@ -300,8 +301,9 @@ class Line(Query):
         devices = study.slice.devices if study.slice else 1
         of_chip = chips_per_node(study.slice.chip) if study.slice else None
         gpus = min(devices, study.experiment.hardware.node or of_chip or devices)
-        sources = study.experiment.provenance.values()
-        return start_command(stack, line, sources, gpus, max(1, devices // gpus))
+        sources = study.experiment.provenance
+        files = () if OPTIONS in sources else sources.values()
+        return start_command(stack, line, files, gpus, max(1, devices // gpus))
 
 
 def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:

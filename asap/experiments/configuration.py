@@ -37,6 +37,8 @@ from asap.stacks.megatron.forks import of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED
 from asap.stacks.stack_settings import StackSettings
 
+OPTIONS = "options"
+"""In the provenance of a record: its run has settings beside its configuration file, of a command or of the user."""
 _HUGGING_FACE = ("model_type", "architectures")
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
@@ -63,10 +65,13 @@ def read_configuration(path: Path | None, overrides: Iterable[str], experiment: 
         ConfigError: it is malformed, hostile, of no known kind, or contradicts itself.
         UsageError: an override is not ``key=value``, or repeated.
     """
+    overrides = tuple(overrides)
     try:
-        found = with_vocabulary(_under_environment(_read(path, tuple(overrides), experiment)))
+        found = with_vocabulary(_under_environment(_read(path, overrides, experiment)))
     except UnreadError as error:
         raise _with_way_out(error, path) from error
+    if path is not None and (is_script(path) or overrides):
+        found = found.model_copy(update={"provenance": {**found.provenance, OPTIONS: path.name}})
     also = (*note_on_attention(found.hyperparameters), *note_on_paged(found.hyperparameters))
     notes = tuple(note for note in also if note not in found.notes)
     return found.model_copy(update={"notes": (*notes, *found.notes)}) if notes else found

@@ -88,6 +88,7 @@ def read_megatron_script(
     maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
     maybe = {name: line for name, line in maybe.items() if name in read_words()}
     values, unknown = _last_values(o for c in read for o in options(_LAYOUT.sub(r"\1'\2'", c.text), c.line))
+    unknown = {name: lines.get(name, line) for name, line in unknown.items()}
     if run is None and not signs_among((*values, *unknown, *maybe)):
         reason = "has arguments of Megatron-LM, and no command that is read which takes them"
         raise ConfigError(reason, where=str(path), hint=_INSTEAD)
