@@ -22,7 +22,7 @@ from asap.experiments.launch.task_file import task_devices, task_script
 from asap.experiments.logs.printing import instead_of_script
 from asap.experiments.logs.read import is_log
 from asap.experiments.logs.record import read_log_record
-from asap.experiments.maxtext.defaults import known_keys
+from asap.experiments.maxtext.defaults import is_told_by, known_keys, model_name_of
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.megatron.reader import read_megatron
@@ -225,7 +225,10 @@ def _is_maxtext(document: Document) -> bool:
     fields = keys & FIELDS
     ours = 0 if fields == _ANYONES and keys != _ANYONES else len(fields)
     theirs = len(settings & (known_keys() | {"base_config"}))
-    if 2 * max(ours, theirs) < max(len(keys), 1) and "base_config" not in keys:
+    known = 2 * max(ours, theirs) >= max(len(keys), 1)
+    if known and theirs > ours:
+        known = is_told_by(settings, document.path, model_name_of(document.values.get("model_name")))
+    if not known and "base_config" not in keys:
         names = plain(", ".join(keys), 80) or "no keys"
         reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
         raise UnreadError(reason, where=str(document.path), hint=_READ)

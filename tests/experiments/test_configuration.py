@@ -65,7 +65,16 @@ def test_a_file_that_is_not_there(tmp_path):
         read_configuration(tmp_path / "none.yml", [], Experiment(id="x"))
 
 
-@pytest.mark.parametrize("text", ["colour: red\n", "{}\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "colour: red\n",
+        "{}\n",
+        "learning_rate: 1\nsteps: 2\n",
+        "run_name: a\nsteps: 5\n",
+        "steps: [{name: docker}]\nimages: [a]\n",
+    ],
+)
 def test_a_file_of_no_known_kind(tmp_path, text):
     (tmp_path / "x.yml").write_text(text)
     with pytest.raises(ConfigError, match="is no MaxText configuration"):

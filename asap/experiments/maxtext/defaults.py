@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -12,6 +12,8 @@ from asap.core.text import plain
 from asap.experiments.files.documents import Document
 from asap.experiments.maxtext.settings import MaxTextSettings, SettingLayer
 from asap.experiments.settings.remarks import decides
+from asap.models import find_architecture
+from asap.stacks.registry import irrelevant, specs
 from asap.stacks.stack_settings import nearest
 
 DEFAULTS: dict[str, Any] = {
@@ -78,6 +80,20 @@ def known_keys() -> frozenset[str]:
     """Keys that MaxText has or had since 2024."""
     lines = _KEYS.read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@cache
+def own_keys() -> frozenset[str]:
+    """Those that no table of another stack has: a file with none of them is not known to be MaxText's."""
+    words = {word for folder, table in specs().items() for word in table.words() | irrelevant(folder)}
+    return known_keys() - {word.rpartition(".")[2] for word in words}
+
+
+def is_told_by(settings: Collection[str], config: Path, model: str | None) -> bool:
+    """Whether settings are MaxText's for certain: by a key of its own, or by a model that it has."""
+    if not own_keys().isdisjoint(settings):
+        return True
+    return model is not None and (find_model_file(config, model) is not None or find_architecture(model) is not None)
 
 
 _INSTRUCT = "-Instruct"
