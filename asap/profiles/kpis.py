@@ -98,7 +98,8 @@ MEMORY = Gap(
 )
 NO_HOST = "The profile has no host plane: the end of the file is missing, or the host tracer was off."
 OVERLAP = "On GPUs collectives and copies run beside computation: their share of the time is not all waiting."
-NOT_TRAINING = "No step is marked and no name speaks of a backward pass or an optimizer: this may not be training."
+NO_BACKWARD_PASS = "No name speaks of a backward pass or an optimizer: this may not be training."
+NOT_TRAINING = f"No step is marked. {NO_BACKWARD_PASS}"
 
 _TRAINING = re.compile(r"transpose\(|(?<![a-z])(?:grad|backward|backprop|optimi[sz]er|adam|train)", re.IGNORECASE)
 

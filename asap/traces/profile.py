@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
 from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, split
-from asap.profiles.kpis import Busy, kpis_from
+from asap.profiles.kpis import NO_BACKWARD_PASS, Busy, kpis_from, looks_like_training
 from asap.profiles.operations import Steps
 from asap.profiles.operators.roof import program_roofline
 from asap.traces.analysis.breakdown import RankTimes, breakdown, host_waits, rank_times
@@ -73,8 +73,13 @@ def profile_of(
         host=_host(settled, hosts),
         roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (KERNELS,),
-        warnings=(EXPOSED, *doubts(graph), *graph.trace.notes),
+        warnings=(EXPOSED, *_training(ranks), *doubts(graph), *graph.trace.notes),
     )
+
+
+def _training(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
+    names = (str(name) for rank in ranks for name in rank.names)
+    return () if looks_like_training(names) else (NO_BACKWARD_PASS,)
 
 
 def _host(ranks: Sequence[_Timed], hosts: Mapping[int, HostWork]) -> dict[str, float]:
