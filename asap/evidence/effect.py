@@ -142,9 +142,6 @@ def _taken_out(
 
 
 def _with_fact(item: StatedFact, prediction: Prediction, now: Quantity | None, study: Study) -> Prediction:
-    if item.claim is Claim.FITS and prediction.memory is not None:
-        memory = prediction.memory.model_copy(update={"fits": True})
-        return prediction.model_copy(update={"memory": memory})
     ratio = _ratio(item, now)
     if ratio is None and item.claim is Claim.STEP_TIME and item.value:
         return _anchored(item, prediction, study)

@@ -164,11 +164,6 @@ class StatedFact(BaseModel):
             else f"constraint: no {self.about} axis"
         )
 
-    @property
-    def lacks_plan(self) -> bool:
-        """Whether it is of a plan that was not named."""
-        return self.plan is None and self.claim not in {*RUN_CLAIMS, Claim.CONSTRAINT}
-
     def forbids(self, plan: Plan, held_bytes: float | None = None) -> bool:
         """Whether a constraint rules out a plan that takes so much HBM on the fullest chip."""
         if self.claim is not Claim.CONSTRAINT:

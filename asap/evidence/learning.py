@@ -1,12 +1,11 @@
 """Measured plans teach of the plans near them: their residuals are carried over as ``asap optimize`` does."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from asap.core.units import Quantity
-from asap.evidence.step_belief import Prior, Result, believe, plans_apart
+from asap.evidence.step_belief import Result, believe, prior_of
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import load_calibration
@@ -23,23 +22,21 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
         now: what runs now, which the predictions are relative to.
         measured: step time over that of what runs now, of plans that were run.
     """
-    gains = {
-        one.plan: -math.log(one.relative_step_time.value)
+    ratios = {
+        one.plan: one.relative_step_time.value
         for one in predictions
         if one.relative_step_time is not None and _is_calibrated(one)
     }
-    known = {plan: ratio for plan, ratio in measured.items() if plan in gains}
+    known = {plan: ratio for plan, ratio in measured.items() if plan in ratios}
     if not known:
         return list(predictions)
-    prior = _prior([now, *gains], [0.0, *gains.values()])
+    prior = prior_of([now, *ratios], [1.0, *ratios.values()])
     found = [Result(str(now), 1.0, 0.0, 1), *(Result(str(plan), ratio, 0.0, 1) for plan, ratio in known.items())]
-    kernel, apart = (
-        load_calibration().full.residual_kernel,
-        [prior.apart(prior.index[one.configuration]) for one in found],
-    )
+    kernel = load_calibration().full.residual_kernel
+    apart = [prior.apart(prior.index[one.configuration]) for one in found]
     before, after = believe(prior, kernel, found[:1], apart[:1]), believe(prior, kernel, found, apart)
     factors, widths = np.exp(after.mean - before.mean), after.deviation / np.maximum(before.deviation, _LEAST)
-    places = {plan: prior.index[str(plan)] for plan in gains if plan not in known}
+    places = {plan: prior.index[str(plan)] for plan in ratios if plan not in known}
     return [
         _moved(one, float(factors[place]), float(widths[place])) if (place := places.get(one.plan)) is not None else one
         for one in predictions
@@ -49,17 +46,6 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
 def _is_calibrated(prediction: Prediction) -> bool:
     """Whether it is known how the residuals of such predictions go together: those of an architecture."""
     return prediction.relative_step_time is not None and prediction.method != "profile_ratios"
-
-
-def _prior(plans: Sequence[Plan], gains: Sequence[float]) -> Prior:
-    """What is believed before: the predictions, relative to what runs now."""
-    return Prior(
-        configurations=tuple(map(str, plans)),
-        log_time=-np.array(gains),
-        log_fill=None,
-        effort=np.zeros(len(plans)),
-        apart=plans_apart(plans),
-    )
 
 
 def _moved(prediction: Prediction, factor: float, width: float) -> Prediction:

@@ -57,15 +57,6 @@ ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)
 """What a user has to allow by name."""
 
 
-def find_lever(name: str) -> Lever:
-    """The lever of a name.
-
-    Raises:
-        KeyError: there is none.
-    """
-    return {lever.name: lever for lever in LEVERS}[name]
-
-
 def changed_levers(plan: Plan, other: Plan) -> tuple[Lever, ...]:
     """Levers that two plans have set differently."""
     return tuple(lever for lever in LEVERS if lever.read(plan) != lever.read(other))

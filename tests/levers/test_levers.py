@@ -4,10 +4,12 @@ import pytest
 
 from asap.levers.lever import Run
 from asap.levers.rematerialisation import policies
-from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers, find_lever
+from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers
 from asap.models import Workload
 from asap.plans import Plan, Remat
 from asap.stacks.launchers import launch_lines, settings_of
+
+find_lever = {lever.name: lever for lever in LEVERS}.__getitem__
 
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", precision="bf16")
 NOW = Plan.parse("data=16 stage=2 microbatches=4 remat=full")
