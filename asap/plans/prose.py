@@ -63,13 +63,6 @@ def plans_written(text: str) -> list[Plan]:
     return list(dict.fromkeys(plan for _, _, plan in plan_spans(text)))
 
 
-def without_plans(text: str) -> str:
-    """The text with written plans taken out, so that their degrees are not read as anything else."""
-    for pattern in (_PLAN, _WAY, _STAGES, _FROM, _OF, _COMPACT):
-        text = pattern.sub(" ", text)
-    return text
-
-
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match.group())
 

@@ -59,7 +59,7 @@ def profile_of(
     named = find_chip(device) if device else None
     chip = named.chip if named else chip
     kernels = kernel_operations(settled, hosts, chip, steps.mean if steps else None)
-    operations = kernels.operations
+    operations, trains = kernels.operations, looks_like_training(str(name) for rank in ranks for name in rank.names)
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source),
@@ -73,13 +73,8 @@ def profile_of(
         host=_host(settled, hosts),
         roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (KERNELS,),
-        warnings=(EXPOSED, *_training(ranks), *doubts(graph), *graph.trace.notes),
+        warnings=(EXPOSED, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
     )
-
-
-def _training(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
-    names = (str(name) for rank in ranks for name in rank.names)
-    return () if looks_like_training(names) else (NO_BACKWARD_PASS,)
 
 
 def _host(ranks: Sequence[_Timed], hosts: Mapping[int, HostWork]) -> dict[str, float]:
