@@ -231,24 +231,14 @@ def test_a_whole_command_is_refused_where_no_configuration_is_on_record(store):
         ask(Inquiries(store).of("paper-v5p-512"), "line", plan="1", command=True)
 
 
-@pytest.mark.parametrize(("section", "counted"), [("experimental", 1), ("parallelism", 2)])
-def test_a_larger_batch_is_accumulated_where_the_stack_accumulates(store, tmp_path, section, counted):
-    text = (
-        '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nbatch_size = 2\nseq_len = 8192\n'
+@pytest.mark.parametrize(
+    ("section", "size", "counted"), [("experimental", "batch_size", 1), ("parallelism", "local_batch_size", 2)]
+)
+def test_a_larger_batch_is_accumulated_where_the_stack_accumulates(store, tmp_path, section, size, counted):
+    file = tmp_path / "train.toml"
+    file.write_text(
+        f'[model]\nname = "llama3"\nflavor = "8B"\n[training]\n{size} = 2\nseq_len = 8192\n'
         f'[{section}]\npipeline_parallel_degree = 1\n[activation_checkpoint]\nmode = "full"\n'
     )
-    (tmp_path / "train.toml").write_text(
-        text.replace("batch_size", "batch_size" if counted == 1 else "local_batch_size")
-    )
-    inquiry = Inquiry(
-        study_of(create_experiment("mine", Statement(hardware="h100-32"), config=tmp_path / "train.toml")), store
-    )
+    inquiry = Inquiry(study_of(create_experiment("mine", Statement(hardware="h100-32"), config=file)), store)
     assert f"microbatches={counted}" in ask(inquiry, "what_if", global_batch=128).then.plan
-
-
-def test_a_test_pays_after_the_same_steps_whether_or_not_those_to_go_are_known(run):
-    known, unknown = ask(run, "worth", plan="1", steps_to_go=100_000), ask(run, "worth", plan="1")
-    assert known.verdict == "worth it"
-    assert unknown.verdict == "depends on the steps to go"
-    assert (unknown.cost, unknown.saves, unknown.money) == (known.cost, None, None)
-    assert unknown.pays_after.value == pytest.approx(known.pays_after.value)

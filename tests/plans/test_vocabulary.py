@@ -1,6 +1,6 @@
-from contextlib import suppress
-
 """One grammar for every vocabulary in which a plan is written."""
+
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
