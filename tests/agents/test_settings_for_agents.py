@@ -22,7 +22,7 @@ def settings(tmp_path, kernel):
 def test_an_agent_sees_what_no_plan_varies_and_is_worth_a_test(tmp_path):
     (kernel,) = settings(tmp_path, "dot_product")
     assert kernel["why"].startswith("A fused attention kernel")
-    assert kernel["saves"].startswith("-")
+    assert kernel["vs_now"].startswith("-")
     assert kernel["line"] == "attention=cudnn_flash_te"
 
 
