@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asap.ci.check import Options
-from asap.ci.render.comment import to_comment
+from asap.ci.render.comment import headline, to_comment
 from asap.ci.source.policy import Policy
 
 pytestmark = pytest.mark.process
@@ -137,3 +137,10 @@ def test_files_that_are_no_configuration_are_not_called_one(repo):
     repo.commit(**{".github/workflows/test.yml": "on: push\njobs: {}\n", "package.json": "{}"})
     changed_files = {".github/workflows/test.yml": "on: pull_request\njobs: {}\n", "package.json": '{"name": "x"}'}
     assert repo.change(Options(policy=Policy()), **changed_files).configurations == ()
+
+
+def test_the_headline_says_first_that_a_run_does_not_fit(repo):
+    larger = MEGATRON.format(tensor=1).replace("--seq-length 8192", "--seq-length 131072")
+    repo.commit(**{"configs/train.sh": MEGATRON.format(tensor=1)})
+    report = repo.change(Options(policy=ON), **{"configs/train.sh": larger})
+    assert headline(report).startswith("1 configuration changed, 1 does not fit")

@@ -53,10 +53,16 @@ def headline(report: CiReport) -> str:
     changed = f"{count} configuration{'s' if count > 1 else ''} changed"
     failing = len({finding.path for finding in report.findings if finding.level == "error"})
     warned = len({finding.path for finding in report.findings if finding.level == "warning"})
-    results = [effect] if (effect := _effect(report)) else []
+    over = sum(1 for one in report.configurations if _does_not_fit(one))
+    results = [f"{over} do{'es' if over == 1 else ''} not fit"] if over else []
+    results += [effect] if (effect := _effect(report)) else []
     results += [f"{failing} fail{'s' if failing == 1 else ''}"] if failing else []
     results += [f"{warned} with a warning"] if warned else []
     return ", ".join([changed, *results])
+
+
+def _does_not_fit(one: ConfigurationReport) -> bool:
+    return one.after is not None and one.after.prediction is not None and one.after.prediction.fits is False
 
 
 def _sections(report: CiReport, order: list[ConfigurationReport], budget: "_ByteBudget") -> list[str]:
