@@ -8,6 +8,7 @@ from asap.chat.restore import REPLY, restore
 from asap.chat.router import OFFERED, USUAL, route
 from asap.chat.session import ChatSession, Show
 from asap.chat.session_commands import run_session_command, verify_or_ask
+from asap.chat.slots import LONGEST
 from asap.chat.verbs import USAGE, unknown
 from asap.chat.written import written
 from asap.core.errors import AsapError, PlanError, ServiceError, UsageError
@@ -29,8 +30,6 @@ ENDS = ("quit", "exit", "q")
 """Lines that end a chat with a model, too."""
 FACTS = ("record", "retract")
 """Queries that change what is on record."""
-LONGEST_WORDS = 600
-"""Characters of free words that are read."""
 
 
 class Chat(ChatSession):
@@ -113,7 +112,7 @@ class Chat(ChatSession):
     def _free(self, text: str) -> Reply:
         """Free words: the query that they ask, or three to choose from. They put nothing on record."""
         try:
-            found = route(text[:LONGEST_WORDS], self.conversation.inquiry)
+            found = route(text[:LONGEST], self.conversation.inquiry)
         except PlanError as error:
             return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}"))
         more = "" if self.conversation.hinted else f"\n{MORE}"

@@ -14,6 +14,8 @@ from asap.plans.prose import plan_spans
 _NUMBER = re.compile(r"(\d{1,15}(?:,\d{3})*)(\.\d{1,15})?([kKmM]?)", re.ASCII)
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 _SCALES = {"": 1, "k": 1000, "m": 1_000_000}
+LONGEST = 600
+"""Characters of a line in free words."""
 BINARY = 1024
 """What k stands for in a length or a batch that is a power of two: 16k tokens are 16,384."""
 
@@ -120,11 +122,12 @@ class _Token:
 
 
 def read_slots(text: str) -> Slots:
-    """The plans and quantities of a line.
+    """The plans and quantities of a line, of which no more than :data:`LONGEST` characters are read.
 
     Raises:
         PlanError: a plan in it is malformed.
     """
+    text = text[:LONGEST]
     spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
     tokens = [
         _Token(match.group(), match.start(), match.end())

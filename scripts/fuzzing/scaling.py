@@ -135,7 +135,7 @@ def readers(folder: Path) -> dict[str, Callable[[str], object]]:
         "remat": read_remat,
         "change": parse_change,
         "slots": read_slots,
-        "classifier": classifier().matches,
+        "classifier": classifier().scores,
         "search": lambda text: parse_query(HistoryQuery(text=text)),
         "answer": lambda text: read_answer(text, Judgement, "recommendation"),
         "grounding": lambda text: check(text, Catalogue()),

@@ -1,8 +1,12 @@
 """A small sample of scripts/fuzz: some mutations of the corpus break nothing."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import Phase, given, settings
 
+from asap.core.errors import AsapError
+from fuzzing import scaling
 from fuzzing.limits import limits
 from fuzzing.mutation import SLOW_AND_LARGE
 from fuzzing.targets import TARGETS
@@ -35,3 +39,9 @@ def test_mutated_input_breaks_nothing(name):
             check(case)
 
     attack()
+
+
+def test_every_reader_whose_growth_is_measured_reads_a_line_or_refuses_it(tmp_path):
+    for read in scaling.readers(tmp_path).values():
+        with suppress(AsapError, ValueError):
+            read("a: 1\n")

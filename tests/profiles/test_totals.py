@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from asap.profiles import Operation, Profile
 from asap.profiles.profile import Total
-from asap.reports.labels import by_recoverable, operation_columns, roofline_columns, roofline_row, total_rows
+from asap.reports.labels import by_recoverable, roofline_columns, roofline_row, total_rows
 
 OPERATIONS = st.builds(
     Operation,
@@ -40,4 +40,3 @@ def test_rows_have_a_cell_for_each_column():
     assert dict(zip(roofline_columns("step"), roofline_row(slow), strict=True))["saves at most"] == "30.00 %"
     assert total_rows(profile.modules, profile.extent_s, 3) == [("10.00 %", "50.0 ms", "MLP")]
     assert total_rows(profile.categories, None, 3) == [("40.00 %", "", "matmul")]
-    assert "per window" in operation_columns("window")
