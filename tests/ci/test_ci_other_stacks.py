@@ -64,10 +64,10 @@ def test_a_script_of_megatron(repo):
 
 def test_a_script_that_its_reader_refuses_is_listed_with_the_reason(repo):
     wrong = MEGATRON.replace("--nodes=8", "--nodes=1 --gpus-per-node=8")
-    repo.commit(**{"configs/train.sh": wrong.format(tensor=3), "build.yml": "steps: [{name: docker}]\nimages: [a]\n"})
-    [one] = repo.change(
-        **{"configs/train.sh": wrong.format(tensor=5), "build.yml": "steps: [{name: podman}]\nimages: [a]\n"}
-    ).configurations
+    build = "steps: [{name: docker}]\nimages: [a]\n"
+    repo.commit(**{"configs/train.sh": wrong.format(tensor=3), "build.yml": build})
+    after = {"configs/train.sh": wrong.format(tensor=5), "build.yml": build.replace("docker", "podman")}
+    [one] = repo.change(**after).configurations
     assert one.path == "configs/train.sh"
     assert "5" in one.after.problem
 

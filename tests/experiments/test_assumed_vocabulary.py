@@ -3,12 +3,13 @@
 import pytest
 
 from asap.experiments import Experiment
-from asap.experiments.assumed_vocabulary import with_vocabulary
+from asap.experiments.assumed_vocabulary import USUAL, with_vocabulary
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.models.catalogue import known_architectures
 from asap.plans import Plan
 from asap.prediction import predict
+from asap.prediction.uncertainty.unstated import VOCABULARIES
 
 WORKLOAD = Workload(global_batch=256, sequence_length=4096, framework="Megatron-Core", precision="bf16")
 PLAN = Plan.parse("replica=8 model=8 microbatches=32 remat=none")
@@ -25,8 +26,7 @@ def test_a_model_of_published_shapes_has_the_vocabulary_of_one_like_it(name):
     if published.missing():
         pytest.skip("its own shapes are not all known")
     found = with_vocabulary(without(published))
-    assert not found.model.missing()
-    assert not found.model.vocab_assumed
+    assert (found.model.missing(), found.model.vocab_assumed) == ((), False)
     assert f"{found.model.vocab:,}" in found.notes[-1]
 
 
@@ -36,8 +36,14 @@ def test_shapes_that_nobody_published_have_a_usual_vocabulary_and_a_wider_interv
     assert assumed.vocab_assumed
     stated = assumed.model_copy(update={"vocab_assumed": False})
     (one,), (other,) = (predict([PLAN], model, WORKLOAD, HARDWARE) for model in (assumed, stated))
-    assert one.step_time.high / one.step_time.low > other.step_time.high / other.step_time.low
+    assert one.step_time.high > other.step_time.high * one.step_time.low / other.step_time.low
     assert one.memory == other.memory
+
+
+def test_what_is_assumed_and_what_it_may_be_are_those_of_the_catalogue():
+    sizes = sorted(one.vocab for name in known_architectures() if (one := find_architecture(name)).vocab)
+    assert sizes[len(sizes) // 2] == USUAL
+    assert [sizes[len(sizes) // 8], sizes[7 * len(sizes) // 8]] == [*VOCABULARIES]
 
 
 def test_nothing_is_assumed_of_a_model_that_lacks_more_or_nothing():

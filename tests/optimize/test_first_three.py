@@ -8,7 +8,6 @@ from asap.optimize.first_three import GROUPS, REGRET_AFTER_THREE, REGRET_OF_FIRS
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 
-ACCURACY = Path(__file__).parents[2] / "docs" / "accuracy.md"
 PLANS = [
     Plan.parse(f"replica={64 // model} model={model} remat={remat}")
     for model in (1, 2, 4, 8)
@@ -36,4 +35,4 @@ def test_the_offer_costs_the_steps_of_the_first_three(seconds):
 
 def test_the_regret_is_the_one_of_the_accuracy_page():
     figures = f"{format_percent(REGRET_OF_FIRST)} / {format_percent(REGRET_AFTER_THREE)} ({GROUPS} groups)"
-    assert figures in ACCURACY.read_text(encoding="utf-8")
+    assert figures in (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text(encoding="utf-8")

@@ -102,16 +102,14 @@ def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said)
     assert "tensor_overlap" not in [trial.name for trial in offered(said)]
 
 
+NESTED = "modules:\n  m:\n    overrides:\n      cuda_graph_impl: local"
+
+
 @pytest.mark.parametrize(
     ("stack", "given", "settings", "line"),
     [
         ("megatron", {}, {"cuda-graph-modules": "attn moe_router"}, "--cuda-graph-modules attn moe_router"),
-        (
-            "megatron",
-            {"primus_module": "pre_trainer"},
-            {"cuda-graph-impl": "local"},
-            "modules:\n  pre_trainer:\n    overrides:\n      cuda_graph_impl: local",
-        ),
+        ("megatron", {"primus_module": "m"}, {"cuda-graph-impl": "local"}, NESTED),
         ("torchtitan", {}, {"training.compile": "true"}, "[training]\ncompile = true"),
         ("deepspeed", {}, {"bf16.enabled": "true"}, '{"bf16": {"enabled": true}}'),
         ("maxtext", {}, {"attention": "flash"}, "attention=flash"),

@@ -111,7 +111,6 @@ def test_an_experiment_keeps_its_trace_as_its_profile(tmp_path):
 
 @pytest.mark.parametrize(("name", "trains"), [("mse_backward_cuda_kernel", True), ("flash_fwd_kernel", False)])
 def test_a_trace_without_a_backward_pass_says_that_it_may_not_be_training(tmp_path, name, trains):
-    events = simulate(Run(slow=(1.0,)))[0]
-    renamed = [event | {"name": name} if event["cat"] == "kernel" else event for event in events]
-    found = read_recording(write(tmp_path / "run", [renamed]))
+    named = [each | ({"name": name} if each["cat"] == "kernel" else {}) for each in simulate(Run(slow=(1.0,)))[0]]
+    found = read_recording(write(tmp_path / "run", [named]))
     assert any("may not be training" in warning for warning in found.warnings) is not trains

@@ -37,9 +37,9 @@ mean over nine and three sources."""
 OVERLAPS_TENSOR = 0.48
 """That a run of Megatron-Core hides collectives of tensor parallelism behind products: of the published runs that say
 so, mean over seven sources."""
-VOCABULARIES = {32_000: 0.25, 151_936: 0.25}
-"""Tokens of a vocabulary that is not stated → how often: the lower and the upper quarter of the 163 published models in
-asap/models/catalogue.jsonl, whose median is assumed."""
+VOCABULARIES = {32_064: 0.25, 250_880: 0.25}
+"""Tokens of a vocabulary that is not stated → how often: what is in the middle of the lower and of the upper quarter of
+the 163 published models in asap/models/catalogue.jsonl, whose median is assumed."""
 _REPLICATES = ("megatron", None)
 
 
