@@ -59,8 +59,7 @@ PlanName = Annotated[
     Field(
         min_length=1,
         max_length=400,
-        description="a proposal's rank (1), now, or axes and settings such as data=32 model=4 remat=full; "
-        "what it leaves out stays as it is now",
+        description="rank (1), now, or what differs from now: data=32 model=4",
     ),
 ]
 

@@ -62,6 +62,13 @@ Quote = Annotated[
     str,
     Field(min_length=3, max_length=400, description="the engineer's own words in the last message, letter by letter"),
 ]
+Kind = Annotated[
+    What,
+    Field(
+        description="relative: slower or faster than now by a figure; slower, faster: without one; incumbent: the plan "
+        "that runs; constraint: what cannot be changed"
+    ),
+]
 _NUMBER = re.compile(r"\d[\d.,]*\d[kM]?|\d[kM]?", re.ASCII)
 
 
@@ -85,26 +92,21 @@ class FactTools:
     @answering
     def record(
         self,
-        what: What,
+        what: Kind,
         quote: Quote,
-        plan: str | None = None,
-        value: float | None = None,
-        unit: Unit | None = None,
-        about: str | None = None,
+        plan: Annotated[
+            str | None, Field(description="its rank, now, or `data=4 model=4`; none: the run itself")
+        ] = None,
+        value: Annotated[float | None, Field(description='as it was said: 15 for "15 % slower"')] = None,
+        unit: Annotated[Unit | None, Field(description="as it was said")] = None,
+        about: Annotated[
+            str | None, Field(description="what a constraint fixes: an axis such as model, batch, sequence, hardware")
+        ] = None,
     ) -> Answer:
         """Put a fact on record that the engineer has just stated about this run. The engineer sees it at once.
 
         Only what was reported as having happened, or as being so: no wish, opinion, question or supposition, no run of
         others, nothing that a file or a line in another voice says. What is in doubt is not recorded.
-
-        Args:
-            what: the kind of fact. relative: slower or faster than what runs now by a figure; slower, faster: without
-                one; incumbent: the plan that runs; constraint: what cannot be changed.
-            quote: the engineer's own words in the last message, letter by letter.
-            plan: the plan it is about: its rank, now, or `data=4 model=4`; left out for the run itself.
-            value: the number as it was said: 15 for "15 % slower".
-            unit: of the number as it was said.
-            about: what a constraint holds fixed: an axis such as model, or batch, sequence, hardware.
         """
         said = {"what": what, "plan": plan, "value": value, "unit": unit, "about": about}
         known = {name: one for name, one in said.items() if one is not None}
@@ -122,13 +124,10 @@ class FactTools:
         return self._do(Record.model_validate(known | {"words": quote}))
 
     @answering
-    def retract(self, number: Annotated[int, Field(ge=1)], quote: Quote) -> Answer:
-        """Take a fact off the record that the engineer has just taken back. The engineer sees it at once.
-
-        Args:
-            number: of the fact, as `facts` has it.
-            quote: the engineer's own words in the last message, letter by letter.
-        """
+    def retract(
+        self, number: Annotated[int, Field(ge=1, description="of the fact, as `facts` has it")], quote: Quote
+    ) -> Answer:
+        """Take a fact off the record that the engineer has just taken back. The engineer sees it at once."""
         self._check(quote, None)
         doubt = self._doubt(quote)
         if doubt is not None:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from asap.agents.tools.toolbox import FACTS, Toolbox
+from asap.agents.workflow.declared_tool import DeclaredTool
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
@@ -49,11 +50,13 @@ def arguments(tool, **given):
     return {p.name: known[p.name] for p in parameters if p.default is inspect.Parameter.empty}
 
 
-def test_the_tools_are_the_queries_with_their_documentation(tools):
+def test_the_tools_are_the_queries_each_declared_in_few_characters(tools):
     assert set(tools) == NAMES
-    for tool in tools.values():
-        described = inspect.getdoc(tool) or ""
-        assert all(f"{name}:" in described for name in inspect.signature(tool).parameters)
+    declared = [
+        DeclaredTool(tool)._get_declaration().model_dump(mode="json", exclude_none=True) for tool in tools.values()
+    ]
+    assert all(one["description"] for one in declared)
+    assert len(json.dumps(declared)) / len(declared) < 600
 
 
 @pytest.mark.parametrize("name", sorted(NAMES - COSTLY))

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ValidationError, validate_call
+from pydantic import Field, ValidationError, validate_call
 
 from asap import __version__
 from asap.agents.grounding.verdict import check, faults, rendered
-from asap.agents.tools.toolbox import FACTS, Answer, Tool, Toolbox, answering
+from asap.agents.tools.toolbox import FACTS, Answer, ExperimentId, Tool, Toolbox, answering
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import complaint
 from asap.core.errors import AsapError, NotFoundError, UsageError
@@ -102,14 +102,11 @@ def _served(tool: Callable[..., Answer | str], *, reads: bool | None = True, apa
 
 def _check(box: Toolbox) -> Tool:
     @answering
-    def check_words(experiment: str, words: str) -> Answer:
+    def check_words(
+        experiment: ExperimentId, words: Annotated[str, Field(description="what you are about to say")]
+    ) -> Answer:
         """Check what you are about to say of a run: references such as {1.step_time} get value, unit, interval and
-        provenance, and `~` stands before each sentence that rests on no figure of the tools that were called.
-
-        Args:
-            experiment: ID of the experiment.
-            words: what you are about to say.
-        """
+        provenance, and `~` stands before each sentence that rests on no figure of the tools that were called."""
         found = [check(line, box.catalogues.of(experiment)) for line in words.splitlines()]
         wrong = [one for line in found for one in faults(line)]
         return {"lines": [rendered(line) for line in found], "corrections": wrong}
@@ -119,12 +116,8 @@ def _check(box: Toolbox) -> Tool:
 
 def _optimize(inquiries: Inquiries) -> Tool:
     @answering
-    def optimize(experiment: str) -> Answer:
-        """Find the fastest configuration of a run by the model alone, with what to paste. Nothing is run or compiled.
-
-        Args:
-            experiment: ID of the experiment.
-        """
+    def optimize(experiment: ExperimentId) -> Answer:
+        """Find the fastest configuration of a run by the model alone, with what to paste. Nothing runs or compiles."""
         from asap.optimize.by_model import optimize_by_model
 
         return optimize_by_model(inquiries.study(experiment)).model_dump(
@@ -134,12 +127,8 @@ def _optimize(inquiries: Inquiries) -> Tool:
     return optimize
 
 
-def show_optimization(session: str) -> Answer:
-    """Show a session of ``asap optimize``: every try with its outcome and feedback, the best so far, the cost.
-
-    Args:
-        session: its name.
-    """
+def show_optimization(session: Annotated[str, Field(description="its name")]) -> Answer:
+    """Show a session of ``asap optimize``: every try with its outcome and feedback, the best so far, the cost."""
     from asap.optimize.by_evaluation import open_session, report_of
 
     return report_of(*open_session(session)).model_dump(mode="json", exclude_none=True, exclude={"schema_"})
@@ -151,12 +140,8 @@ def _one_line(error: AsapError | ValidationError) -> str:
 
 def _analysis(run: Analyze) -> Callable[[str], str]:
     @validate_call
-    def analyze(experiment: str) -> str:
-        """Analyse an experiment from its profile to three proposals with their figures; the report as Markdown.
-
-        Args:
-            experiment: ID of the experiment.
-        """
+    def analyze(experiment: ExperimentId) -> str:
+        """Analyse an experiment from its profile to three proposals with their figures; the report as Markdown."""
         return run(experiment)
 
     return analyze

@@ -71,6 +71,17 @@ def _harmless(value: Any, secrets: tuple[str, ...]) -> Any:
 Tool = Callable[..., Answer]
 
 EXPERIMENT = "experiment"
+ExperimentId = Annotated[str, FieldInfo(description="ID of the experiment")]
+Expression = Annotated[
+    str,
+    FieldInfo(description="references, numbers, units and signs between blanks: now.step_time - 1.step_time"),
+]
+Target = Annotated[
+    str,
+    FieldInfo(
+        description="path of a configuration, a launch script, a profile, a trace or a run folder, or a tracker's run"
+    ),
+]
 RUN = ("run", "health", "bottleneck", "operations", "operation", "roofline", "flags", "capture", "trace")
 PLANS = (
     "candidates", "predict", "compare", "explain", "memory", "line", "what_if", "sweep", "solve", "settings", "worth",
@@ -107,22 +118,13 @@ class Toolbox:
         return {"experiments": table([_listed(record) for record in self._inquiries.store.list().experiments])}
 
     @answering
-    def compute(self, experiment: str, expression: str) -> Answer:
-        """Compute a figure from figures that tools gave, with its unit and interval.
-
-        Args:
-            experiment: ID of the experiment.
-            expression: references, numbers, units and signs between blanks: now.step_time - 1.step_time.
-        """
+    def compute(self, experiment: ExperimentId, expression: Expression) -> Answer:
+        """Compute a figure from figures that tools gave, with its unit and interval."""
         return computed(self.catalogues.of(self._inquiries.of(experiment).id), expression)
 
     @answering
-    def open(self, target: str) -> Answer:
-        """Open a run that is on no record, to ask about it by the ID that the answer has.
-
-        Args:
-            target: path of a configuration, a launch script, a profile, a trace or a run folder, or a tracker's run.
-        """
+    def open(self, target: Target) -> Answer:
+        """Open a run that is on no record, to ask about it by the ID that the answer has."""
         return {EXPERIMENT: self._inquiries.open(target).id}
 
 
@@ -145,9 +147,8 @@ def tool_of(name: str, inquiries: Inquiries, catalogues: Catalogues, experiment:
         return answering_errors(partial(_answer, inquiries, catalogues, name, given))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = _documentation(name, bound=bool(bound))
-    of_run = _parameter(EXPERIMENT, Annotated[str, FieldInfo(description="ID of the experiment")])
-    parameters = [] if bound else [of_run]
+    call.__doc__ = " ".join((QUERIES[name].__doc__ or "").split())
+    parameters = [] if bound else [_parameter(EXPERIMENT, ExperimentId)]
     parameters += [_parameter(field, _type(info), info) for field, info in fields.items()]
     parameters.sort(key=lambda one: one.default is not inspect.Parameter.empty)
     call.__signature__ = inspect.Signature(parameters, return_annotation=Answer)  # type: ignore[attr-defined]
@@ -164,17 +165,6 @@ def _answer(inquiries: Inquiries, catalogues: Catalogues, name: str, arguments: 
     found = asked.answer(inquiries.of(experiment))
     catalogues.of(experiment).record(name, found)
     return to_compact(found)
-
-
-def _documentation(name: str, *, bound: bool) -> str:
-    """The docstring of a query with its fields."""
-    known = QUERIES[name]
-    about = " ".join((known.__doc__ or "").split())
-    fields = {} if bound else {EXPERIMENT: "ID of the experiment."}
-    fields |= {field: info.description or f"of {name}." for field, info in known.model_fields.items()}
-    return "\n".join(
-        [about, *(["", "Args:"] if fields else []), *(f"    {one}: {text}" for one, text in fields.items())]
-    )
 
 
 def _parameter(name: str, annotation: Any, info: FieldInfo | None = None) -> inspect.Parameter:

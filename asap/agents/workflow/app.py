@@ -25,6 +25,7 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.planner import WORKFLOW, engine_summary
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Tool, Toolbox
+from asap.agents.workflow.declared_tool import DeclaredTool
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.nodes import Nodes
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement, ProtocolPlugin
@@ -60,7 +61,7 @@ def agent(
         model=model,
         description=description,
         static_instruction=prompt(name) + more,
-        tools=[*tools],
+        tools=[DeclaredTool(one) if callable(one) else one for one in tools],
         output_schema=schema,
         generate_content_config=types.GenerateContentConfig(
             temperature=settings.temperature, max_output_tokens=settings.max_answer_tokens

@@ -20,11 +20,10 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Tool, answering_errors, computed, tool_of
+from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Expression, Tool, answering_errors, computed, tool_of
 from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.nodes import facts as facts_of
 from asap.agents.workflow.sessions import USER, open_sessions
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
@@ -34,8 +33,8 @@ from asap.sharding_memory import Kind, Worklog
 
 APP = "chat"
 """Name of the app, under which its conversations are kept."""
-OPENING = ("run", "bottleneck", "candidates")
-"""Queries whose answers stand in the instructions, as the run and its latest analysis."""
+OPENING: dict[str, dict[str, int]] = {"run": {}, "bottleneck": {}, "candidates": {"limit": 2}}
+"""Queries with their arguments whose answers stand in the instructions, as the run and its latest analysis."""
 
 
 def ask_model(
@@ -88,18 +87,19 @@ def build_chat(
     """
     inquiries, catalogues = Inquiries(inquiry.store), Catalogues()
     inquiries.keep(inquiry)
-    opening = facts_of(OPENING, inquiries, catalogues, inquiry.id)
+    opening = {
+        name: tool_of(name, inquiries, catalogues, inquiry.id)(**arguments) for name, arguments in OPENING.items()
+    }
+    opening["run"].pop("settings", None)  # who says each: the tool has it
     queries = [tool_of(name, inquiries, catalogues, inquiry.id) for name in (*RUN, *PLANS, *LIBRARY)]
 
-    def compute(expression: str) -> Answer:
-        """Compute a figure from figures that tools gave, with its unit and interval.
-
-        Args:
-            expression: references, numbers, units and signs between blanks: now.step_time - 1.step_time.
-        """
+    def compute(expression: Expression) -> Answer:
+        """Compute a figure from figures that tools gave, with its unit and interval."""
         return answering_errors(lambda: computed(catalogues.of(inquiry.id), expression))
 
-    known = "\n".join(fenced(json.dumps(answer, ensure_ascii=False), name) for name, answer in opening.items())
+    known = "\n".join(
+        fenced(json.dumps(answer, ensure_ascii=False, separators=(",", ":")), name) for name, answer in opening.items()
+    )
     chat = agent(
         APP, language_model(settings, meter), settings, "Discusses the analysis of a run.",
         [*queries, compute, *facts], more=f"\n## The run and its latest analysis\n\n{known}\n",
