@@ -70,8 +70,10 @@ def case_of(inquiry: Inquiry) -> Case:
 def statements(case: Case, seed: int) -> Iterator[Statement]:
     """All statements of a run, one of each kind for each plan."""
     from swapped_truths.fresh import FRESH_FALSE, FRESH_TRUE, LATER_FALSE, LATER_TRUE
+    from swapped_truths.new import NEW_FALSE, NEW_TRUE
 
-    for true, table in ((True, TRUE | FRESH_TRUE | LATER_TRUE), (False, FALSE | FRESH_FALSE | LATER_FALSE)):
+    tables = (TRUE | FRESH_TRUE | LATER_TRUE | NEW_TRUE), (FALSE | FRESH_FALSE | LATER_FALSE | NEW_FALSE)
+    for true, table in zip((True, False), tables, strict=True):
         for kind, make in table.items():
             picks = random.Random(f"{kind}{seed}")
             for text in make(case, picks):
@@ -79,8 +81,8 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
 
 
 def half_of(kind: str) -> str:
-    """Which half a kind is of: mended on, put away (opened since), fresh (opened since), or later."""
-    if kind.startswith(("fresh", "later")):
+    """Which half a kind is of: mended on, put away (opened since), fresh or later (opened since), or new."""
+    if kind.startswith(("fresh", "later", "new")):
         return kind.partition(":")[0]
     names = sorted({*TRUE, *FALSE})
     return "put away" if names.index(kind) % 2 == 1 else "mended on"
