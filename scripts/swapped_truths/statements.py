@@ -69,8 +69,7 @@ def case_of(inquiry: Inquiry) -> Case:
 
 def statements(case: Case, seed: int) -> Iterator[Statement]:
     """All statements of a run, one of each kind for each plan."""
-    from swapped_truths.fresh import FRESH_FALSE, FRESH_TRUE, LATER_FALSE, LATER_TRUE
-    from swapped_truths.new import NEW_FALSE, NEW_TRUE
+    from swapped_truths.fresh import FRESH_FALSE, FRESH_TRUE, LATER_FALSE, LATER_TRUE, NEW_FALSE, NEW_TRUE
 
     tables = (TRUE | FRESH_TRUE | LATER_TRUE | NEW_TRUE), (FALSE | FRESH_FALSE | LATER_FALSE | NEW_FALSE)
     for true, table in zip((True, False), tables, strict=True):

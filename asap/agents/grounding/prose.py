@@ -146,11 +146,16 @@ def numbers(text: str, names: Collection[str]) -> tuple[list[Number], bool]:
     rest = _LIST.sub(lambda found: " " * len(found[0]), blank(blank(text, REFERENCE), CITATION))
     for one in mentions(text):
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
-    rest = _NAME.sub(lambda found: " " * len(found[0]) if is_name(found[0], names) else found[0], rest)
+    rest = spare_names(rest, names)
     found = [_number(match) for match in _NUMBER.finditer(rest)]
     for one in found:
         rest = rest[: one.start] + " " * (one.end - one.start) + rest[one.end :]
     return found, any(map(str.isnumeric, rest))
+
+
+def spare_names(text: str, names: Collection[str]) -> str:
+    """The text with blanks for known names."""
+    return _NAME.sub(lambda found: " " * len(found[0]) if is_name(found[0], names) else found[0], text)
 
 
 def is_name(word: str, names: Collection[str]) -> bool:

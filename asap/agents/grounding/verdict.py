@@ -5,8 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asap.agents.grounding.catalogue import DIMENSIONS, FIELDS, NOW, Catalogue, normal, split
-from asap.agents.grounding.claims import carried, claims
-from asap.agents.grounding.prose import CITATION, REFERENCE, Number, blank, mentions, numbers, plain_digits, sentences
+from asap.agents.grounding.prose import (
+    CITATION,
+    REFERENCE,
+    Number,
+    blank,
+    mentions,
+    numbers,
+    plain_digits,
+    sentences,
+    spare_names,
+)
+from asap.agents.grounding.words import PROVENANCES, carried, claims, unknown
 from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.secrets import redacted
@@ -80,6 +90,7 @@ class _Reading:
         self.mentions += [_Place(*one.span(), NOW) for one in _NOW_WORDS.finditer(blank(line, REFERENCE))]
         self.mentions.sort(key=lambda one: one.start)
         self.clauses = _clauses(line, [(one.start, one.end) for one in self.mentions])
+        self.numbers, self.has_digits = numbers(line, catalogue.names)
         self.context, self.evidence = context, list[tuple[str, str, Figure]]()
         self.values: list[tuple[int, int, str]] = []
         self.is_stated = False
@@ -90,18 +101,18 @@ class _Reading:
             return Sentence(self.line, grounded=True)
         for found in REFERENCE.finditer(self.line):
             self._reference(found)
-        self._numbers()
+        self._typed()
         cited = CITATION.findall(self.line)
         self.faults += [
             f"[{name}] was not returned by a search" for name in cited if name not in self.catalogue.sources
         ]
-        self._claims()
+        is_plain = self._claims()
         text = self.line
         for start, end, value in sorted(self.values, reverse=True):
             text = f"{text[:start]}{value}{text[end:]}"
         if self.faults:
             return Sentence(text, grounded=False, faults=tuple(dict.fromkeys(self.faults)))
-        return Sentence(text, grounded=bool(self.evidence or cited) or self.is_stated)
+        return Sentence(text, grounded=is_plain and (bool(self.evidence or cited) or self.is_stated))
 
     def _reference(self, found: re.Match[str]) -> None:
         try:
@@ -143,68 +154,61 @@ class _Reading:
         later = later - {NOW} if compared else later
         return later or ({self.context} if self.context else set())
 
-    def _numbers(self) -> None:
-        found, rest = numbers(self.line, self.catalogue.names)
-        if rest:
+    def _typed(self) -> None:
+        """Takes each number that is written out for the figure that it reads like, or for a count of the run."""
+        if self.has_digits:
             self.faults.append("digits that are no known name and no figure")
-        chosen = [(one, self._link(one)) for one in found]
-        ids = [figure.id for _, (figure, end) in chosen if figure and not end]
-        for number, (figure, end) in chosen:
-            text = self.line[number.start : number.end]
-            if figure is None and not self._is_count(number):
-                self.faults.append(f"“{text}” has no reference of a tool, or of another plan")
-            elif figure is not None:
-                both = sum(other is not None and other.id == figure.id for _, (other, _) in chosen) > 1
-                if end and figure.id not in ids and not both:
-                    self.faults.append(f"“{text}” is the end of an interval")
-                if other := self._mislabelled(figure, number.start):
-                    self.faults.append(f"“{text}” is not of “{other}”")
-                self._linked(figure, number)
+        for number in self.numbers:
+            if (figure := self._figure_of(number)) is not None:
+                subject, name = split(figure.id)
+                self.evidence.append(("" if subject == "said" else subject, name, figure))
+            elif not self._is_count(number):
+                text = self.line[number.start : number.end]
+                self.faults.append(f"“{text}” has no reference of a tool, or of another plan or quantity")
 
-    def _link(self, number: Number) -> tuple[Figure | None, bool]:
-        """The figure that a written number is, and whether it is the end of its interval."""
-        exact, ends = list[Figure](), list[Figure]()
-        for figure in self.catalogue.all():
-            subject = split(figure.id)[0]
-            here = self._subjects(number.start, compared=figure.unit == CHANGE)
-            if DIMENSIONS.get(figure.unit, figure.unit) != number.dimension:
-                continue
-            if here and subject in {NOW, *self.catalogue.plans.values()} and subject not in here:
-                continue
-            if subject == "said" and figure.provenance is not Provenance.STATED and here - {NOW}:
-                continue
-            if _reads_like(number, figure.value):
-                exact.append(figure)
-            elif any(end is not None and _reads_like(number, end) for end in (figure.low, figure.high)):
-                ends.append(figure)
-        here = self._subjects(number.start)
-        exact.sort(
+    def _figure_of(self, number: Number) -> Figure | None:
+        found = [one for one in self.catalogue.all() if self._reads_like(number, one) and self._may_be_of(number, one)]
+        here, clause = self._subjects(number.start), self._clause(number.start)
+        labels = self.catalogue.labels
+        found.sort(
             key=lambda one: (
                 split(one.id)[0] not in here,
-                bool(self._mislabelled(one, number.start)),
+                not any(label in clause for label in labels.get(one.id, ())),
                 one.unit != CHANGE,
             )
         )
-        return (exact[0], False) if exact else (ends[0], True) if ends else (None, False)
+        return next(iter(found), None)
+
+    def _reads_like(self, number: Number, figure: Figure) -> bool:
+        """Whether a number is a figure's value, or an end of its interval where both ends are said."""
+        if DIMENSIONS.get(figure.unit, figure.unit) != number.dimension:
+            return False
+        ends = [end for end in (figure.low, figure.high) if end is not None]
+        both = all(any(_is_close(one, end) for one in self.numbers) for end in ends)
+        return _is_close(number, figure.value) or (both and any(_is_close(number, end) for end in ends))
+
+    def _may_be_of(self, number: Number, figure: Figure) -> bool:
+        subject = split(figure.id)[0]
+        here = self._subjects(number.start, compared=figure.unit == CHANGE)
+        if subject in self.catalogue.plans.values() or subject == NOW:
+            fitting = subject in here or (subject == NOW and not here)
+        else:
+            fitting = subject != "said" or figure.provenance is Provenance.STATED or not here - {NOW}
+        return fitting and not self._mislabelled(figure, number.start)
+
+    def _clause(self, at: int) -> str:
+        start, end = next(one for one in self.clauses if at < one[1])
+        return self.line[start:end].lower()
 
     def _mislabelled(self, figure: Figure, at: int) -> str | None:
         """What the clause speaks of instead of a figure that has a name of its own."""
-        start, end = next(one for one in self.clauses if at < one[1])
-        clause, unit = self.line[start:end].lower(), DIMENSIONS.get(figure.unit, figure.unit)
+        clause, unit = self._clause(at), DIMENSIONS.get(figure.unit, figure.unit)
         own = self.catalogue.labels.get(figure.id, set()) | FIELDS.get(split(figure.id)[1], ("", frozenset()))[1]
         if own:
             return None if any(label in clause for label in own) else f"anything but {min(own)}"
         others = {label for labels in self.catalogue.labels.values() for label in labels}
         others |= {word for of, words in FIELDS.values() if of == unit for word in words}
         return next((one for one in sorted(others) if one in clause), None)
-
-    def _linked(self, figure: Figure, number: Number) -> None:
-        subject, name = split(figure.id)
-        here = self._subjects(number.start)
-        self.evidence.append(("" if subject == "said" else subject, name, figure))
-        if not here and subject not in {"", "run", "said", "ci", NOW}:
-            text = self.line[number.start : number.end]
-            self.values.append((number.start, number.end, f"{text} [{subject.replace(',', ' ')}]"))
 
     def _is_count(self, number: Number) -> bool:
         if number.dimension not in {"", "count"} or not float(number.value).is_integer():
@@ -217,20 +221,33 @@ class _Reading:
         self.is_stated = self.is_stated or found
         return found
 
-    def _claims(self) -> None:
+    def _claims(self) -> bool:
+        """Holds each claim against the references; whether no other word can claim anything."""
         words = blank(blank(self.line, REFERENCE), CITATION)
-        for one in numbers(self.line, self.catalogue.names)[0]:
-            words = words[: one.start] + " " * (one.end - one.start) + words[one.end :]
-        for made in claims(words):
-            here = self._subjects(made.at) - {"?"}
+        spared = [(one.start, one.end) for one in (*self.numbers, *mentions(self.line))]
+        spared += [found.span() for label in self._labels() for found in re.finditer(re.escape(label), words.lower())]
+        for start, end in spared:
+            words = words[:start] + " " * (end - start) + words[end:]
+        words = spare_names(words, self.catalogue.names)
+        made = claims(words)
+        kinds = {one.claim.kind for one in made}
+        for one in made:
+            kind, here = one.claim.kind, self._subjects(one.at) - {"?"}
             subject = next(iter(here - {NOW}), None) if len(here - {NOW}) == 1 else None
-            if made.claim.kind == "enabled" and self._is_set():
-                self.is_stated = True
+            if (kind == "past" and kinds & PROVENANCES) or (kind == "enabled" and self._is_set()):
+                self.is_stated = self.is_stated or kind == "enabled"
                 continue
-            if made.claim.kind in {"measured", "compiled", "predicted"} and here == {NOW}:
+            if kind in PROVENANCES | {"past"} and here == {NOW}:
                 subject = NOW
-            if not carried(made, subject, self.evidence, self.catalogue.fits):
-                self.faults.append(f"“{made.word}” needs {made.claim.needs}")
+            if not carried(one.claim, subject, self.evidence, self.catalogue.fits):
+                self.faults.append(f"“{one.word(self.line)}” needs {one.claim.needs}")
+        return not unknown(words, made)
+
+    def _labels(self) -> list[str]:
+        """What the figures of the sentence are called."""
+        own = [self.catalogue.labels.get(figure.id, set()) for _, _, figure in self.evidence]
+        fields = [FIELDS[name][1] for _, name, _ in self.evidence if name in FIELDS]
+        return sorted({label for labels in (*own, *fields) for label in labels}, key=len, reverse=True)
 
     def _is_set(self) -> bool:
         said = [word.strip(".,;:`'\"()").lower() for word in self.line.split() if "=" in word]
@@ -245,5 +262,5 @@ def _clauses(line: str, spared: Sequence[tuple[int, int]]) -> list[tuple[int, in
     return list(zip([0, *cuts], ends, strict=True))
 
 
-def _reads_like(number: Number, value: float) -> bool:
+def _is_close(number: Number, value: float) -> bool:
     return abs(abs(number.value) - abs(value)) <= number.half_digit * 1.0001

@@ -1,0 +1,174 @@
+"""Words of a sentence: those that claim something of a figure, those that claim nothing, and all others.
+
+A sentence stands as grounded where references carry each claim and no word is left over. No list can hold the words
+by which something false can be said; so that which claims nothing is listed, and another word makes the sentence the
+model's own. In other languages than English every sentence is the model's own; its figures are printed all the same.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from asap.answers.figure import CHANGE, Figure
+from asap.core.units import Provenance
+
+Evidence = Sequence[tuple[str, str, Figure]]
+"""Subject, name and figure of each reference in a sentence."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Words of one meaning.
+
+    Args:
+        kind: what they claim.
+        stems: beginnings of the words; a blank ends one.
+        needs: in words, for the complaint.
+    """
+
+    kind: str
+    stems: tuple[str, ...]
+    needs: str
+
+
+CLAIMS = (
+    Claim("measured", ("measur", "observ", "benchmark", "profiled", "timed ", "clocked"),
+          "a measured figure of that plan"),
+    Claim("past", ("was ", "were ", "took ", "ran ", "had "), "a measured figure of that plan"),
+    Claim("compiled", ("compil",), "a compiled figure of that plan"),
+    Claim("predicted", ("predict", "modelled", "modeled", "estimat", "forecast"), "a predicted figure of that plan"),
+    Claim("enabled", ("enabled", "already", "switched on", "turned on", "is active", "is set", "in use"),
+          "a setting of what runs now"),
+    Claim("fits", ("fits", "fit ", "within hbm", "within memory"), "hbm or fits_odds of that plan"),
+    Claim("overflows", ("out of memory", "oom", "overflow", "exceed"), "hbm or fits_odds of that plan"),
+    Claim("better", ("faster", "quicker", "shorter", "less ", "sooner", "saves", "save ", "saving", "improv", "gain",
+                     "reduc", "cuts ", "cut ", "lower", "speedup", "speed-up", "beats", "better", "help"),
+          "a comparison in which that plan takes less"),
+    Claim("worse", ("slower", "longer", "more ", "loses", "lose ", "loss ", "increas", "higher", "behind", "worse",
+                    "costs", "cost ", "adds", "add ", "grows", "rises"), "a comparison in which that plan takes more"),
+)  # fmt: skip
+
+NEUTRAL = frozenset(
+    """
+    a an the this that these those it its they their them i i'd i'll i'm my me we our us you your what which whichever
+    when where how why if whether then than as at by for from in into of on onto to with over under between per up down
+    out across against beside besides about around near nearly roughly approximately circa each and or but while
+    whereas though although however so because since not given
+    am is are be been being has have having do does doing don't doesn't isn't aren't wouldn't can could may might should
+    would will shall let let's
+    take need use require spend come stand lie sit amount go stay remain end land get give run runs mean
+    expect expected think believe guess assume suppose suspect recommend recommended suggest suggested propose proposed
+    prefer choose pick try test look see consider check watch keep leave move switch change set make skip avoid start
+    begin begun stop want like hope compare compared say said told ask
+    plan configuration config proposal candidate option layout mesh setup choice alternative recommendation sharding
+    job experiment step time second millisecond device chip core host memory engine model odds chance probability
+    likelihood share part difference figure number value prediction interval range order doubt question answer
+    term iteration throughput go shot thing
+    now today current currently present incumbent baseline right first last next other another one also too
+    only just still yet here there again instead rather maybe perhaps probably possibly likely uncertain unsure worth
+    long short expected average typical note please yes ok okay hi hello thanks mostly overall namely
+    """.split()  # noqa: SIM905
+)
+"""Words that claim nothing of a figure: of grammar, of having a quantity, of advice, names of quantities."""
+
+_NEGATIONS = re.compile(r"\b(?:no|not|never|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_OPPOSITE = {"better": "worse", "worse": "better", "fits": "overflows", "overflows": "fits"}
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_ENDINGS = ("", "s", "es", "ing", "ly", "'s")
+_EVEN = 0.5
+PROVENANCES = frozenset({"measured", "compiled", "predicted"})
+
+
+@dataclass(frozen=True)
+class Made:
+    """A claim that a sentence makes, and where."""
+
+    claim: Claim
+    at: int
+    end: int
+
+    def word(self, sentence: str) -> str:
+        """As it stands in the sentence."""
+        return sentence[self.at : self.end].strip()
+
+
+def claims(sentence: str) -> list[Made]:
+    """What a sentence claims; a negation before a word turns it into its opposite."""
+    text, found = sentence.lower() + " ", []
+    for claim in CLAIMS:
+        for stem in claim.stems:
+            for match in _stem(stem).finditer(text):
+                found.append(Made(_turned(claim, text[: match.start()]), *match.span()))
+    return sorted(found, key=lambda one: one.at)
+
+
+def unknown(sentence: str, made: Sequence[Made]) -> list[str]:
+    """Words beside the claims that may say anything."""
+    text = sentence.lower().replace("’", "'")
+    for one in made:
+        text = text[: one.at] + " " * (one.end - one.at) + text[one.end :]
+    return [word for word in _WORD.findall(text) if not _is_neutral(word)]
+
+
+def _is_neutral(word: str) -> bool:
+    stems = [word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending)]
+    return any(stem in NEUTRAL or f"{stem}e" in NEUTRAL for stem in stems)
+
+
+@cache
+def _stem(stem: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w=-]){re.escape(stem.strip())}" + (r"(?!\w)" if stem.endswith(" ") else r"[^\W\d_]*"))
+
+
+def _turned(claim: Claim, before: str) -> Claim:
+    near = " ".join(re.split(r"[,;:]", before)[-1].split()[-4:])
+    kind = _OPPOSITE.get(claim.kind)
+    return next(one for one in CLAIMS if one.kind == kind) if kind and _NEGATIONS.search(near) else claim
+
+
+def carried(made: Claim, subject: str | None, evidence: Evidence, fits: Callable[[str], bool | None]) -> bool:
+    """Whether a reference of the sentence carries a claim on a plan.
+
+    Args:
+        made: the claim.
+        subject: the plan that it is of; ``None``: whatever the figures are of.
+        evidence: the references.
+        fits: whether a plan is said to fit.
+    """
+    own = [one for one in evidence if subject is None or one[0] in {subject, "run", ""}]
+    kinds = {figure.provenance for _, _, figure in own}
+    match made.kind:
+        case "measured" | "past":
+            stated = any(name.startswith("measured_") for _, name, _ in own)
+            return stated or not kinds.isdisjoint({Provenance.MEASURED, Provenance.PRECEDENT})
+        case "compiled":
+            return Provenance.COMPILED in kinds
+        case "predicted":
+            return Provenance.MODELLED in kinds
+        case "fits" | "overflows":
+            of = {one for one, name, _ in own if name in {"hbm", "fits_odds"}}
+            return bool(of) and all(fits(one) is (made.kind == "fits") for one in of)
+        case "better" | "worse":
+            directions = _directions(own, evidence) or {
+                one.value > _EVEN for _, name, one in own if name == "faster_odds"
+            }
+            return bool(directions) and directions == {made.kind == "better"}
+        case _:
+            return False
+
+
+def _directions(own: Evidence, evidence: Evidence) -> set[bool]:
+    """Whether the figures say less: changes by their sign, times beside the same figure of another plan."""
+    found = {figure.value < 0 for _, _, figure in own if figure.unit == CHANGE and figure.value}
+    found |= {figure.value > 0 for _, _, figure in own if figure.source.startswith("computed") and figure.value}
+    if found:
+        return found
+    for subject, name, figure in own:
+        others = {
+            f.value
+            for s, n, f in evidence
+            if s != subject and n.removeprefix("measured_") == name.removeprefix("measured_")
+        }
+        found |= {figure.value < other for other in others if subject != "now" and other != figure.value}
+    return found
