@@ -21,7 +21,9 @@ from asap.hardware.slices import Slice, cube_topologies, default_topology, forma
 _TIMES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
 _NODES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s{0,9}(\d{1,3})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
 """``4x2xA800``: four nodes of two GPUs."""
-_SIZE = re.compile(r"(?:[\s:_-]{1,9}|\s{1,9}[x×]\s{1,9}|[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?:[\s:_-]{1,9}|\s{1,9}[x×]\s{1,9}|(?<![a-z])[x×])(\d{1,6}(?:x\d{1,5})*)\s*$", re.ASCII | re.IGNORECASE
+)
 _BOX = re.compile(r"\b(dgx|hgx)\b", re.IGNORECASE)
 _SHOWN = 60
 

@@ -33,7 +33,7 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
         advice = propose(rank_candidates(study_of(record), priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
-        yield "refused", not error.message.startswith("unknown chip")
+        yield "refused", True
         return
     statement, judged = advice.recommendation.statement, advice.judgement
     yield "text", advice.model_dump_json()

@@ -14,6 +14,8 @@ EXPECTED = {
     *("v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "v100-16gb", "v100-32gb", "a100-40gb", "a100-80gb"),
     *("h100", "h200", "b200", "gb200", "b300", "gb300", "mi300x", "mi325x", "mi355x"),
     *("a800-80gb", "h800", "h20", "gh200", "a100-64gb", "h100-64gb", "gaudi2", "gaudi3", "trainium1", "trainium2"),
+    *("rtx3090", "rtx4090", "rtx5090", "a40", "a10", "a10g", "a6000", "rtx6000-ada", "l40s", "l40", "l4", "t4"),
+    *("a100-pcie-40gb", "a100-pcie-80gb", "h100-pcie", "v100-pcie-16gb", "v100-pcie-32gb"),
 }
 CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
 OWN = """
@@ -58,9 +60,9 @@ def test_figures_are_in_physical_ranges(chip) -> None:
     assert 2e11 <= chip.hbm_bandwidth <= 1e13
     assert 30 <= chip.peak_flops.get("bf16", chip.peak_flops.get("fp16", 0)) / chip.hbm_bandwidth <= 1000
     assert 16 * 2**30 <= chip.hbm_bytes <= 400 * 2**30
-    assert 0.94 * chip.hbm_bytes <= chip.device_capacity * chip.devices <= 1.01 * chip.hbm_bytes
+    assert 15 / 16 * chip.hbm_bytes * 0.999 <= chip.device_capacity * chip.devices <= 1.01 * chip.hbm_bytes
     assert 2**22 <= chip.onchip_bytes <= 2**28
-    assert 2e9 <= chip.network.bandwidth <= 2e11
+    assert 1e9 <= chip.network.bandwidth <= 2e11
     assert 1e-6 <= chip.network.latency <= 1e-4
     fast = chip.torus.link_bandwidth if chip.torus else chip.scaleup.bandwidth
     assert chip.network.bandwidth < fast < chip.hbm_bandwidth
@@ -98,6 +100,11 @@ def test_every_name_leads_to_its_chip_in_any_spelling(chip) -> None:
         ("A800 80GB", "a800-80gb"),
         ("H100 64GB", "h100-64gb"),
         ("Trn2", "trainium2"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA A100-PCIE-40GB", "a100-pcie-40gb"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
+        ("Tesla V100-PCIE-32GB", "v100-pcie-32gb"),
     ],
 )
 def test_names_as_drivers_and_reports_write_them(text: str, name: str) -> None:
@@ -115,7 +122,7 @@ def test_an_unknown_chip_is_refused_with_the_nearest_names() -> None:
         load_chip("h10")
     with pytest.raises(NotFoundError, match=r"the nearest are v4"):
         load_chip("v9")
-    with pytest.raises(NotFoundError, match=r"known are a100.*v6e"):
+    with pytest.raises(NotFoundError, match=r"known are a10,.*v6e"):
         load_chip("qqq")
 
 

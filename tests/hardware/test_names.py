@@ -38,6 +38,8 @@ GPUS = [chip for chip in map(load_chip, known_chips()) if chip.scaleup]
         ("8xH100", "", 8, 8),
         ("H100x8", "", 8, 8),
         ("gb200-72", "", 72, 72),
+        ("8xRTX3090", "", 8, 8),
+        ("2x2xA10", "", 4, 4),
     ],
 )
 def test_names_of_the_clouds(name: str, shape: str, chips: int, devices: int) -> None:
@@ -116,8 +118,9 @@ def test_contradictions_are_one_clear_line(arguments, complaint: str) -> None:
 
 
 def test_an_unknown_chip_in_a_name_is_named() -> None:
-    with pytest.raises(NotFoundError, match=r"unknown chip 'v99'"):
-        resolve_hardware("v99-8")
+    for name, chip in (("v99-8", "v99"), ("8xRTX3080", "RTX3080")):
+        with pytest.raises(NotFoundError, match=rf"unknown chip '{chip}'"):
+            resolve_hardware(name)
 
 
 @given(st.sampled_from(TPUS), st.integers(1, 128))
