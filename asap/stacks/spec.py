@@ -221,9 +221,9 @@ class Spec(_Part):
     doubtful: dict[str, str] = Field(
         default_factory=dict, description="setting whose meaning hangs on the release → what it leaves open"
     )
-    unused: dict[str, Meaning] = Field(
+    unmodelled: dict[str, dict[str, Meaning]] = Field(
         default_factory=dict,
-        description="setting of time or memory that no prediction uses → as it takes it; false: off",
+        description="what settings that no prediction uses are likely to bring → each, and as it takes it; false: off",
     )
     workload: dict[str, Word | tuple[Word, ...]] = Field(
         default_factory=dict, description="field of the workload → setting"
@@ -247,10 +247,10 @@ class Spec(_Part):
     def _one_or_more(cls, value: Any) -> Any:
         return value if isinstance(value, list | tuple) else (value,)
 
-    @field_validator("unused", mode="before")
+    @field_validator("unmodelled", mode="before")
     @classmethod
     def _all_off(cls, value: Any) -> Any:
-        return dict.fromkeys(value, False) if isinstance(value, list) else value
+        return all_off(value)
 
     @model_validator(mode="before")
     @classmethod
@@ -268,12 +268,18 @@ class Spec(_Part):
     @cached_property
     def every_word(self) -> frozenset[str]:
         """Every setting that the table reads, found once."""
-        named = {*self.by_code, *self.unused, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
-        return frozenset(_keys(self.model_dump(exclude={"files", "command"}))) | named
+        named = {*self.by_code, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
+        named |= {key for keys in self.unmodelled.values() for key in keys}
+        return frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled"}))) | named
 
     def section_of(self, name: str, default: str = "") -> str:
         """The section of a file that a name stands in."""
         return next((section for section, names in self.sections.items() if name in names), default)
+
+
+def all_off(listed: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by what they are likely to bring; of those that are only listed a prediction takes all as off."""
+    return {likely: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for likely, keys in listed.items()}
 
 
 def matches(names: tuple[str, ...], key: str) -> bool:

@@ -56,21 +56,12 @@ ARGUMENTS = (
 )
 
 
-def test_the_launcher_says_the_gpus_of_a_node(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("hardware", "said", "network"), [("a800-8", "4 nodes of 2", None), ("2x4xA800", "2 nodes of 4", "40Gb/node")]
+)
+def test_what_is_said_of_nodes_goes_before_what_the_launcher_starts_on_each(tmp_path: Path, hardware, said, network):
     script = tmp_path / "train.sh"
     script.write_text(LAUNCH + ARGUMENTS + "\n")
-    read = create_experiment("run", Statement(hardware="a800-8"), config=script)
-    assert read.hardware.node == 2
-    assert "4 nodes of 2" in describe_hardware(read.hardware, read.hardware.devices)
-
-
-def test_what_is_said_of_nodes_goes_before_the_launcher(tmp_path: Path):
-    script = tmp_path / "train.sh"
-    script.write_text(LAUNCH + ARGUMENTS + "\n")
-    read = create_experiment("run", Statement(hardware="2x4xA800"), config=script)
-    assert read.hardware.node == 4
-
-
-def test_a_rate_of_a_node_is_shared_by_its_gpus():
-    read = create_experiment("run", Statement(hardware="4x2xA800", network="10Gb/node"))
-    assert read.hardware.network == pytest.approx(10e9 / 8 / 2)
+    read = create_experiment("run", Statement(hardware=hardware, network=network), config=script).hardware
+    assert said in describe_hardware(read, read.devices)
+    assert read.network == (40e9 / 8 / 4 if network else None)

@@ -69,7 +69,4 @@ def test_a_precedent_that_failed_is_cited_as_such(study):
     assert precedent.id == "all-seq"
     assert "ran out of memory" in precedent.supports
     assert precedent.source == f"Against it: {precedent.title}"
-
-
-def test_a_move_that_nobody_made_has_no_precedent(study):
     assert not {citation.id for citation in precedents(study, "replica=16")} & set(MOVES)

@@ -113,18 +113,13 @@ def test_nanotron_is_told_in_its_yaml(tmp_path):
     }
 
 
-def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered):
-    _, trials = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer")
-    assert trials["sequence_parallel"].line == "--sequence-parallel"
+@pytest.mark.parametrize(
+    ("more", "then"), [("", ""), (" --distribute-saved-activations", " # without --distribute-saved-activations")]
+)
+def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered, more, then):
+    _, trials = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer{more}")
+    assert trials["sequence_parallel"].line == f"--sequence-parallel{then}"
     assert trials["sequence_parallel"].saved_bytes > 0
-
-
-def test_splitting_norms_takes_the_place_of_saved_activations_in_parts(offered):
-    _, trials = offered(
-        f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer --micro-batch-size 4"
-        " --distribute-saved-activations"
-    )
-    assert trials["sequence_parallel"].line == "--sequence-parallel # without --distribute-saved-activations"
 
 
 def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(offered):

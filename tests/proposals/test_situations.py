@@ -163,17 +163,6 @@ def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():
     assert not [one for one in alike if one.plan.degree("stage") == first.plan.degree("stage")]
 
 
-def test_a_second_idea_that_would_save_a_fraction_of_the_first_is_not_shown():
-    study = run("data=4 model=4 microbatches=4 remat=full", "llama3.1-8b", "v5p-32", batch=64, sequence=4096)
-    candidates = rank_candidates(study, priors={}).candidates
-    first, *others = choose(candidates, study.plan)
-    small = [
-        one for one in candidates if MEASURABLE < expected_gain(one.prediction) < expected_gain(first.prediction) / 2
-    ]
-    assert small
-    assert not any(one in small for one in others)
-
-
 @pytest.mark.parametrize("plan", ["replica=2 model=4 stage=2", "replica=4 seq=2 model=2", "replica=4 model=2 expert=2"])
 def test_a_degree_of_experts_that_the_line_sets_is_among_the_changed_settings(plan):
     over = ("model", "seq")
@@ -345,14 +334,6 @@ def test_after_doubt_a_gain_is_never_more_than_it_was(gain, width):
     assert after_doubt_of_each(np.array([gain]), np.array([width]))[0] == pytest.approx(exact, abs=2e-3)
     mean_ratio = math.exp((width / Z_90) ** 2 / 2 - gain)
     assert 1 >= expected_share(gain, width) >= max(1 - mean_ratio, 0) - 1e-9
-
-
-def test_two_meshes_apart_by_nothing_measurable_are_one_idea():
-    ranked = rank_candidates(run("data=16 model=16 microbatches=1 remat=full"), priors={})
-    chosen = choose(ranked.candidates, ranked.study.plan)
-    plain = [plan.model_copy(update={"ici": plan.ici.model_copy(update={"replica": 1, "data": 1})})
-             for plan in (candidate.plan for candidate in chosen)]  # fmt: skip
-    assert len(set(plain)) == len(chosen)
 
 
 def test_no_plan_is_proposed_that_the_rules_of_the_configuration_have_no_axis_for():

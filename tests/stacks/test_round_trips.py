@@ -1,5 +1,6 @@
 """Every table: what is written is read again, what is read needs no line, and no setting of the stack is forgotten."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
@@ -8,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
+from asap.experiments.maxtext.defaults import known_keys
+from asap.experiments.maxtext.settings import unmodelled
+from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.plan import Mesh
@@ -21,6 +25,16 @@ from asap.stacks.writing import lines_to_paste, to_settings
 
 DEVICES, SEQUENCE = 64, 4096
 TABLES = sorted(specs())
+TOUCHES = re.compile(
+    r"offload|overlap|fus(?:ed|ion)|bucket|double_buffer|nccl_ub|prefetch|recompute|cuda_graph|_chunk|reshard|async_|tp_comm|"
+    r"checkpoint_(?:in_cpu|activations)"
+)
+ELSEWHERE = re.compile(
+    r"^(?:recompute|inference_|rl_|log|retro|dino|mamba|decode|dist|online|moe_pad|s3_|gradient_noise|async_(?!tensor_model))"
+    r"|_ckpt_|prefill|kernels_build|precompute|^data\.|^megatron_fsdp_cuda|unmet|num_buckets|delta_|delay_|retained|graph_(?:retain|warmup)|retain_|bootstrap|eval"
+    r"|reduce_div|ds_fused|tp_comm_overlap_cfg|gdp_|zero_centered|_as_bucket"
+)
+"""Of other phases and models, and what only tunes a setting that is named besides."""
 NAMES = Path(__file__).parents[1] / "data" / "stacks"
 SIZES = (1, 2, 4, 8)
 SPLIT: dict[str, dict[str, object]] = {
@@ -89,6 +103,24 @@ def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
     assert not read & without_effect
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in NAMES.glob("*.txt")))
+def test_what_touches_time_or_memory_by_its_name_is_modelled_or_said_to_be_unmodelled(name):
+    names = (NAMES / f"{name}.txt").read_text().split()
+    touching = {one for one in names if TOUCHES.search(one) and not ELSEWHERE.search(one)}
+    assert not touching - (specs().get(name) or abstract(name)).words()
+
+
+@pytest.mark.parametrize("name", [*TABLES, "torchtitan", "trainer", "maxtext"])
+def test_a_setting_that_is_not_modelled_is_said_with_what_it_is_likely_to_bring(name):
+    listed = unmodelled() if name == "maxtext" else (specs().get(name) or abstract(name)).unmodelled
+    for likely, usual in listed.items():
+        assert note_on_unmodelled(usual, listed) == ()
+        for key in usual:
+            (note,) = note_on_unmodelled({key: "other"}, listed)
+            assert note == f"the prediction does not use {key}=other (likely {likely})"
+    assert {key for usual in unmodelled().values() for key in usual} <= known_keys()
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_means_fields_and_policies_that_exist(name):
     table = specs()[name]
@@ -98,13 +130,10 @@ def test_a_table_means_fields_and_policies_that_exist(name):
     assert {*table.model.shapes, *(field for kind in table.model.families.values() for field in kind)} <= {
         *Architecture.model_fields
     }
+    layouts = table.axes.strategy.values.values() if table.axes.strategy else ()
+    assert {*layouts} <= {"data", "replica", "hybrid"}
     assert table.source
     assert table.release
-
-
-def test_meanings_of_layouts_are_layouts():
-    words = [table.axes.strategy for table in specs().values() if table.axes.strategy]
-    assert {value for word in words for value in word.values.values()} == {"data", "replica", "hybrid"}
 
 
 def test_a_word_without_meaning_is_an_error():
@@ -124,8 +153,5 @@ def test_files_that_two_stacks_claim_are_asked():
     assert found
     assert found.name == "Levanter"
     assert claimant({"some": 1}, "none.yml") is None
-
-
-def test_a_record_without_its_settings_has_no_table():
     assert spec_of("settings", {}) is None
     assert {table.contract for table in specs().values()} <= {*TITLES}

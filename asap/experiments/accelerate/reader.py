@@ -15,7 +15,7 @@ from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_nodes
 from asap.experiments.settings import trainer_numerics as terms
-from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unused
+from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
 from asap.models import Workload
 from asap.plans.degrees import InexpressiblePlanError
@@ -41,7 +41,6 @@ UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
 ARGUMENTS = abstract("trainer").words()
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
-_UNUSED = dict.fromkeys(spec("accelerate").unused, "no")
 _NO_RECOMPUTATION = f"what is recomputed is not said, and taken as every layer: add {RECOMPUTE}=true or false"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
@@ -194,7 +193,12 @@ def _with_torch(
             "workload": workload,
             "hyperparameters": experiment.hyperparameters | recorded,
             "provenance": experiment.provenance | {"plan": f"{path.name}: {accelerate.KIND}", "workload": path.name},
-            "notes": (*experiment.notes, *notes, *note_on_unused(settings, _UNUSED), *settings.misspelt()),
+            "notes": (
+                *experiment.notes,
+                *notes,
+                *note_on_unmodelled(settings, spec("accelerate").unmodelled),
+                *settings.misspelt(),
+            ),
         }
     )
 

@@ -8,8 +8,9 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
-from asap.experiments.settings.remarks import note_on_unused
+from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.trainer.arguments import AUTO
 
@@ -84,17 +85,7 @@ def with_note_on_shipped(experiment: Experiment, named: Any, path: Path, brought
     return experiment.model_copy(update={"notes": (*experiment.notes, note_on_shipped(named))})
 
 
-_ZERO, _RECOMPUTED = "zero_optimization", "activation_checkpointing"
-_USUAL: dict[str, object] = {
-    f"{_ZERO}.zero_quantized_weights": False,
-    f"{_ZERO}.zero_quantized_gradients": False,
-    f"{_ZERO}.offload_optimizer.ratio": 1.0,
-    f"{_ZERO}.zenflow": False,
-    f"{_RECOMPUTED}.cpu_checkpointing": False,
-    f"{_RECOMPUTED}.partition_activations": False,
-    "communication_data_type": False,
-    "data_types.grad_accum_dtype": False,
-}
+_ZERO = "zero_optimization"
 _DEVICES = (f"{_ZERO}.offload_optimizer.device", f"{_ZERO}.offload_param.device")
 _DISK = "nvme"
 _COMPRESSED = ("onebit", "zeroone")
@@ -103,7 +94,7 @@ _COMPRESSED = ("onebit", "zeroone")
 
 def not_predicted(settings: StackSettings) -> tuple[str, ...]:
     """Notes that name them; none where all are as DeepSpeed has them."""
-    notes = list(note_on_unused(settings, _USUAL))
+    notes = list(note_on_unmodelled(settings, spec("deepspeed").unmodelled))
     if disk := [key for key in _DEVICES if str(settings.get(key)).casefold() == _DISK]:
         notes.append(f"{' and '.join(disk)} is {_DISK}, taken as the memory of the host")
     if str(settings.get("optimizer.type")).casefold().startswith(_COMPRESSED):

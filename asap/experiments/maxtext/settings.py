@@ -1,17 +1,23 @@
 """MaxText's settings: each value, and which layer of MaxText's configuration said it."""
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import real_number, whole_number
 from asap.core.text import plain
+from asap.experiments.settings.remarks import note_on_unmodelled
+from asap.stacks.spec import all_off
 
 DEFAULT = "MaxText default (base.yml)"
 OVERRIDE = "override"
+_UNMODELLED = Path(__file__).parent / "unmodelled.toml"
 
 
 class SettingLayer(StrEnum):
@@ -166,33 +172,13 @@ def _other_tasks(settings: MaxTextSettings) -> Iterator[tuple[str, str]]:
         yield "training of adapters", "lora"
 
 
-_DEFAULTS: dict[str, object] = {
-    "batch_split_factor": 1,
-    "custom_mesh": "",
-    "enable_diloco": False,
-    "grad_dtype": "float32",
-    "num_moe_token_chunks": 1,
-    "pipeline_fsdp_ag_once": False,
-    "pipeline_fsdp_ag_per_repeat": False,
-    "pipeline_parallel_layers": -1,
-    "shard_exp_on_fsdp": False,
-    "fsdp_shard_on_exp": False,
-    "use_2d_fsdp_sharding": False,
-    "use_batch_split_schedule": False,
-}
-"""Key → what MaxText's base.yml says (commit e591f30c), under which the prediction holds."""
-
-
 def not_predicted(settings: MaxTextSettings) -> tuple[str, ...]:
-    """One note that names them all; none where all are as MaxText has them."""
-    found = [f"{key}={settings[key]}" for key, usual in _DEFAULTS.items() if _differs(settings, key, usual)]
-    return (f"the prediction does not use {', '.join(found)}",) if found else ()
+    """One note that names them all; none where all are as MaxText's base.yml has them (commit e591f30c)."""
+    said = {key: settings[key] for key in settings if settings.layer(key) is not SettingLayer.DEFAULT}
+    return note_on_unmodelled(said, unmodelled())
 
 
-def _differs(settings: MaxTextSettings, key: str, usual: object) -> bool:
-    if settings.layer(key) is SettingLayer.DEFAULT:
-        return False
-    value = settings[key]
-    if isinstance(value, bool | int | float):
-        return value != usual
-    return str(value or "") != usual
+@cache
+def unmodelled() -> dict[str, dict[str, object]]:
+    """Settings that no prediction uses, by what they are likely to bring, with what each is under it."""
+    return all_off(tomllib.loads(_UNMODELLED.read_text(encoding="utf-8")))

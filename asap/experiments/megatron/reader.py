@@ -11,7 +11,7 @@ from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.settings.remarks import note_on_unused
+from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
 from asap.models import Architecture
 from asap.plans.degrees import InexpressiblePlanError
@@ -107,8 +107,8 @@ def read_megatron(
         notes += (f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another",)
     if plan is not None and unsettled & {*table.names["recomputation"]}:
         plan = plan.model_copy(update={"remat": None})
-    instances = {} if is_fully_sharded(settings) else {INSTANCES: 1}
-    notes += note_on_unused(settings, {**table.unused, **instances})
+    instances = {} if is_fully_sharded(settings) else {"more HBM and a shorter step": {INSTANCES: 1}}
+    notes += note_on_unmodelled(settings, table.unmodelled) + note_on_unmodelled(settings, instances)
     place = settings.where().rpartition("/")[2]
     sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
     of_batch = (("global_batch", "global_batch_size"), ("sequence_length", "seq_length"))

@@ -36,16 +36,22 @@ def still_open(notes: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
 _OFF = ("", "0", "0.0", "false", "none", "null", "[]", "{}", "auto")
 
 
-def note_on_unused(settings: Mapping[str, object], usual: Mapping[str, object]) -> tuple[str, ...]:
+def note_on_unmodelled(
+    settings: Mapping[str, object], unmodelled: Mapping[str, Mapping[str, object]]
+) -> tuple[str, ...]:
     """One note that names them all; none where all are as the prediction takes them.
 
     Args:
         settings: by the name that the stack has.
-        usual: what each is under the prediction; ``False`` stands for anything that is off.
+        unmodelled: what settings are likely to bring, and what each is under the prediction; ``False`` stands for
+            anything that is off.
     """
-    found = [key for key, value in usual.items() if key in settings and _differs(settings[key], value)]
-    shown = (key if settings[key] is True else f"{key}={plain(settings[key], 40)}" for key in found)
-    return (f"the prediction does not use {', '.join(shown)}",) if found else ()
+    found: list[str] = []
+    for likely, usual in unmodelled.items():
+        keys = [key for key, value in usual.items() if key in settings and _differs(settings[key], value)]
+        if shown := ", ".join(key if settings[key] is True else f"{key}={plain(settings[key], 40)}" for key in keys):
+            found.append(f"{shown} (likely {likely})")
+    return (f"the prediction does not use {', '.join(found)}",) if found else ()
 
 
 def _differs(said: object, usual: object) -> bool:

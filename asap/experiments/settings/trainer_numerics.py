@@ -6,6 +6,7 @@ from typing import Any
 
 from asap.core.text import plain
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
+from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.stacks.reading import field_of
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys
@@ -74,7 +75,7 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
         notes.append(
             f"not read, as only the program knows what it changes: {', '.join(f'--{plain(key, 40)}' for key in own)}"
         )
-    return tuple(notes)
+    return (*notes, *note_on_unmodelled(said, TRAINER.unmodelled))
 
 
 def _mixed(said: StackSettings, settings: StackSettings) -> str:

@@ -14,7 +14,7 @@ from asap.experiments.files.documents import validation_reason
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
-from asap.experiments.settings.remarks import no_batch, note_on_unused
+from asap.experiments.settings.remarks import no_batch, note_on_unmodelled
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned, read_with_deepspeed
@@ -211,7 +211,7 @@ def _with_said_devices(
 
 def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
     off = ("false", "none", "null", "0", "")
-    found = list(note_on_unused(settings, spec.unused))
+    found = list(note_on_unmodelled(settings, spec.unmodelled))
     if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPS_GATHERED:
         found.append(_GATHERED)
     if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):

@@ -8,7 +8,6 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.named_model import SHAPES
-from asap.experiments.settings.remarks import note_on_unused
 from asap.plans.plan import Plan
 from asap.stacks.registry import irrelevant
 from asap.stacks.stack_settings import StackSettings
@@ -99,19 +98,3 @@ def refuse_adapters(settings: Mapping[str, Any], path: Path) -> None:
         shown = f"{found} = {plain(settings[found], 40)}" if named else plain(found, 60)
         reason = f"{shown}: training a part of the parameters is not modelled"
         raise ConfigError(reason, where=str(path), hint="give a run that trains all of them")
-
-
-_USUAL: dict[str, object] = {
-    "optimizer.early_step_in_backward": False,
-    "training.mixed_precision_reduce": "float32",
-    "parallelism.fsdp_reshard_after_forward": "default",
-    "parallelism.enable_async_tensor_parallel": False,
-    "experimental.enable_async_tensor_parallel": False,
-    "float8.enable_fsdp_float8_all_gather": False,
-    "quantize.linear.float8.enable_fsdp_float8_all_gather": False,
-}
-
-
-def not_predicted(settings: StackSettings) -> tuple[str, ...]:
-    """One note that names them all; none where all are as torchtitan has them."""
-    return note_on_unused(settings, _USUAL)

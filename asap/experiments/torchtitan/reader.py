@@ -10,9 +10,9 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
+from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.experiments.torchtitan.own_flavors import CATALOGUE, OTHERS, own_model
 from asap.experiments.torchtitan.own_keys import (
-    not_predicted,
     notes_on_own,
     own_shapes,
     own_vocabulary,
@@ -79,7 +79,12 @@ def read_torchtitan(
         plan, more = _plan(accumulating, experiment, model.layers)
     workload = _workload(accumulating, plan, mixture=model.is_moe)
     notes += also
-    notes += (*more, *not_predicted(settings), *settings.misspelt(), *notes_on_own(settings))
+    notes += (
+        *more,
+        *note_on_unmodelled(settings, titan.TABLE.unmodelled),
+        *settings.misspelt(),
+        *notes_on_own(settings),
+    )
     layers = {
         "model": settings.source("model_spec" if saved else "model.flavor"),
         "plan": f"{path.name}: [parallelism]",
