@@ -10,7 +10,8 @@ from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
 from asap.evidence.effect import with_outcomes, with_run_claims
 from asap.evidence.fact import RUN_CLAIMS, Origin, StatedFact
-from asap.evidence.judgement import Judgement, judge
+from asap.evidence.judgement import Judgement
+from asap.evidence.out_of_memory import judge_study
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
 from asap.plans.plan import SETTINGS
@@ -204,7 +205,7 @@ class Inquiry:
     def judgement(self) -> Judgement | None:
         """The measured step of what runs beside what the model expects; ``None`` where there is nothing to judge."""
         if self.facts not in self._judgements:
-            self._judgements[self.facts] = judge(self.study)
+            self._judgements[self.facts] = judge_study(self.study)
         return self._judgements[self.facts]
 
     @property

@@ -15,9 +15,10 @@ from asap.proposals.reasons.modelled_step import modelled_step
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
-Verdict = Literal["as expected", "slower than expected", "faster than expected", "not known"]
+Verdict = Literal["as expected", "slower than expected", "faster than expected", "out of memory", "not known"]
 _VERDICTS: dict[str, Verdict] = {
-    "inside": "as expected", "slower": "slower than expected", "faster": "faster than expected"
+    "inside": "as expected", "slower": "slower than expected", "faster": "faster than expected",
+    "out of memory": "out of memory",
 }  # fmt: skip
 
 
@@ -127,8 +128,10 @@ class Health(Query):
         return HealthAnswer(
             verdict=_VERDICTS[found.verdict],
             measured=figure("now", "measured_step_time", measured),
-            expected=figure("now", "expected_step_time", found.expected),
-            differs=bare("now", "measured_vs_expected", found.factor - 1, CHANGE, "measured over expected", kind),
+            expected=figure("now", "expected_hbm" if found.held_bytes else "expected_step_time", found.expected),
+            differs=bare("now", "measured_vs_expected", found.factor - 1, CHANGE, "measured over expected", kind)
+            if found.measured_s
+            else None,
             mfu=bare("now", "measured_mfu", found.mfu, "fraction", "FLOPs of the model over the measured step", kind),
             asked=found.asked,
             causes=tuple(

@@ -268,7 +268,7 @@ class Plausible(Query):
         seconds = self._seconds(inquiry)
         (found,) = inquiry.predictions([plan])
         step = found.step_time
-        if plan == study.plan and inquiry.judgement is not None:
+        if plan == study.plan and inquiry.judgement is not None and inquiry.judgement.measured_s is not None:
             step = inquiry.judgement.expected
         mfu = self.value if self.metric == "mfu" else mfu_of_step(study, seconds) if seconds else None
         verdict = "not known"

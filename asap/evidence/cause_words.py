@@ -43,6 +43,16 @@ def sentence(variant: Variant, run: Run) -> str:
             return "the host waits for every kernel: eager or debug mode (CUDA_LAUNCH_BLOCKING, anomaly detection)"
         case "counting":
             return _counting(variant, run)
+        case "no recomputation":
+            return f"recomputation ({run.plan.remat}) is not in effect: every activation is kept"
+        case "whole states":
+            return "parameters, gradients and optimizer are not sharded over the data-parallel devices"
+        case "peaks":
+            return "evaluation, a checkpoint or a longer batch needs more than a training step"
+        case "other processes":
+            return "another process holds memory of the device"
+        case "fragmentation":
+            return "the allocator holds memory that it cannot use (fragmentation)"
 
 
 def _counting(variant: Variant, run: Run) -> str:

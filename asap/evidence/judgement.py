@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import AsapError
-from asap.core.units import Quantity, format_percent, format_seconds, significant
+from asap.core.units import Quantity, format_bytes, format_percent, format_seconds, significant
 from asap.evidence.anchor import WORKED_OUT, modelled_now
 from asap.evidence.cause_words import check_of, expectation, sentence
 from asap.evidence.readings import PRIOR, CauseName, Run, Variant, readings, with_network
@@ -35,7 +35,7 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
     return now.mfu.value * now.step_time.value / seconds
 
 
-Verdict = Literal["inside", "slower", "faster"]
+Verdict = Literal["inside", "slower", "faster", "out of memory"]
 SHOWN = 4
 _NEGLIGIBLE = 0.01
 _HALVINGS = 7
@@ -58,13 +58,16 @@ class Cause(BaseModel):
 
 
 class Judgement(BaseModel):
-    """A measured step beside what the model expects of it."""
+    """What was measured beside what the model expects of it: a step, or that the run died out of memory."""
 
     model_config = ConfigDict(frozen=True)
 
     verdict: Verdict
-    measured_s: float
-    expected: Quantity
+    measured_s: float | None = Field(default=None, description="None: it died out of memory")
+    held_bytes: float | None = Field(default=None, description="of a device at least, when it died out of memory")
+    expected: Quantity = Field(description="step in seconds; where it died out of memory, HBM in bytes")
+    source: str | None = Field(default=None, description="who says that it died, and with which figures")
+    odds: str | None = Field(default=None, description="of fitting by the model alone, where it died")
     mfu: float | None = Field(default=None, description="that the measured step amounts to")
     causes: tuple[Cause, ...] = Field(default=(), description="the likeliest first; none where it is as expected")
     asked: str | None = Field(default=None, description="where it can only be a mistake of units or counting")
@@ -76,12 +79,14 @@ class Judgement(BaseModel):
 
     @property
     def factor(self) -> float:
-        """How many times as long as expected the step takes."""
-        return self.measured_s / self.expected.value
+        """How many times as long as expected the step takes; where it died, of the HBM at least."""
+        return (self.measured_s or self.held_bytes or 0.0) / self.expected.value
 
     @property
     def statement(self) -> str:
         """The finding in a sentence; what is inside of the interval is said as well."""
+        if self.measured_s is None:
+            return self._died
         low, high = self.expected.low or self.expected.value, self.expected.high or self.expected.value
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
@@ -95,6 +100,13 @@ class Judgement(BaseModel):
         return f"{text} The cause lies outside of what is on record."
 
     @property
+    def _died(self) -> str:
+        """That the run died out of memory where the model expects it to fit."""
+        modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
+        expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
+        return f"It died out of memory ({self.source}), where {expected}. The cause lies outside of what is on record."
+
+    @property
     def advice(self) -> str:
         """What to do first."""
         if self.asked is not None or not self.causes:
@@ -102,8 +114,9 @@ class Judgement(BaseModel):
                 "Check model, batch, length, hardware and the measurement first: the proposals rest on the model alone."
             )
         first = self.causes[0]
+        what = "it needs more HBM" if self.measured_s is None else f"the step is {self.verdict}"
         return (
-            f"Find out first why the step is {self.verdict} than modelled, likeliest because {first.statement}. Check:"
+            f"Find out first why {what} than modelled, likeliest because {first.statement}. Check:"
             f" {first.check}. The proposals rest on the model alone, and come after that."
         )
 
@@ -140,7 +153,7 @@ def judge(study: Study, observed: MeasuredRun | None = None) -> Judgement | None
 
 def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
     """Judge what was seen of a run; ``None`` where it cannot be predicted."""
-    now = _predicted(run)
+    now = predicted(run)
     if now is None or now.step_time is None:
         return None
     expected = now.step_time
@@ -166,7 +179,8 @@ def run_of(study: Study) -> Run | None:
     return Run(study.plan, experiment.model, experiment.workload, study.slice) if experiment.workload.tokens else None
 
 
-def _predicted(run: Run) -> Prediction | None:
+def predicted(run: Run) -> Prediction | None:
+    """The run by the model alone; ``None`` where it cannot be predicted."""
     from asap.prediction import predict
 
     try:
@@ -190,7 +204,7 @@ def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
     slower = seen.seconds > now.step_time.value
     found: dict[CauseName, list[_Explained]] = {}
     for variant in readings(run):
-        other = now if variant.run is run else _predicted(variant.run)
+        other = now if variant.run is run else predicted(variant.run)
         if other is None or other.step_time is None:
             continue
         changes = (other.step_time.value * variant.added > now.step_time.value) == slower
@@ -223,7 +237,7 @@ def _met(variant: Variant, seconds: float) -> Variant:
     low, high = math.log(variant.size / 8), math.log(variant.size * 8)
     for _ in range(_HALVINGS):
         rate = math.exp((low + high) / 2)
-        found = _predicted(with_network(variant.run, rate))
+        found = predicted(with_network(variant.run, rate))
         if found is None or found.step_time is None:
             return variant
         low, high = (low, math.log(rate)) if found.step_time.value < seconds else (math.log(rate), high)

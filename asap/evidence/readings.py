@@ -21,7 +21,9 @@ from asap.prediction.step_model.physics import StepBounds, step_bounds
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
     "recomputation", "debugging", "counting",
+    "no recomputation", "whole states", "peaks", "other processes", "fragmentation",
 ]  # fmt: skip
+"""What may explain a step that is not as expected; the last five, with some of them, a run that is out of memory."""
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,11 @@ def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: Memo
 
 
 def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelief) -> MemoryPrediction:
-    """What is known of the plan itself: its peak, or that what it holds is within the HBM, since it ran."""
+    """What is known of the plan itself: its peak, or that what it holds is within the HBM, since it ran, or is not."""
     update: dict[str, object] = {}
-    if outcome.fitted and outcome.peak_bytes is None:
-        factor = min(belief.factor, memory.capacity_bytes / memory.total.value)
+    if outcome.fitted is not None and outcome.peak_bytes is None:
+        bound = min if outcome.fitted else max
+        factor = bound(belief.factor, memory.capacity_bytes / memory.total.value)
         update["total"] = _moved(memory.total, factor, belief.narrowing)
         update["parts"] = tuple(p.model_copy(update={"size_bytes": p.size_bytes * factor}) for p in memory.parts)
     if outcome.peak_bytes is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import counted
-from asap.evidence.judgement import judge
+from asap.evidence.out_of_memory import judge_study
 from asap.plans import Plan
 from asap.plans.validity import unchecked
 from asap.prediction.prediction import Prediction
@@ -38,7 +38,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     best, trials = proposals[0].prediction if proposals else None, trials_of(study)
     trial = most_promising(trials)
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
-    judgement = judge(study)
+    judgement = judge_study(study)
     risky = ranked.incumbent is not None and fit_odds(ranked.incumbent) < LIKELY
     least = smallest_fit(study) if risky else None
     advice = recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study))

@@ -40,7 +40,6 @@ class Summary:
     title: str
     finding: str | None
     verdict: str
-    first: str
     lines: tuple[str, ...]
     columns: Row
     rows: tuple[Row, ...]
@@ -57,12 +56,11 @@ def summary_of(analysis: Analysis) -> Summary:
     """The summary of an analysis."""
     columns, rows = proposal_table(analysis)
     judged = analysis.judgement
-    first, lines = _paste(analysis)
+    of_what, lines = _paste(analysis)
     return Summary(
         title=_title(analysis),
         finding=judged.statement if judged is not None and judged.is_finding else None,
-        verdict=analysis.recommendation.statement,
-        first=first,
+        verdict=_verdict(analysis, of_what if lines else ""),
         lines=lines,
         columns=columns,
         rows=tuple(rows),
@@ -93,10 +91,18 @@ def _title(analysis: Analysis) -> str:
     return f"{experiment.id}: {about}" if about else experiment.id
 
 
+def _verdict(analysis: Analysis, of_what: str) -> str:
+    """What to do; where it does not name what the lines below it are of, that as well."""
+    statement = analysis.recommendation.statement
+    if not of_what or of_what.lower() in statement.lower():
+        return statement
+    return f"{statement} For {of_what}:"
+
+
 def _paste(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     advice = analysis.recommendation
     if advice.lines:
-        return "the advice", tuple(line for text in advice.lines for line in text.splitlines())
+        return "", tuple(line for text in advice.lines for line in text.splitlines())
     if (trial := _advised_setting(analysis)) is not None:
         return trial.title, tuple(trial.line.splitlines())
     proposal = first_proposal(analysis)

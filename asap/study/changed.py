@@ -7,11 +7,11 @@ from asap.study.study import Study, study_of
 
 
 def drop_step_time(study: Study, experiment: Experiment) -> Study:
-    """The study of a changed record: the measured shares of the step still hold, its duration does not."""
+    """The study of a changed record: the measured shares of the step still hold, its duration and its memory do not."""
     profile = study.profile
     if profile is not None:
         profile = profile.model_copy(update={"kpis": profile.kpis.model_copy(update={"step_time_s": None})})
-    return study_of(experiment.model_copy(update={"measured": None}), profile)
+    return study_of(experiment.model_copy(update={"measured": None, "observed": None}), profile)
 
 
 def changed_study(study: Study, said: Statement, precision: str | None = None, optimizer: str | None = None) -> Study:

@@ -7,8 +7,10 @@ import pytest
 from asap.answers.inquiry import Inquiry
 from asap.evidence.effect import with_outcomes
 from asap.evidence.fact import Claim, StatedFact
+from asap.evidence.out_of_memory import SURPRISING, judge_memory, judge_study
 from asap.experiments import Experiment
 from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.observed import Ending, Observed
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
@@ -81,3 +83,40 @@ def test_a_peak_moves_all_plans_its_way_and_narrows_them(study: Study, factor: f
 def test_facts_that_are_taken_back_leave_nothing(study: Study):
     assert expect(with_outcomes(study, []), [NOW, LESS]) == expect(study, [NOW, LESS])
     assert replace(told(study, Claim.OUT_OF_MEMORY), outcomes=()) == study
+
+
+SMALL = Plan.parse("data=8 microbatches=4 remat=full")
+
+
+def died(study: Study, **of_error: float | bool) -> Study:
+    """The run that is all but sure to fit, with a log in which it died."""
+    ending = Ending(kind="out_of_memory", capacity_bytes=79.1 * GIB, **of_error)
+    observed = Observed(file="train.log", ending=ending)
+    return study_of(study.experiment.model_copy(update={"plan": SMALL, "observed": observed}))
+
+
+@pytest.mark.parametrize(
+    ("of_error", "cause", "is_one"),
+    [
+        ({"in_use_bytes": 30.0 * GIB, "free_bytes": 1.0 * GIB}, "other processes", True),
+        ({"in_use_bytes": 78.0 * GIB, "free_bytes": 1.1 * GIB}, "other processes", False),
+        ({"before_first_step": True}, "peaks", False),
+        ({"before_first_step": False}, "peaks", True),
+    ],
+)
+def test_a_run_that_dies_though_it_is_all_but_sure_to_fit_is_the_finding(study: Study, of_error, cause, is_one):
+    modelled = memory_of(study_of(study.experiment.model_copy(update={"plan": SMALL})), SMALL)
+    assert odds(modelled) > SURPRISING
+    found = judge_study(died(study, **of_error))
+    assert found is not None
+    assert found.is_finding
+    assert (cause in [one.name for one in found.causes]) == is_one
+    after = memory_of(died(study, **of_error), SMALL)
+    assert (after.fits, after.total.value >= after.capacity_bytes) == (False, True)
+    assert odds(memory_of(died(study, **of_error), LESS)) < odds(memory_of(study, LESS))
+
+
+def test_a_run_that_dies_near_the_limit_is_no_finding(study: Study):
+    told_of = told(study_of(study.experiment.model_copy(update={"plan": MORE})), Claim.OUT_OF_MEMORY, plan=MORE)
+    assert odds(memory_of(study, MORE)) < SURPRISING
+    assert judge_memory(told_of) is None

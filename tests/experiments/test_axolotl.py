@@ -3,17 +3,12 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.plans import Mesh, Plan, Remat
+from asap.plans import Mesh, Plan
 from asap.prediction.predict_study import expect
 from asap.stacks.launchers import inexpressible, launch_lines
-from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import spec
-from asap.stacks.stack_settings import dotted
 from asap.study.study import study_of
 from tests.experiments.stack_configurations import read
 
@@ -48,7 +43,6 @@ STAGE_2 = {
     "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto",
 }  # fmt: skip
 NEW = {"fsdp_version": 2, "flash_attention": True}
-POWERS = st.sampled_from((1, 2, 4))
 
 
 def test_fsdp_with_tensors_split_and_replicas_of_the_shards(read):
@@ -118,11 +112,6 @@ def test_plugins_of_kernels_and_losses_change_no_method(read):
     assert any(note.startswith("qat: ") for note in run.notes)
 
 
-def test_a_batch_that_is_no_number_is_refused_with_its_file(read):
-    with pytest.raises(ConfigError, match=r"run\.yaml: micro_batch_size must be a positive whole number, not 'two'"):
-        read("run.yaml", TUNING.replace("micro_batch_size: 2", "micro_batch_size: two"), hardware="h100-8")
-
-
 def test_what_is_taken_otherwise_is_said(read):
     text = TUNING.replace("sample_packing: true", "sample_packing: false").replace("adamw_torch_fused", "lion_8bit")
     run = read("run.yaml", f"{text}fsdp_config: {{sharding_strategy: SHARD_GRAD_OP}}", hardware="h100-8")
@@ -158,21 +147,6 @@ def test_eight_billion_weights_in_bf16_with_moments_of_a_byte_fit(read):
 
 
 SECOND = {"fsdp_config.offload_params": False} | NEW
-
-
-@given(
-    st.builds(Mesh, replica=POWERS, data=st.sampled_from((2, 4)), seq=POWERS, model=POWERS),
-    st.booleans(),
-    st.sets(st.sampled_from(("gradient_checkpointing", "fsdp_config.activation_checkpointing"))),
-)
-def test_settings_read_back_are_the_plan(mesh, recomputes, on):
-    plan = Plan(ici=mesh, microbatches=2, remat=Remat.FULL if recomputes else Remat.NONE)
-    present = {"fsdp_config.offload_params": False, "micro_batch_size": 1, **dict.fromkeys(on, True)} | NEW
-    line = launch_lines(plan, "axolotl", present, global_batch=1024)
-    pasted = present | dotted(parse_yaml(line, "line")[0])
-    assert from_settings(spec("axolotl"), pasted, plan.devices) == plan
-    assert global_batch_of(spec("axolotl"), pasted, plan) == 1024
-    assert launch_lines(plan, "axolotl", pasted, global_batch=1024) == ""
 
 
 def test_what_axolotl_cannot_run_is_refused():
@@ -239,15 +213,6 @@ def test_a_shared_sequence_is_written_by_the_name_on_record(read):
         run = read("long.yaml", text, hardware="h100-16")
         changed = run.plan.model_copy(update={"ici": Mesh(data=8, seq=2)})
         assert f"{key}: 2" in launch_lines(changed, "axolotl", run.hyperparameters, global_batch=32)
-
-
-def test_moments_of_32_bits_beside_weights_of_16(read):
-    work = read("wide.yaml", TUNING.replace("adamw_torch_fused", "adamw_bnb_32bit"), hardware="h100-8").workload
-    assert (work.weight_precision, work.first_moment_precision, work.second_moment_precision) == (
-        "bf16",
-        "fp32",
-        "fp32",
-    )
 
 
 def test_moments_that_are_paged_are_left_open_and_said(read):

@@ -25,11 +25,11 @@ def log(tmp_path):
     ("said", "seconds"), [("2.31s", 2.31), ("2310ms", 2.31), (" 2.31 sec", 2.31), ("2.31", 2.31), ("1.5 min", 90.0)]
 )
 def test_a_stated_time(said, seconds):
-    assert read_measured_step(said).seconds == pytest.approx(seconds)
+    assert read_measured_step(said)[0].seconds == pytest.approx(seconds)
 
 
 def test_the_steady_steps_of_a_log(log):
-    found = read_measured_step(log([41.2, 3.1, 2.30, 2.32, 2.31, 2.29, 2.33]))
+    found, _ = read_measured_step(log([41.2, 3.1, 2.30, 2.32, 2.31, 2.29, 2.33]))
     assert found.seconds == pytest.approx(2.31)
     assert (found.least, found.most, found.steps, found.left_out) == (2.29, 2.33, 5, 2)
     assert found.tokens_per_device == pytest.approx(8192, rel=0.01)
@@ -41,7 +41,8 @@ TITAN = "step: {n}  loss:  8.1  memory: 62.1GiB(77%)  tps: {t:,.0f}  tflops: 350
 
 def test_a_log_of_torchtitan_counts_tokens(log):
     path = log([9.0, 2.0, 2.0, 2.0], TITAN, 8192)
-    assert read_measured_step(path, 8192).seconds == pytest.approx(2.0)
+    found, observed = read_measured_step(path, 8192)
+    assert (found.seconds, observed.measured.peak_memory_bytes) == (pytest.approx(2.0), pytest.approx(62.1 * 2**30))
     with pytest.raises(ConfigError, match="tokens of its step are not known"):
         read_measured_step(path)
 
