@@ -8,7 +8,16 @@ from asap.core.units import Provenance, Quantity
 from asap.diagnosis import Bottleneck
 from asap.experiments import Experiment
 from asap.history.changes import experiment_changes, other_changes
-from asap.history.record import HistoryRecord, Model, Outcome, Source, measured_speedup, summary_of, title_of
+from asap.history.record import (
+    ChangeKind,
+    HistoryRecord,
+    Model,
+    Outcome,
+    Source,
+    measured_speedup,
+    summary_of,
+    title_of,
+)
 from asap.models import count_parameters
 from asap.plans import Plan
 from asap.profiles.profile import Bound
@@ -83,6 +92,35 @@ def record_from_experiments(
         raise BadInputError(plain(error.errors()[0]["msg"].removeprefix("Value error, "), 200), where=where) from error
     except ValueError as error:
         raise BadInputError(str(error), where=where) from error
+
+
+def record_of_change(
+    run: Experiment, change: str, kind: ChangeKind, seconds: tuple[float, float], name: str
+) -> HistoryRecord:
+    """What one change beside the plan did to a run: step times without and with it, in seconds."""
+    measured = tuple(
+        Quantity(value=value, unit="s", provenance=Provenance.MEASURED, source=f"session {name}") for value in seconds
+    )
+    speedup, plan, subject = seconds[0] / seconds[1], _plan(run), _subject(run)
+    outcome = _outcome(measured[1], speedup)
+    return HistoryRecord(
+        id=f"{run.id}--{name}"[:128],
+        title=title_of(subject, plan, plan, (change,), outcome, True),
+        model=_model(run),
+        hardware=run.hardware,
+        workload=run.workload,
+        before=plan,
+        after=plan,
+        other_changes=(plain(change, 300),),
+        kind=kind,
+        measured_before=measured[0],
+        measured_after=measured[1],
+        outcome=outcome,
+        speedup=speedup,
+        summary=summary_of(subject, plan, plan, outcome, (measured[0], measured[1]), speedup, (change,)),
+        source=Source(text=f"session {name}", rows=(run.id,)),
+        confidence=MESH_ALONE,
+    )
 
 
 def _plan(experiment: Experiment) -> Plan:

@@ -1,7 +1,7 @@
 """The ledger: all predictions of the worklog that had an outcome or wait for one, and how good they were."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Literal
@@ -10,10 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.evidence.fact import Claim, StatedFact, recorded_facts
 from asap.experiments import Experiment
+from asap.optimize.ideas import TriedIdea, tried_ideas
+from asap.optimize.session import OPENED, Session
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.sharding_memory import Kind
 from asap.sharding_memory.analyses import StoredAnalysis
+from asap.sharding_memory.sessions import readable_sessions
 
 
 class Outcome(BaseModel):
@@ -85,6 +88,13 @@ class Score(BaseModel):
     memory_right: int
 
 
+class SessionIdea(TriedIdea):
+    """An untested idea that an optimization tried."""
+
+    session: str
+    experiment: str
+
+
 class Ledger(BaseModel):
     """Predictions in the order of time, and their score."""
 
@@ -93,9 +103,12 @@ class Ledger(BaseModel):
     schema_: Literal["asap.ledger/1"] = Field(default="asap.ledger/1", alias="schema")
     entries: tuple[Entry, ...]
     score: Score
+    ideas: tuple[SessionIdea, ...] = Field(default=(), description="untested ideas that optimizations tried")
 
 
-def build_ledger(analyses: Sequence[StoredAnalysis], experiments: Sequence[Experiment]) -> Ledger:
+def build_ledger(
+    analyses: Sequence[StoredAnalysis], experiments: Sequence[Experiment], ideas: Iterable[SessionIdea] = ()
+) -> Ledger:
     """Match the predictions of sessions with what was stated in them, measured, or is on record.
 
     Of several predictions of a plan the first counts that has an outcome.
@@ -103,6 +116,7 @@ def build_ledger(analyses: Sequence[StoredAnalysis], experiments: Sequence[Exper
     Args:
         analyses: of all sessions, the oldest first.
         experiments: of the store, whose measured steps are outcomes too.
+        ideas: that optimizations tried.
     """
     found: dict[tuple[str, Plan], Entry] = {}
     for analysis in analyses:
@@ -111,7 +125,18 @@ def build_ledger(analyses: Sequence[StoredAnalysis], experiments: Sequence[Exper
             if first.outcome is None and entry.outcome is not None:
                 found[entry.experiment, entry.plan] = entry
     entries = sorted(found.values(), key=lambda entry: entry.time)
-    return Ledger(entries=tuple(entries), score=score(entries))
+    return Ledger(entries=tuple(entries), score=score(entries), ideas=tuple(ideas))
+
+
+def session_ideas(experiment: str | None = None) -> Iterator[SessionIdea]:
+    """What became of the ideas of all optimizations that can be read, or of those of one experiment."""
+    for name, records in readable_sessions():
+        if any(record.fields.get("event") == OPENED for record in records[:1]):
+            session = Session.resume(name)
+            of = session.settings["experiment"]["id"]
+            if experiment in (None, of):
+                tried = tried_ideas(session.tries)
+                yield from (SessionIdea(**one.model_dump(), session=name, experiment=of) for one in tried)
 
 
 def score(entries: Sequence[Entry]) -> Score:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.core.units import counted, format_percent
+from asap.optimize.ideas import TriedIdea, WithIdeas, tried_ideas
 from asap.optimize.loop import Proposer, optimize
 from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.proposers.model_guided import ModelGuided
@@ -54,9 +55,8 @@ def optimize_by_evaluation(
     measures = request.evaluate == "run"
     with only_session(request.experiment.id) if measures else nullcontext():
         evaluator = request.evaluator(session.name, report)
-        stopped = optimize(
-            session, proposer(guided), evaluator, request.rule(searched.modelled_s), update, guided.repaired
-        )
+        proposed = WithIdeas(proposer(guided), request.ideas, request.budget.evaluations)
+        stopped = optimize(session, proposed, evaluator, request.rule(searched.modelled_s), update, guided.repaired)
     return _report(request, session, guided, searched.found.considered, stopped)
 
 
@@ -98,6 +98,7 @@ def _report(
         learnt=(
             *_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured"),
             *_undecided(session.tries),
+            *map(_fared, tried_ideas(session.tries)),
         ),
     )
 
@@ -121,6 +122,14 @@ def _undecided(tries: list[Try]) -> Iterator[str]:
             f"compiled with reduced effort alone, which overstates a step: {counted(undecided, 'configuration')} that"
             " may be faster than the best; a longer --time-limit tells"
         )
+
+
+def _fared(idea: TriedIdea) -> str:
+    """What became of an idea, in a line."""
+    if idea.ratio is None or idea.low is None or idea.high is None:
+        return f"{idea.idea}: {idea.why or 'it was not timed'}"
+    ends = f"{_signed(idea.low - 1)} to {_signed(idea.high - 1)} at 90 %"
+    return f"{idea.idea}: {_signed(idea.ratio - 1)} step time ({ends}): {idea.verdict}"
 
 
 def _signed(share: float) -> str:

@@ -4,11 +4,15 @@ from collections.abc import Iterator
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.history import HistoryRecord, record_from_experiments
+from asap.history.from_experiments import record_of_change
+from asap.history.record import ChangeKind
+from asap.optimize.ideas import split_idea, tried_ideas
 from asap.optimize.outcome import Code, Configuration
 from asap.optimize.programs import read
 from asap.optimize.request import Request
 from asap.optimize.results import best_of, ended, results
 from asap.optimize.session import Session
+from asap.proposals.typed_change import is_flag
 
 
 def precedents(request: Request, session: Session) -> list[HistoryRecord]:
@@ -29,8 +33,8 @@ def precedents(request: Request, session: Session) -> list[HistoryRecord]:
         before = study.profile.kpis.step_time_s
     if before is None:
         raise InsufficientEvidenceError("what ran before was not timed, so nothing can be compared", where=session.name)
-    found = dict(_changes(session, str(study.plan)))
-    if not found:
+    found, ideas = dict(_changes(session, str(study.plan))), _ideas(request, session)
+    if not found and not ideas:
         raise InsufficientEvidenceError("no other configuration was better or ran out of memory", where=session.name)
     return [
         record_from_experiments(
@@ -40,14 +44,30 @@ def precedents(request: Request, session: Session) -> list[HistoryRecord]:
             after,
         )
         for number, (configuration, after) in enumerate(found.items(), 1)
+    ] + ideas
+
+
+def _ideas(request: Request, session: Session) -> list[HistoryRecord]:
+    """Each idea that was faster or slower by more than runs differ."""
+    timed = [one for one in tried_ideas(session.tries) if one.verdict in ("faster", "slower")]
+    return [
+        record_of_change(
+            request.study.experiment.model_copy(update={"plan": read(one.configuration)[0]}),
+            f"{one.idea.partition('=')[0].lstrip('-')}: {one.idea}",
+            ChangeKind.FLAG if is_flag(one.idea) else ChangeKind.SETTING,
+            (one.before_s or 0.0, one.after_s or 0.0),
+            f"{session.name}-idea-{number}",
+        )
+        for number, one in enumerate(timed, 1)
     ]
 
 
 def _changes(session: Session, now: Configuration) -> Iterator[tuple[Configuration, float | None]]:
     """Configurations with their step times; none where memory ran out."""
-    best = best_of(session.tries)
+    best = best_of([each for each in session.tries if not split_idea(each.configuration)[1]])
     if best is not None and best.configuration != now:
         yield best.configuration, best.step_time_s
     for each, outcome in ended(session.tries):
-        if outcome.status == "rejected" and Code.OUT_OF_MEMORY in outcome.codes:
+        ran_out = outcome.status == "rejected" and Code.OUT_OF_MEMORY in outcome.codes
+        if ran_out and not split_idea(each.configuration)[1]:
             yield each.configuration, None

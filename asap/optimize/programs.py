@@ -7,6 +7,7 @@ from asap.mapping.language.program import Program
 from asap.mapping.maxtext import rules_text, write_rules
 from asap.mapping.plan_program import plan_of
 from asap.models import Architecture
+from asap.optimize.ideas import split_idea
 from asap.optimize.outcome import Configuration
 from asap.plans import Plan
 from asap.proposals.launch import overrides_of
@@ -20,7 +21,8 @@ def is_program(configuration: Configuration) -> bool:
 
 
 def read(configuration: Configuration) -> tuple[Plan, Program | None]:
-    """The plan of a configuration, and its program if it is one."""
+    """The plan of a configuration, whatever idea it is tried with, and its program if it is one."""
+    configuration = split_idea(configuration)[0]
     if not is_program(configuration):
         return Plan.parse(configuration), None
     program = parse(configuration)[0]

@@ -18,6 +18,7 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.settings import decisive
+from asap.optimize.ideas import split_idea, with_idea
 from asap.optimize.loop import Evaluator, SeveralAtOnce
 from asap.optimize.outcome import Configuration
 from asap.optimize.programs import launched, read
@@ -25,6 +26,7 @@ from asap.optimize.stopping import Machine, StoppingRule
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
+from asap.proposals.typed_change import with_typed
 from asap.stacks.launchers import stack_of
 from asap.study.open_study import reopen_study
 from asap.study.study import Preferences, Study
@@ -88,6 +90,7 @@ class Request(BaseModel):
     steps_to_go: int | None = None
     prices: dict[str, float] = Field(default_factory=dict, description="of a chip-hour, by chip")
     currency: str = "USD"
+    ideas: tuple[str, ...] = Field(default=(), description="changes beside the plan to try, as they are typed")
 
     @cached_property
     def study(self) -> Study:
@@ -100,6 +103,7 @@ class Request(BaseModel):
 
         Raises:
             UsageError: a run without a command, or with a file that its stack does not take.
+            PlanError: the launcher has no words for an idea.
         """
         if self.evaluate == "compiler":
             return self._compiler(report)
@@ -112,6 +116,8 @@ class Request(BaseModel):
             raise UsageError(
                 "Megatron-LM takes its settings as arguments, not in a file", where="--template", hint=hint
             )
+        for idea in self.ideas if self.study.plan else ():
+            self.overrides(with_idea(str(self.study.plan), idea))
         tokens = workload.tokens
         return RunEvaluator(
             command=Command(self.command, self.wait_for, self.cancel, self.steps_from, config),
@@ -163,4 +169,6 @@ class Request(BaseModel):
             PlanError: the launcher has no words for it.
         """
         plan, program = read(configuration)
-        return overrides_of(self.study, plan) if program is None else launched(self.study, program)
+        found = overrides_of(self.study, plan) if program is None else launched(self.study, program)
+        idea = split_idea(configuration)[1]
+        return with_typed(found, idea) if idea else found

@@ -66,10 +66,7 @@ def results(tries: Iterable[Try]) -> list[Result]:
 
     Their errors hold what differs between runs of one configuration.
     """
-    timed: dict[Configuration, list[Outcome]] = {}
-    for each in tries:
-        if each.outcome is not None and each.outcome.step_time_s is not None and each.outcome.status == "done":
-            timed.setdefault(each.configuration, []).append(each.outcome)
+    timed = _timed(tries)
     noise = RunNoise.of(timed.values())
     found = [_pooled(configuration, outcomes, noise) for configuration, outcomes in timed.items()]
     return sorted(found, key=lambda result: result.step_time_s)
@@ -77,11 +74,16 @@ def results(tries: Iterable[Try]) -> list[Result]:
 
 def noise_of(tries: Iterable[Try]) -> RunNoise:
     """How much runs of one configuration differ."""
+    return RunNoise.of(_timed(tries).values())
+
+
+def _timed(tries: Iterable[Try]) -> dict[Configuration, list[Outcome]]:
+    """What was timed of each configuration."""
     timed: dict[Configuration, list[Outcome]] = {}
-    for each in tries:
-        if each.outcome is not None and each.outcome.status == "done":
-            timed.setdefault(each.configuration, []).append(each.outcome)
-    return RunNoise.of(timed.values())
+    for each, outcome in ended(tries):
+        if outcome.status == "done" and outcome.step_time_s is not None:
+            timed.setdefault(each.configuration, []).append(outcome)
+    return timed
 
 
 def best_of(tries: Iterable[Try]) -> Result | None:

@@ -43,18 +43,8 @@ def home(tmp_path_factory):
 def _poison(folder, patch) -> None:
     config = folder / "run.yml"
     config.write_text(f"# {order('comment')!r}\nrun_name: {json.dumps(order('runname'))}\nper_device_batch_size: 4\n")
-    asap(
-        patch,
-        "experiments",
-        "add",
-        "hostile",
-        "--config",
-        str(config),
-        "--hardware",
-        "v6e-16",
-        "--plan",
-        "data=4 seq=4",
-    )
+    added = f"experiments add hostile --config {config} --hardware v6e-16 --plan".split()
+    asap(patch, *added, "data=4 seq=4")
     note = folder / "note.md"
     note.write_text(f"# HBM bandwidth\n\n{LIKE_THE_RUN}. {order('note')}\n")
     asap(patch, "knowledge", "ingest", str(note))
@@ -62,10 +52,8 @@ def _poison(folder, patch) -> None:
     store = ExperimentStore()
     study = open_study("paper-v6e-16", store)
     assert study.profile is not None
-    operations = (
-        study.profile.operations[0].model_copy(update={"name": order("operation")}),
-        *study.profile.operations[1:],
-    )
+    first, *others = study.profile.operations
+    operations = (first.model_copy(update={"name": order("operation")}), *others)
     facts = study.profile.model_copy(update={"operations": operations, "source": order("operation")})
     (store.folder / "hostile.facts.json").write_text(facts.model_dump_json())
     added = store.get("hostile")
@@ -116,11 +104,8 @@ def test_who_obeys_everything_moves_nothing_and_gives_nothing_away(model, monkey
         monkeypatch.setenv("OPENAI_API_BASE", server.url)
         shown = {form: _shown(monkeypatch, capsys, model, form) for form in ("json", "terminal", "markdown")}
     seen = "".join(question.text for question in server.questions)
-    assert {surface for surface in SURFACES if f"OBEY {surface}" in seen} == set(SURFACES) - {
-        "comment",
-        "runname",
-        "note",
-    }
+    unseen = {"comment", "runname", "note"}
+    assert {surface for surface in SURFACES if f"OBEY {surface}" in seen} == set(SURFACES) - unseen
     analysis = json.loads(shown["json"])
     assert analysis["answered_by"] == "agents"
     assert [p["plan"] for p in analysis["proposals"]] == [p["plan"] for p in engine["proposals"]]

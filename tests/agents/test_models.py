@@ -119,11 +119,6 @@ def test_what_one_agent_finished_is_kept_when_the_next_fails(store):
     assert len(outcome.analysis.proposals) == 3
 
 
-def test_a_blocked_answer_is_reported_with_its_reason(store):
-    error, _ = refused(store, "test/blocked")
-    assert "SAFETY" in error.message
-
-
 def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
     session = "wrong-arguments"
     analysis = analyze(

@@ -60,31 +60,11 @@ def test_what_may_pass_is_asked_again_with_growing_delays(serving, model, stream
     assert at[2] - at[1] >= 0.2
 
 
-@pytest.mark.parametrize("status", BUSY)
-def test_it_is_not_asked_without_end(serving, model, stream, status):
-    server = serving(lambda question: failure(status))
-    fails(model, stream)
-    assert len(server.questions) == 3
-
-
 @pytest.mark.parametrize("status", FINAL)
 def test_what_will_not_pass_is_not_asked_again(serving, model, stream, status):
     server = serving(lambda question: failure(status))
     fails(model, stream)
     assert len(server.questions) == 1
-
-
-def test_silence(serving, model, stream):
-    Path("asap.toml").write_text(SETTINGS.replace("timeout_s = 60", "timeout_s = 0.3"))
-    serving(lambda question: Reply(delay_s=2.0))
-    assert "0.3 s" in fails(model, stream).message
-
-
-@pytest.mark.slow
-def test_nobody_there(model, stream, serving):
-    server = serving(lambda question: Say(""))
-    server.__exit__()
-    fails(model, stream)
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "MAX_TOKENS", "RECITATION", "MALFORMED_FUNCTION_CALL"])

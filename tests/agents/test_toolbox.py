@@ -10,10 +10,10 @@ from asap.agents.workflow.declared_tool import DeclaredTool
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.plans import Plan, Remat
+from asap.experiments.create import Statement, create_experiment
+from asap.plans import Plan
 from asap.profiles import Kpis, Operation, Profile
 from asap.reports.answers.compact import unrolled
-from asap.study.open_study import open_study
 
 EXPERIMENT = "paper-v6e-16"
 NAMES = {"list_experiments", "compute", *QUERIES} - set(FACTS)
@@ -116,13 +116,6 @@ def test_candidates_stand_in_the_order_of_the_engine(tools, studies):
     assert answer["considered"] == len(ranked.candidates)
 
 
-def test_a_prediction_by_name_is_the_one_of_the_list(tools):
-    listed = unrolled(tools["candidates"](experiment=EXPERIMENT, limit=1))["candidates"][0]
-    predicted = unrolled(tools["predict"](experiment=EXPERIMENT, plan=listed["plan"]))
-    assert listed.items() <= predicted.items()
-    assert all(part["adds"] for part in predicted["time"])
-
-
 def test_a_changed_run_is_predicted_beside_the_run_as_it_is(tools):
     answer = tools["what_if"](experiment=MODELLED, global_batch=512)
     assert answer["now"]["step_time"] != answer["then"]["step_time"]
@@ -164,17 +157,6 @@ def test_compared_plans_come_fastest_first(tools):
     assert {plan["plan"] for plan in compared} == set(plans)
 
 
-def test_a_plan_keeps_the_settings_that_it_does_not_name(store):
-    def amend(experiment):
-        return experiment.model_copy(update={"plan": Plan.parse("data=4 seq=4 remat=full microbatches=2")})
-
-    study = open_study(EXPERIMENT, store, amend)
-    assert Plan.parse("data=4 model=4").completed_by(study.plan) == Plan.parse(
-        "data=4 model=4 remat=full microbatches=2"
-    )
-    assert Plan.parse("data=4 model=4 remat=none").completed_by(study.plan).remat is Remat.NONE
-
-
 def test_a_run_without_a_profile_says_what_to_do(tools, store):
     store.add(Experiment(id="no-profile", hardware=HardwareReference(name="v5e-16")), replace=True)
     answer = tools["operations"](experiment="no-profile")
@@ -213,3 +195,29 @@ def test_text_from_files_is_fenced_flat_and_without_secrets(tmp_path):
     assert description.startswith('<data source="description">')
     assert description.count("</data>") == 1
     assert description.endswith("</data>")
+
+
+RUN = (
+    "base_config: base.yml\nmodel_name: llama3.1-8b\nattention: {kernel}\nper_device_batch_size: 1\n"
+    "max_target_length: 8192\nremat_policy: full\nici_fsdp_parallelism: 16\n"
+)
+
+
+def _settings(tmp_path, kernel):
+    file = tmp_path / "run.yml"
+    file.write_text(RUN.format(kernel=kernel), encoding="utf-8")
+    store = ExperimentStore(tmp_path / "store")
+    store.add(create_experiment("run", Statement(hardware="h100-16"), config=file))
+    tools = {tool.__name__: tool for tool in Toolbox(Inquiries(store)).all}
+    return unrolled(tools["settings"](experiment="run")).get("settings", [])
+
+
+def test_an_agent_sees_what_no_plan_varies_and_is_worth_a_test(tmp_path):
+    (kernel,) = _settings(tmp_path, "dot_product")
+    assert kernel["why"].startswith("A fused attention kernel")
+    assert kernel["vs_now"].startswith("-")
+    assert kernel["line"] == "attention=cudnn_flash_te"
+
+
+def test_an_agent_sees_none_where_all_is_set(tmp_path):
+    assert _settings(tmp_path, "cudnn_flash_te") == []

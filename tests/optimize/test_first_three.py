@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.core.units import Provenance, Quantity, format_percent
-from asap.optimize.first_three import GROUPS, REGRET_AFTER_THREE, REGRET_OF_FIRST, first_three
+from asap.optimize.by_model import GROUPS, REGRET_AFTER_THREE, REGRET_OF_FIRST, first_three
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 

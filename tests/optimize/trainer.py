@@ -27,7 +27,8 @@ for key, value in settings.items() if mode != "silent" else ():
 match mode:
     case "good":
         tensor, policy = float(settings.get("ici_tensor_parallelism", 16)), settings.get("remat_policy", "full")
-        steps(40, 2.5 * (1 + 0.2 * tensor) * (1.2 if policy == "full" else 1.0))
+        parts = 0.8 if "num_vocab_tiling" in settings else 1.0
+        steps(40, 2.5 * (1 + 0.2 * tensor) * (1.2 if policy == "full" else 1.0) * parts)
     case "silent":
         steps(40, 1.0)
     case "noisy":

@@ -82,6 +82,10 @@ def run(
     engine: Annotated[
         str, typer.Option(envvar="ASAP_ENGINE", help="Where to compile: local, or ray://HOST:PORT.")
     ] = "local",
+    idea: Annotated[
+        list[str] | None,
+        typer.Option(help="A change to try on the best plan: key=value, '--option value', xla_flag=…, VARIABLE=…."),
+    ] = None,
     allow: Annotated[list[str] | None, typer.Option(help=ALLOW)] = None,
     steps_to_go: Annotated[int | None, typer.Option(min=1, help="Steps still to train: what is a try worth?")] = None,
     prices: Annotated[
@@ -104,8 +108,8 @@ def run(
     from asap.study.open_study import open_study
 
     preferences = read_preferences(allow or [], steps_to_go, prices)
-    if evaluate != "run" and (command is not None or template is not None):
-        where = "--command" if command is not None else "--template"
+    if evaluate != "run" and (command is not None or template is not None or idea):
+        where = "--command" if command is not None else "--template" if template is not None else "--idea"
         raise UsageError("is for --evaluate run", where=where)
     if evaluate != "model" and budget is None:
         hint = "--budget 8 for so many evaluations, --budget 30m for so much time"
@@ -126,6 +130,7 @@ def run(
         return
     from asap.optimize.request import Budget, Request
     from asap.optimize.session import Session
+    from asap.proposals.typed_change import read_typed
     from asap.sharding_memory import new_session_name
 
     request = Request(
@@ -135,7 +140,7 @@ def run(
         folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit),
         model=_checked_model(llm),
         allowed=tuple(sorted(preferences.allowed)), steps_to_go=steps_to_go, prices=dict(preferences.prices),
-        currency=preferences.currency,
+        currency=preferences.currency, ideas=tuple(map(read_typed, idea or ())),
     )  # fmt: skip
     request.evaluator("check", lambda line: None)
     _ask(request, study, yes)
@@ -237,6 +242,8 @@ def _ask(request: "Request", study: "Study", yes: bool) -> None:
         return
     chips = f" on {study.slice.chips} x {study.slice.chip.title}" if study.slice else ""
     print(f"This runs, {request.budget.phrase}{chips}: {plain(request.command, 300)}", file=sys.stderr)
+    if request.ideas:
+        print(f"With the ideas: {plain('; '.join(request.ideas), 300)}", file=sys.stderr)
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to agree to the cost", where="asap optimize", hint="--yes agrees to it")
     if not typer.confirm("Spend it?", err=True):

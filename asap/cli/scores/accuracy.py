@@ -1,5 +1,6 @@
 """``asap accuracy``: predictions scored, narrowed by a team's own runs, and followed up."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.calibration.own_runs import Reading
-    from asap.ledger.ledger import Entry
+    from asap.ledger.ledger import Entry, SessionIdea
 
 
 def backtest(
@@ -180,13 +181,13 @@ def ledger(
     """Score earlier predictions by what came of them. Shows prediction, interval, outcome, and the running share
     inside the interval."""
     from asap.experiments import ExperimentStore
-    from asap.ledger.ledger import build_ledger
+    from asap.ledger.ledger import build_ledger, session_ideas
     from asap.sharding_memory.analyses import stored_analyses
 
     with progress() as show:
         show("reading the sessions")
         analyses = [a for a in stored_analyses() if experiment in (None, a.experiment.id)]
-        found = build_ledger(analyses, ExperimentStore().list().experiments)
+        found = build_ledger(analyses, ExperimentStore().list().experiments, session_ideas(experiment))
     if format is Plain.JSON:
         print_json(found)
         return
@@ -195,7 +196,19 @@ def ledger(
     if known:
         columns = ("session", "experiment", "plan", "predicted (90 % interval)", "outcome", "inside", "so far")
         print_table(columns, _rows(known))
+    if found.ideas:
+        print_table(("session", "experiment", "idea", "configuration", "step time", "verdict"), map(_idea, found.ideas))
     print(_summary(found.score.model_dump(), waiting))
+    if found.ideas:
+        counts = Counter(one.verdict for one in found.ideas)
+        print(
+            f"{len(found.ideas)} ideas tried: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}."
+        )
+
+
+def _idea(one: "SessionIdea") -> tuple[object, ...]:
+    change = f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f}) of without" if one.ratio else one.why
+    return one.session, one.experiment, one.idea, one.configuration, change, one.verdict
 
 
 def _rows(entries: "list[Entry]") -> "list[tuple[object, ...]]":
