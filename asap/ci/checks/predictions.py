@@ -18,6 +18,10 @@ _PADDING = 128
 """Tokens to a multiple of which Megatron-LM pads a vocabulary, times the ways in which it is split
 (``--make-vocab-size-divisible-by``)."""
 
+_NO_HARDWARE = (
+    'the hardware is unknown: name it in the configuration, or in the policy ([ci.hardware] "configs/**" = "v5e-256")'
+)
+
 
 @dataclass(frozen=True)
 class SidePrediction:
@@ -30,14 +34,13 @@ class SidePrediction:
 def predict_side(study: Study, linked: Study | None) -> SidePrediction:
     """Predict the plan of a configuration, anchored to the linked run if the two differ in nothing but the plan."""
     if study.plan is None:
-        return SidePrediction(reason="the plan is unknown: name the hardware in the configuration or the policy")
+        return SidePrediction(reason=_NO_HARDWARE if study.slice is None else "the plan is unknown")
     from asap.prediction.predict_study import expect
 
     try:
         return SidePrediction(expect(anchor_to_measurement(study, linked), [study.plan])[0])
     except AsapError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        return SidePrediction(reason=plain(f"{error.message}{hint}", 300))
+        return SidePrediction(reason=_NO_HARDWARE if study.slice is None else plain(error.message, 300))
 
 
 def relative_cost(

@@ -36,7 +36,7 @@ def proposals_for(study: Study) -> ProposalSet:
     try:
         return propose(rank_candidates(study), cite)
     except InsufficientEvidenceError as error:
-        return no_proposals(error)
+        return no_proposals(InsufficientEvidenceError(error.message, where=error.where))
 
 
 def suggestion(proposal: Proposal, resolved: ResolvedConfiguration, study: Study) -> Suggestion:

@@ -58,6 +58,10 @@ def headline(report: CiReport) -> str:
     results += [effect] if (effect := _effect(report)) else []
     results += [f"{failing} fail{'s' if failing == 1 else ''}"] if failing else []
     results += [f"{warned} with a warning"] if warned else []
+    unchecked = sum(
+        1 for one in report.configurations if one.after is not None and one.not_checked and not findings_of(report, one)
+    )
+    results += [f"{unchecked} not checked"] if unchecked else []
     return ", ".join([changed, *results])
 
 
