@@ -19,8 +19,8 @@ from asap.experiments.launch.reader import is_launch, read_launched, read_manife
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
 from asap.experiments.launch.task_file import task_devices, task_script
-from asap.experiments.logs.printing import instead_of_script
 from asap.experiments.logs.read import is_log
+from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.defaults import is_told_by, known_keys, model_name_of
 from asap.experiments.maxtext.reader import read_maxtext

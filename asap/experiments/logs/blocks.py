@@ -1,22 +1,26 @@
 """Blocks of resolved settings in a log: where one begins, which lines are its own, and where it ends."""
 
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
-from asap.experiments.logs.text import without_rank
+from asap.experiments.logs.carriers import without_rank
+from asap.experiments.logs.text import clean
 
+_TABLE = Path(__file__).parent / "tables" / "blocks.toml"
 MOST_LINES = 20_000
 MOST_TEXT = 1_000_000
 _MOST_BETWEEN = 40
+_MOST_BEFORE = 600
 _NARROWEST = 79
 """Characters of a terminal's line, less one."""
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
-_DOTTED_START = re.compile(r"--- [\w ]{0,40}\barguments ---|(?:^|\s)(?:num_layers|hidden_size) \.{2,} ")
 _END_OF_ARGUMENTS = re.compile(r"--- ?end of [\w ]{0,40}arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
 _LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
-_COMMAND = re.compile(r"(?:^|\s)--[A-Za-z][\w-]+[ =]\S")
 _JSON_LINE = re.compile(r"^\s*(?:[\"'\[\]{}\d-]|true|false|null|True|False|None)")
 _FIELD = re.compile(r"^\s*\w+=.*,$")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -47,39 +51,13 @@ class BlockStart:
     """Whether the line that begins it is part of it."""
 
 
-STARTS = (
-    BlockStart(b"Config(general=", re.compile(r"\bConfig\(general="), "call"),
-    BlockStart(b"arguments -", _DOTTED_START, "arguments"),
-    BlockStart(b"num_layers ...", _DOTTED_START, "arguments"),
-    BlockStart(b"Running with configs:", re.compile(r"Running with configs:"), "json"),
-    BlockStart(b"Running with args:", re.compile(r"Running with args:"), "json"),
-    BlockStart(b"DeepSpeedEngine configuration", re.compile(r"DeepSpeedEngine configuration:"), "arguments"),
-    BlockStart(b"DeepSpeedLight configuration", re.compile(r"DeepSpeedLight configuration:"), "arguments"),
-    BlockStart(b"with {\n", re.compile(r"\bBuilding \S+ \S+? ?with \{$"), "json"),
-    BlockStart(b"json = {", re.compile(r"\bjson = \{"), "json"),
-    BlockStart(b"Config {", re.compile(r"(?:Model config |model_config[:=] ?)?\b\w+Config \{"), "json"),
-    BlockStart(b"resolved config:", re.compile(r"resolved config:"), "yaml"),
-    BlockStart(b"Experiment configuration", re.compile(r"\*{3,} Experiment configuration \*{3,}"), "yaml"),
-    BlockStart(b"Optimized config", re.compile(r"Optimized config"), "yaml"),
-    BlockStart(b"Logging config", re.compile(r"^\W*(?:Logging|Training using) config:?"), "yaml"),
-    BlockStart(b"Training using config", re.compile(r"Training using config:?"), "yaml"),
-    BlockStart(b"Building trainer", re.compile(r"^\W*Building trainer"), "yaml"),
-    BlockStart(b"Arguments(", re.compile(r"\b[A-Z]\w*Arguments\((?=\w+=|$)"), "call"),
-    BlockStart(b"Config:\n", re.compile(r"^Config:$"), "yaml"),
-    BlockStart(b"config:\n", re.compile(r"(?:^|\] )config:$"), "json"),
-    BlockStart(b"SFTConfig(", re.compile(r"\bSFTConfig\("), "call"),
-    BlockStart(b"ModelArgs(", re.compile(r"\b\w*ModelArgs\("), "call"),
-    BlockStart(b"Config(", re.compile(r"\b[A-Z]\w*(?:Config\w*|Args)\((?=\w+=|$)"), "call"),
-    BlockStart(b"tensor_model_parallel_size=", re.compile(r"^\s*(?:\w+\()?tensor_model_parallel_size=\w+,$"), "fields"),
-    BlockStart(b"--num-layers", _COMMAND, "command"),
-    BlockStart(b"--model_name_or_path", _COMMAND, "command"),
-    BlockStart(b"--micro-batch-size", _COMMAND, "command"),
-    BlockStart(b"deepspeed --", re.compile(r"^(?:\s|\+|cmd = )*deepspeed --"), "command"),
-    BlockStart(b"_target_: ", re.compile(r"^_target_: [\w.]+$"), "yaml", itself=True),
-    BlockStart(b"max_seq_len: ", re.compile(r"^max_seq_len: \d+$"), "yaml", itself=True),
-    BlockStart(b"config: {'", re.compile(r"\bconfig: \{'"), "json"),
-    BlockStart(b"### model", re.compile(r"^### model\b"), "yaml"),
-)
+@cache
+def starts() -> tuple[BlockStart, ...]:
+    """What begins a block, of every stack."""
+    return tuple(
+        BlockStart(one["anchor"].encode(), re.compile(one["pattern"]), one["kind"], one.get("itself", False))
+        for one in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["start"]
+    )
 
 
 class Collector:
@@ -118,14 +96,10 @@ class Collector:
             self._argument(line)
         elif self.block.kind == "yaml":
             self._yaml(line)
-        elif self.block.kind == "command":
-            self.open = bool(line.strip()) and not _LOG_LINE.match(line) and self._goes_on(line)
+        elif self.block.kind in ("command", "fields"):
+            self.open = self._goes_on(line) if self.block.kind == "command" else _FIELD.match(line) is not None
             self.block.complete = not self.open
             self.block.lines += [line] if self.open else []
-        elif self.block.kind == "fields":
-            self.open = _FIELD.match(line) is not None
-            self.block.complete = not self.open
-            self.block.lines += [line.strip()] if self.open else []
         elif self.block.kind == "call" or _JSON_LINE.match(line):
             self._skipped = 0
             self._balanced(line)
@@ -135,6 +109,8 @@ class Collector:
     def _goes_on(self, line: str) -> bool:
         """Whether a line goes on with a command: a backslash says so, or a terminal broke it at its width."""
         before = self.block.lines[-1]
+        if not line.strip() or _LOG_LINE.match(line):
+            return False
         wrapped = len(before.rstrip()) >= _NARROWEST and len(self.block.lines) < _MOST_BETWEEN
         return before.rstrip().endswith("\\") or (wrapped and "--" in before)
 
@@ -185,3 +161,16 @@ def argument(line: str) -> tuple[str, str] | None:
     """Name and value of a line of Megatron's block: ``num_layers ..... 32``; a long name leaves no room for dots."""
     found = _DOTTED.search(without_rank(line).rstrip())
     return (found[1], found[2].strip()) if found else None
+
+
+def arguments_before(chunk: bytes, place: int) -> list[str]:
+    """Lines of arguments right before a place, in order: of a block whose beginning the log lacks."""
+    found: list[str] = []
+    while place > 0 and len(found) < _MOST_BEFORE:
+        begin = chunk.rfind(b"\n", 0, place - 1) + 1
+        line = clean(chunk[begin : place - 1])
+        if argument(line) is None:
+            break
+        found.append(line)
+        place = begin
+    return found[::-1]

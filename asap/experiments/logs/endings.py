@@ -19,6 +19,7 @@ _CASCADE = ("communication_error", "stopped", "crashed")
 """What other ranks print because one failed."""
 _REFUSALS = ("AssertionError", "ValueError", "ConfigError", "ArgumentError", "ValidationError", "NotImplementedError")
 _ALLOCATION = "allocation"
+_NAN_STEPS = 3
 _LINES_OF_ITEM, _MOST_LISTED = 4, 5
 _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 
@@ -53,7 +54,7 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
     alike = [one for one, other in failures if other == kind]
     figures: dict[str, str] = {}
     for one in alike:
-        figures = {**cast(EndingForm, one.form).read(one.text), **figures}
+        figures = {**cast(EndingForm, one.form).read(one.text, one.rest), **figures}
     if kind == "crashed" and not steps and figures.get("exception") in _REFUSALS:
         kind = "refused_settings"
     largest = _largest([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
@@ -73,24 +74,19 @@ def _largest(lines: Sequence[Found]) -> tuple[Allocation, ...]:
         elif items and one.line - begun <= _LINES_OF_ITEM:
             items[-1] = {**fields, **items[-1]}
     known = [
-        Allocation(size_bytes=held, shape=item.get("shape"), operation=_path(item.get("operation")))
+        Allocation(
+            size_bytes=held, shape=item.get("shape"), operation=redacted(plain(item.get("operation", ""), 160)) or None
+        )
         for item in items
         if (held := size(item["size"]))
     ]
     return tuple(sorted(dict.fromkeys(known), key=lambda one: -one.size_bytes)[:_MOST_LISTED])
 
 
-def _path(operation: str | None) -> str | None:
-    return redacted(plain(operation, 160)) if operation else None
-
-
 def _is_nan(steps: Sequence[Any]) -> bool:
     """Whether the losses of the last steps are no numbers."""
     losses = [step[1]["loss"].casefold() for step in steps[-_NAN_STEPS:] if "loss" in step[1]]
     return len(losses) == _NAN_STEPS and all(loss in ("nan", "-nan", "inf", "-inf") for loss in losses)
-
-
-_NAN_STEPS = 3
 
 
 def _ending(kind: str, one: Found, steps: Sequence[Any], figures: dict[str, str] | None = None) -> Ending:

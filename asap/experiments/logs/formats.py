@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -53,17 +53,23 @@ class EndingForm:
     patterns: tuple[re.Pattern[str], ...]
     words: re.Pattern[str] | None = None
 
+    @property
+    def spans(self) -> bool:
+        """Whether its figures may stand on several lines."""
+        return self.kind == "out_of_memory" and bool(self.patterns)
+
     def tells(self, line: str) -> bool:
         """Whether a line that has the anchor tells an ending."""
         return self.words is None or self.words.search(line) is not None
 
-    def read(self, line: str) -> dict[str, str]:
-        """Named figures of the line."""
-        text = line[:_LONGEST]
+    def read(self, line: str, rest: Sequence[str] = ()) -> dict[str, str]:
+        """Named figures of the line; what it lacks, of the line and those behind it as one."""
+        lines = [line[:_LONGEST], *rest] if self.spans else [line[:_LONGEST]]
         found: dict[str, str] = {}
-        for pattern in self.patterns:
-            if match := pattern.search(text):
-                found = {**{k: v for k, v in match.groupdict().items() if v}, **found}
+        for text in dict.fromkeys((lines[0], "".join(lines), " ".join(lines))):
+            for pattern in self.patterns:
+                if match := pattern.search(text):
+                    found = {**{k: v for k, v in match.groupdict().items() if v}, **found}
         return found
 
 

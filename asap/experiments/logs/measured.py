@@ -26,26 +26,23 @@ class Sizes:
 
     def seconds(self, fields: dict[str, str]) -> float | None:
         """The time of a step from the fields of its line, the most exact one first."""
-        values = {name: value for name, text in fields.items() if (value := number(text))}
-        exact = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
-        for name, unit in exact.items():
-            if name in values:
-                return values[name] * unit
-        if "milliseconds_of_iteration" in values and self.accumulation:
-            return values["milliseconds_of_iteration"] * 1e-3 * self.accumulation
-        if "tokens_per_second_per_device" in values and self.tokens and self.devices:
-            return self.tokens / self.devices / values["tokens_per_second_per_device"]
-        if "samples_per_second" in values and self.sequences:
-            return self.sequences / values["samples_per_second"]
-        if "steps_per_second" in values:
-            return 1 / values["steps_per_second"]
+        own = self.tokens / self.devices if self.tokens and self.devices else None
+        times = {"seconds": 1.0, "milliseconds": 1e-3, "seconds_each": 1.0}
+        times["milliseconds_of_iteration"] = 1e-3 * (self.accumulation or 0)
+        amounts = {"tokens_per_second_per_device": own, "samples_per_second": self.sequences, "steps_per_second": 1.0}
+        for name, unit in times.items():
+            if unit and name in fields and (value := number(fields[name])):
+                return value * unit
+        for name, amount in amounts.items():
+            if amount and name in fields and (value := number(fields[name])):
+                return amount / value
         return None
 
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
     unique = _each_once(_of_one_form(_gathered(lines), sizes))
-    times = [(_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
+    times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     if not times:
         whole = [1 / rate for _, fields, *_ in totals if (rate := number(fields.get("steps_per_second", "")))]
         times = [(None, seconds) for seconds in whole[-1:]]
@@ -58,9 +55,9 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         tflops_per_device=_middle(steady, "tflops_per_device"),
         mfu=_middle(steady, "mfu") or 0.01 * (_middle(steady, "mfu_percent") or 0) or None,
         peak_memory_bytes=_peak(
-            [*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=2**30, memory_mb=1e6, memory_bytes=1
+            [*lines, *totals], memory_gib=2**30, memory_mib=2**20, memory_gb=1e9, memory_mb=1e6, memory_bytes=1
         ),
-        reserved_memory_bytes=_peak(totals, reserved_mib=2**20),
+        reserved_memory_bytes=_peak(totals, reserved_mib=2**20, reserved_gb=1e9),
         compiled_memory_bytes=_peak(totals, compiled_gib=2**30),
     )
 
@@ -99,7 +96,7 @@ def _each_once(lines: Iterable[StepLine]) -> list[StepLine]:
     kept: list[StepLine] = []
     seen: set[int] = set()
     for one in lines:
-        step = _index(one[1])
+        step = step_index(one[1])
         if step is None or step not in seen:
             kept.append(one)
         if step is not None:
@@ -107,7 +104,8 @@ def _each_once(lines: Iterable[StepLine]) -> list[StepLine]:
     return kept
 
 
-def _index(fields: dict[str, str]) -> int | None:
+def step_index(fields: dict[str, str]) -> int | None:
+    """The number of a step, where its line has one."""
     text = fields.get("step") or fields.get("iteration")
     return int(text) if text and text.isdigit() and len(text) < 16 else None
 
@@ -183,15 +181,11 @@ class StepFeed:
     def __init__(self, tokens: float | None = None):
         self._sizes = Sizes(tokens=tokens, devices=1 if tokens else None)
         self._times: dict[bytes, list[float]] = {}
-        self._counted: list[float] = []
-        self.shows_rates = False
-        """Whether a line has tokens a second in the stead of a time."""
 
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
         text = clean(line[:LONGEST_LINE].encode("utf-8", "replace"))
-        raw = text.encode("utf-8", "replace")
-        completed = [self._read(form, text) for form in steps() if form.anchor in raw]
+        completed = [self._read(form, text) for form in steps() if form.anchor.decode() in text]
         return any(completed)
 
     @property
@@ -199,22 +193,12 @@ class StepFeed:
         """Seconds of each step so far."""
         return next((times for times in self._times.values() if times), [])
 
-    @property
-    def tokens_per_device(self) -> float | None:
-        """Tokens of a device in a step, as the log counts them: rate times seconds, the median."""
-        return median(self._counted) or None if self._counted else None
-
     def _read(self, form: Form, text: str) -> bool:
         if form.bar and not is_training_bar(text):
             return False
         fields = form.read(text)
-        rate = number(fields.get("tokens_per_second_per_device", ""))
         seconds = self._sizes.seconds(fields)
-        if rate and seconds is None:
-            self.shows_rates = True
         if seconds is None or seconds <= 0:
             return False
-        if rate:
-            self._counted.append(rate * seconds)
         self._times.setdefault(form.anchor, []).append(seconds)
         return True

@@ -16,21 +16,23 @@ from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
 from asap.experiments.files.documents import read_document, without_wrapping
+from asap.experiments.logs.carriers import lines_of
 from asap.experiments.logs.endings import ending_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
-from asap.experiments.logs.measured import Sizes, measured
-from asap.experiments.logs.printing import instead_of_log
-from asap.experiments.logs.reading import LogReading, SettingsBlock
+from asap.experiments.logs.measured import Sizes, measured, step_index
+from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.text import number, open_log
 from asap.experiments.logs.values import values_of
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
-_OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".md", ".csv", ".jsonl", ".pb")
+_OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".csv", ".jsonl", ".pb")
+_OF_OBJECTS = (".json", ".jsonl")
+"""What collectors export lines of a log as."""
 _SAVED = (".yaml", ".yml", ".json")
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _PEEK = 256 << 10
 _OF_LOGS_ALONE = ("arguments", "fields")
 """Grammars of blocks that no other kind of file has."""
@@ -53,14 +55,15 @@ def is_log(path: Path) -> bool:
     suffix = (suffixes[-2] if len(suffixes) > 1 else "") if packed else suffixes[-1] if suffixes else ""
     if suffix in SUFFIXES or (packed and suffix == ".txt"):
         return True
-    if suffix in _OTHERS:
+    if suffix in _OTHERS and suffix not in _OF_OBJECTS:
         return False
     try:
         with open_log(path) as stream:
             head = stream.read(_PEEK)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, AsapError):
         return False
-    if b"\0" in head[:4096] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    lines = lines_of(head)
+    if b"\0" in lines[:4096] or (suffix in _OF_OBJECTS and lines.strip() == head.strip()):
         return False
     found = scan_text(head)
     printed = any(block.kind in _OF_LOGS_ALONE for block in found.blocks)
@@ -157,7 +160,7 @@ def _cuts(found: Scan) -> list[int]:
     settings = sorted([*(one.offset for one in found.blocks), *(one[0] for one in found.parameters)])
     for before, after in pairwise(found.steps):
         between = settings[bisect_right(settings, before[3]) : bisect_left(settings, after[3])]
-        step, last = _step(after[1]), _step(before[1])
+        step, last = step_index(after[1]), step_index(before[1])
         again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
         again = again and not after[0].bar
         if between or again:
@@ -167,11 +170,6 @@ def _cuts(found: Scan) -> list[int]:
         if ended:
             cuts.append(late[0])
     return cuts
-
-
-def _step(fields: dict[str, str]) -> int | None:
-    text = fields.get("step", "")
-    return int(text) if text.isdigit() and len(text) < 16 else None
 
 
 def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:

@@ -1,10 +1,16 @@
-"""What a training log settles: the resolved settings, what was measured, the hardware, and how the run ended."""
+"""What a training log settles, and what prints the settings of a run where it settles nothing."""
 
+import re
+import shlex
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 from asap.experiments.observed import Ending, Measured
+from asap.stacks.registry import specs
 
 
 class LogHardware(BaseModel):
@@ -19,11 +25,6 @@ class LogHardware(BaseModel):
     devices_per_node: PositiveInt | None = None
     slices: PositiveInt | None = Field(default=None, description="of TPUs, where the log says how many")
     network: str | None = Field(default=None, description="the transport that NCCL says it uses: IB, Socket, …")
-
-    @property
-    def reference(self) -> str | None:
-        """``h100-64``; ``None`` where chip or devices are not in the log."""
-        return f"{self.chip}-{self.devices}" if self.chip and self.devices else None
 
 
 class SettingsBlock(BaseModel):
@@ -84,14 +85,50 @@ class LogDocument(BaseModel):
     def of(cls, reading: LogReading, settings: "BaseModel") -> "LogDocument":
         """The document of a reading and its settings."""
         return cls(
-            file=reading.file,
-            stack=reading.stack,
+            **{name: getattr(reading, name) for name in ("file", "stack", "hardware", "measured", "runs", "notes")},
             settings=settings.model_dump(mode="json", exclude_none=True),
             data_parallel=getattr(settings, "data_parallel", None),
-            hardware=reading.hardware,
-            measured=reading.measured,
             ending=reading.ending if reading.lines else None,
-            runs=reading.runs,
             blocks=tuple(one.model_dump(include={"kind", "line", "complete"}) for one in reading.blocks),
-            notes=reading.notes,
         )
+
+
+_TABLE = Path(__file__).parent / "tables" / "printing.toml"
+_CONFIGURATION = "or give the configuration, and this log with --step-time"
+
+
+def instead_of_log(stack: str | None) -> str:
+    """What to do about a log that has no settings."""
+    prints = _prints(stack or "")
+    prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints its settings"
+    return f"{prints}, {_CONFIGURATION}"
+
+
+def instead_of_script(text: str, path: Path) -> str:
+    """What to do about a script that cannot be read without running it.
+
+    Args:
+        text: of the script, which tells the stack.
+        path: of the file, as the user named it.
+    """
+    known = next((one["prints"] for one in _table().values() if any(sign in text for sign in one["signs"])), "")
+    started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
+    prints = next(started, known)
+    log = f"give the log of the run ({prints})" if prints else "give the log of the run"
+    return f"{log}, or asap resolve -- {_program_of(path)} {shlex.quote(str(path))}"
+
+
+def _program_of(path: Path) -> str:
+    """What runs a file, by its name."""
+    is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
+    return "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
+
+
+def _prints(stack: str) -> str:
+    known, table = _table().get(stack), specs().get(stack)
+    return known["prints"] if known else table.prints if table else ""
+
+
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ What the log leaves open stays unknown: no default of a program is taken where i
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,10 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.logs.architecture import read_shapes
+from asap.experiments.logs.machine import read_shapes
 from asap.experiments.logs.measured import disagreement, measured_step
-from asap.experiments.logs.printing import instead_of_log
 from asap.experiments.logs.read import read_log
-from asap.experiments.logs.reading import LogReading, SettingsBlock
+from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
@@ -142,7 +141,7 @@ def _documents(
         elif block.kind.startswith("arguments") and sum(sign in block.values for sign in _SIGNS) > 1:
             yield block.line, _as_megatron(settings, block), shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
-            yield block.line, _typed(block.values), shaped
+            yield block.line, {key: scalar(str(value)) for key, value in block.values.items()}, shaped
         elif block.kind.startswith(("json", "yaml")):
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
@@ -188,11 +187,6 @@ def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]
         "activation_checkpoint": {"mode": settings.recompute or "none"},
         "compile": {"enable": "compiled" in reading.statements},
     }
-
-
-def _typed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """MaxText's parameters with the values that a YAML would have; a member of an enumeration by its word."""
-    return {key: scalar(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:

@@ -3,31 +3,36 @@
 The beginning is searched for everything. Behind it only for what was met there, and for how runs end and begin again.
 """
 
+import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from asap.experiments.logs.blocks import STARTS, BlockStart, Collector, RawBlock, argument
+from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, arguments_before, starts
+from asap.experiments.logs.carriers import lines_of, rank_of, without_rank
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
-from asap.experiments.logs.text import LONGEST_LINE, chunks, clean, is_training_bar, without_rank
+from asap.experiments.logs.text import chunks, clean, is_training_bar
 
 HEAD = 4 << 20
 """Bytes at the beginning, and behind each new block of settings, that are searched for everything."""
 _CONFIG_PARAM = b"Config param "
 _MOST = 4000
 """Statements, devices and endings that are kept; of more only the last."""
-_MOST_STEPS = 100_000
+_MOST_STEPS = 40_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
     "samples_per_second", "steps_per_second", "tokens_per_second",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
-_MOST_OF_PIECE = 250
+MOST_LINES_OF_ENDING = 7
+"""Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
+_MOST_OF_PIECE = 200
 _CROWDED = 4000
 """Steps of a piece above which not all are read, in the beginning too."""
-_MOST_BEFORE = 600
+_COLOURS = re.compile(rb"\x1b\[[\d;]{0,20}m")
+_SAMPLE = 256 << 10
 _BAR_SAMPLE = 64 << 10
 """Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
 
@@ -40,6 +45,8 @@ class Found:
     text: str
     line: int
     offset: int
+    rest: list[str] = field(default_factory=list)
+    """The lines behind an ending that has figures: a terminal or a launcher may have broken it."""
 
 
 @dataclass
@@ -72,16 +79,18 @@ def scan(path: Path, progress: Callable[[int], None] | None = None) -> Scan:
         NotFoundError: there is no such file.
         ConfigError: it cannot be read.
     """
-    pass_ = _Pass()
-    for chunk in chunks(path, progress):
-        pass_.read(chunk)
-    return pass_.finish()
+    return _scan(chunks(path, progress))
 
 
 def scan_text(text: bytes) -> Scan:
     """Read a log, or the beginning of one, that is in memory."""
+    return _scan([lines_of(text)])
+
+
+def _scan(chunks: Iterable[bytes]) -> Scan:
     pass_ = _Pass()
-    pass_.read(text.replace(b"\r", b"\n") + b"\n")
+    for chunk in chunks:
+        pass_.read(chunk)
     return pass_.finish()
 
 
@@ -91,7 +100,7 @@ _Anchored = tuple[bytes, Form | EndingForm | DeviceForm | BlockStart | None]
 def _all_anchors() -> list[_Anchored]:
     forms: list[_Anchored] = [(form.anchor, form) for form in (*steps(), *totals(), *statements(), *devices())]
     forms += [(form.anchor, form) for form in endings()]
-    forms += [(start.anchor, start) for start in STARTS]
+    forms += [(start.anchor, start) for start in starts()]
     return [*forms, (_CONFIG_PARAM, None)]
 
 
@@ -105,12 +114,17 @@ class _Pass:
         self._head_until = HEAD
         self._collectors: list[Collector] = []
         self._taken = 0
+        self._unfinished: Found | None = None
         self._stands_for = array("l")
         """How many steps each one that is kept stands for."""
 
     def read(self, chunk: bytes) -> None:
         """Take a piece that ends with a line."""
+        if self.scan.size < self._head_until and b"\x1b" in chunk:
+            chunk = _COLOURS.sub(b"", chunk)
         self._taken = self._feed_open(chunk) if self._collectors else 0
+        if self._unfinished is not None:
+            self._read_on(self._unfinished, chunk, 0)
         if self.scan.size < self._head_until:
             crowded = [form for form in steps() if chunk.count(form.anchor) > _CROWDED]
             many = {form.anchor for form in crowded}
@@ -130,14 +144,34 @@ class _Pass:
             number += chunk.count(b"\n", counted, start)
             counted = start
             end = chunk.find(b"\n", start)
-            line = clean(chunk[start : min(end, start + LONGEST_LINE)])
+            line = clean(chunk[start:end])
             for anchor, form in found:
                 self._met.add(anchor)
                 if isinstance(form, BlockStart):
                     if start > done and start >= self._taken:
                         done = self._begin(form, line, chunk, start, end, number + 1, self.scan.size)
+                elif isinstance(form, EndingForm):
+                    if form.tells(line):
+                        ending = Found(form, line[:2000], number + 1, self.scan.size + start)
+                        _append(self.scan.endings, ending)
+                        self._read_on(ending, chunk, end + 1)
                 else:
                     self._take(form, line, number + 1, self.scan.size + start)
+
+    def _read_on(self, ending: Found, chunk: bytes, place: int) -> None:
+        """Lines of the same process behind one that tells an ending with figures, up to another ending."""
+        form, prefix = cast(EndingForm, ending.form), rank_of(ending.text)
+        while form.spans and len(ending.rest) < MOST_LINES_OF_ENDING and place < len(chunk):
+            end = chunk.find(b"\n", place)
+            line, place = clean(chunk[place:end]), end + 1
+            if (rank := rank_of(line)) in (prefix, ""):
+                if not line.strip() or form.anchor in line.encode("utf-8", "replace"):
+                    break
+                ending.rest.append(line[len(rank) : 400])
+        else:
+            self._unfinished = ending if place >= len(chunk) and form.spans else None
+            return
+        self._unfinished = None
 
     def _look_later(self, chunk: bytes) -> None:
         """Behind the beginning: times of steps all at once, what begins a run again, and endings behind the steps."""
@@ -148,7 +182,7 @@ class _Pass:
             self._head_until = self.scan.size + HEAD
             self._look(chunk, self._anchors, 0)
             return
-        forms = [form for form in steps() if form.anchor in self._met]
+        forms = [form for form in steps() if form.anchor in self._timed]
         last = max((chunk.rfind(form.anchor) for form in forms), default=-1)
         for form in forms:
             self._all_steps(form, chunk)
@@ -163,12 +197,12 @@ class _Pass:
         # a step that stands on several lines is counted by one of them
         field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
         anchor = form.marks(field) if form.spread and field else form.anchor
-        stride = max(1, -(-chunk.count(anchor) // _MOST_OF_PIECE))
+        stride = max(1, -(-_count(anchor, chunk) // _MOST_OF_PIECE))
         hop = len(chunk) // _MOST_OF_PIECE if stride > 1 else 0
         place = chunk.find(anchor)
         while place >= 0:
             begin, end = chunk.rfind(b"\n", 0, place) + 1, chunk.find(b"\n", place)
-            line = clean(chunk[begin : min(end, begin + LONGEST_LINE)])
+            line = clean(chunk[begin:end])
             self._step(form, line, self.scan.lines + 1, self.scan.size + begin, stride)
             place = chunk.find(anchor, max(end, begin + hop))
 
@@ -197,12 +231,12 @@ class _Pass:
             return -1
         if self.scan.steps or self.scan.size > HEAD:
             self._head_until = self.scan.size + HEAD
-        before = _arguments_before(chunk, place) if start.kind == "arguments" and "arguments" not in line else []
+        before = arguments_before(chunk, place) if start.kind == "arguments" and "arguments" not in line else []
         collector = Collector(start, found, line, number - len(before), base + place, before)
         position = end + 1
         while collector.open and position < len(chunk):
             stop = chunk.find(b"\n", position)
-            collector.feed(clean(chunk[position : min(stop, position + LONGEST_LINE)]))
+            collector.feed(clean(chunk[position:stop]))
             position = stop + 1
         if collector.open:
             self._collectors.append(collector)
@@ -214,7 +248,7 @@ class _Pass:
         """Give a piece's first lines to the blocks that go on in it; where the last line ends in which none begins."""
         place = taken = 0
         while any(one.open for one in self._collectors) and (end := chunk.find(b"\n", place)) >= 0:
-            line = clean(chunk[place : min(end, place + LONGEST_LINE)])
+            line = clean(chunk[place:end])
             for collector in self._collectors:
                 if collector.open:
                     collector.feed(line)
@@ -234,15 +268,12 @@ class _Pass:
         self.scan.blocks.append(block)
         del self.scan.blocks[:-128]
 
-    def _take(self, form: "Form | EndingForm | DeviceForm | None", line: str, number: int, offset: int) -> None:
+    def _take(self, form: "Form | DeviceForm | None", line: str, number: int, offset: int) -> None:
         if form is None:
             key, separator, value = line.partition("Config param ")[2].partition(":")
             if separator:
                 self.scan.parameters.append((offset, number, key.strip()[:80], value.strip()[:2000]))
                 del self.scan.parameters[: -10 * _MOST]
-        elif isinstance(form, EndingForm):
-            if form.tells(line):
-                _append(self.scan.endings, Found(form, line[:2000], number, offset))
         elif isinstance(form, DeviceForm):
             _append(self.scan.devices, Found(form, line[: 16 << 10], number, offset))
         elif id(form) in self._steps:
@@ -266,17 +297,10 @@ class _Pass:
             self._stands_for = array("l", [2 * self.scan.thinned]) * len(self.scan.steps)
 
 
-def _arguments_before(chunk: bytes, place: int) -> list[str]:
-    """Lines of arguments right before a place, in order: of a block whose beginning the log lacks."""
-    found: list[str] = []
-    while place > 0 and len(found) < _MOST_BEFORE:
-        begin = chunk.rfind(b"\n", 0, place - 1) + 1
-        line = clean(chunk[begin : min(place - 1, begin + LONGEST_LINE)])
-        if argument(line) is None:
-            break
-        found.append(line)
-        place = begin
-    return found[::-1]
+def _count(anchor: bytes, chunk: bytes) -> int:
+    """How often a text occurs in a piece; of very often an estimate from its beginning."""
+    some = chunk.count(anchor, 0, _SAMPLE)
+    return some * len(chunk) // _SAMPLE if some > _MOST_OF_PIECE and len(chunk) > _SAMPLE else chunk.count(anchor)
 
 
 def _append(kept: list[Any], one: Any) -> None:
@@ -285,23 +309,12 @@ def _append(kept: list[Any], one: Any) -> None:
         del kept[_MOST // 2 : -_MOST]
 
 
-def _lines(chunk: bytes, anchors: "list[_Anchored]", begin: int) -> Iterator[tuple[int, list[_Anchored]]]:
+def _lines(chunk: bytes, anchors: "list[_Anchored]", begin: int) -> list[tuple[int, list[_Anchored]]]:
     """Beginnings of the lines from a place on that have anchors, in order, with these."""
-    places = array("q")
-    which = array("q")
-    for index, (anchor, _) in enumerate(anchors):
-        place = chunk.find(anchor, begin)
+    found: dict[int, list[_Anchored]] = {}
+    for one in anchors:
+        place = chunk.find(one[0], begin)
         while place >= 0:
-            places.append(chunk.rfind(b"\n", 0, place) + 1)
-            which.append(index)
-            place = chunk.find(anchor, chunk.find(b"\n", place))
-    order = sorted(range(len(places)), key=lambda one: (places[one], which[one]))
-    current, found = -1, list[_Anchored]()
-    for one in order:
-        if places[one] != current and found:
-            yield current, found
-            found = []
-        current = places[one]
-        found.append(anchors[which[one]])
-    if found:
-        yield current, found
+            found.setdefault(chunk.rfind(b"\n", 0, place) + 1, []).append(one)
+            place = chunk.find(one[0], chunk.find(b"\n", place))
+    return sorted(found.items(), key=lambda one: one[0])

@@ -12,16 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat
 
 from asap.core.text import plain
 from asap.experiments.logs.reading import LogReading, SettingsBlock
+from asap.experiments.logs.text import number
 
 _TABLE = Path(__file__).parent / "tables" / "settings.toml"
 _COUNTS = (
     "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "sequence", "global_batch", "accumulation", "devices",
     "nodes", "devices_per_node", "tensor", "pipeline", "context", "expert", "data", "replicate", "shard",
 )  # fmt: skip
-_MESH = {
-    "dp_shard": "shard", "dp_replicate": "replicate", "dp": "shard", "tp": "tensor", "cp": "context", "pp": "pipeline",
-    "ep": "expert", "fsdp": "shard",
-}  # fmt: skip
 
 
 class LogSettings(BaseModel):
@@ -142,8 +139,6 @@ _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt")
 """Programs that spread the batch over all devices, and nothing else."""
 _WHOLE, _FEW = 0.02, 40
 """Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "16bit": "fp16", "float32": "fp32", "bf16": "bf16", "fp16": "fp16",
-           "fp32": "fp32", "fp8": "fp8"}  # fmt: skip
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
 _OF_MODEL = frozenset(("model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab"))
 _RULING = frozenset(("vocab", "parameters", "trainable"))
@@ -184,8 +179,7 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
         found.pop("zero", None)  # arguments of an engine that is not used
     for field in ("recompute", "precision", "adapters"):
         for name, meanings in table[field].items():
-            said, has = _look_up(block.values, name), _has(block.values, name)
-            meaning = meanings.get(_word(said)) if has else None
+            meaning = next((meanings.get(_word(said)) for said in _matches(block.values, name)), None)
             if meaning is not None:
                 found[field] = meaning
                 break
@@ -201,8 +195,9 @@ def _of_tokens(micro: int, batch: int | None, sequence: int | None) -> dict[str,
 
 def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    table = _table()
     for name, text in said.items():
-        axis = _MESH.get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
+        axis = table["mesh"].get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
         if axis in _COUNTS and text.isdigit() and int(text):
             found[axis] = int(text)
         elif (
@@ -219,8 +214,8 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         found["parameters"] = float(said["parameters_billion"]) * 1e9
     if said.get("zero"):
         found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
-    if (dtype := said.get("compute_dtype", "").casefold()) in _DTYPES:
-        found["precision"] = _DTYPES[dtype]
+    if (dtype := said.get("compute_dtype", "").casefold()) in table["dtypes"]:
+        found["precision"] = table["dtypes"][dtype]
     for name in ("bf16", "fp16"):
         if said.get(name) == "True":
             found["precision"] = name
@@ -248,11 +243,8 @@ def _value(field: str, value: Any) -> Any:
     if field == "zero":
         return _whole(value, least=0)
     if field == "micro_batch":
-        try:
-            number = float(str(value))
-        except ValueError:
-            return None
-        return number if 0 < number < 1e9 else None
+        size = number(str(value))
+        return size if size and 0 < size < 1e9 else None
     return _whole(value, least=1)
 
 
@@ -266,10 +258,6 @@ def _whole(value: Any, least: int) -> int | None:
 
 def _word(value: Any) -> str:
     return str("none" if value is None else value).strip().casefold()
-
-
-def _has(values: Mapping[str, Any], name: str) -> bool:
-    return any(True for _ in _matches(values, name))
 
 
 def _look_up(values: Mapping[str, Any], name: str) -> Any:

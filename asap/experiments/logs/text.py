@@ -5,12 +5,14 @@ import lzma
 import math
 import re
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, cast
+from zipfile import BadZipFile, ZipFile
 
 from asap.core.errors import ConfigError, NotFoundError
+from asap.core.text import plain
+from asap.experiments.logs.carriers import decoder_of, unwrapper_of, without_rank
 
 CHUNK = 4 << 20
 LONGEST_LINE = 64 << 10
@@ -20,18 +22,11 @@ _COLOUR = re.compile(
 )
 """Colours and control characters; a page that shows a log may have lost the escape before a colour."""
 _BARE_COLOUR = re.compile(r"\[[0-9;?]{1,20}m")
-_RANK = re.compile(
-    r"^(?:\s*(?:\[(?:default|rank|pod|worker|node|r)?[ -_]?\d{1,6}\]:?|\(?\w{0,24}[Rr]ank[ =:]?\d{1,6}\)?:|\d{1,6}:"
-    r"|\[titan\]|\d\d/\d\d/\d{4} [\d:]{8} \[\w+\|[^\]]{1,60}\]:"
-    r"|\([\w.-]{1,60} pid=\d{1,9}(?:, ip=[\d.]+)?\)|[\w.-]{1,60}:\s(?=\[|\s*\{)))\s?"
-)
-"""What launchers write before each line: torchrun, srun --label, mpirun, Ray, Kubernetes, a viewer's numbers."""
-_MOST_PREFIXES = 4
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard"}
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\3\4": "zip"}
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """The bytes of a log, unpacked where it is packed (gzip, bzip2, xz).
+    """The bytes of a log, unpacked where it is packed (gzip, bzip2, xz, ZIP of one file).
 
     Raises:
         NotFoundError: there is no such file.
@@ -45,19 +40,29 @@ def open_log(path: Path) -> IO[bytes]:
         raise NotFoundError("no such file", where=str(path)) from error
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    packed = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
-    if packed == "gzip":
-        from isal import igzip
-
-        return cast("IO[bytes]", igzip.open(stream, "rb"))
-    if packed == "bzip2":
-        return cast("IO[bytes]", bz2.open(stream, "rb"))
-    if packed == "xz":
-        return cast("IO[bytes]", lzma.open(stream, "rb"))
-    if packed is not None:
+    packed = next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), None)
+    if packed == "zip":
+        return _only_file(stream, path)
+    if packed == "zstandard":
         stream.close()
-        raise ConfigError(f"is packed with {packed}", where=str(path), hint="unpack it first: zstd -d FILE")
-    return stream
+        raise ConfigError("is packed with zstandard", where=str(path), hint="unpack it first: zstd -d FILE")
+    from isal import igzip
+
+    unpack = {"gzip": igzip.open, "bzip2": bz2.open, "xz": lzma.open}.get(packed or "")
+    return cast("IO[bytes]", unpack(stream, "rb")) if unpack else stream
+
+
+def _only_file(stream: IO[bytes], path: Path) -> IO[bytes]:
+    """The one file that a ZIP holds."""
+    try:
+        archive = ZipFile(stream)
+        names = [one.filename for one in archive.infolist() if not one.is_dir()]
+        if len(names) == 1:
+            return archive.open(names[0])
+    except (BadZipFile, RuntimeError, NotImplementedError) as error:  # broken, encrypted, packed in another way
+        raise ConfigError(f"cannot be read: {plain(str(error), 80)}", where=str(path)) from error
+    listed = plain(", ".join(names[:3]), 120)
+    raise ConfigError(f"holds {len(names)} files ({listed})", where=str(path), hint="unpack it, and give one of them")
 
 
 def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
@@ -71,54 +76,37 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         NotFoundError: there is no such file.
         ConfigError: it cannot be read.
     """
-    rest, total = b"", 0
+    rest, total, unwrap = b"", 0, None
     try:
         with open_log(path) as stream:
             head = stream.read(CHUNK)
-            decode = _to_utf8(head)
+            decode = decoder_of(head)
             while head:
                 total += len(head)
                 text = rest + decode(head)
-                text = text.replace(b"\r", b"\n") if b"\r" in text else text
-                cut = text.rfind(b"\n") + 1
+                cut = text.rfind(b"\n") + 1 or text.rfind(b"\r") + 1
                 rest = text[cut:]
                 if len(rest) > CHUNK:
                     text, rest, cut = text + b"\n", b"", len(text) + 1
                 if cut:
-                    yield text[:cut]
+                    unwrap = unwrap or unwrapper_of(text[:cut])
+                    yield unwrap(text[:cut])
                 if progress is not None:
                     progress(total)
                 head = stream.read(CHUNK)
         if rest:
-            yield rest + b"\n"
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            yield (unwrap or unwrapper_of(rest))(rest + b"\n")
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile) as error:
         if not total:
             raise ConfigError(f"cannot be read: {type(error).__name__}", where=str(path)) from error
         if rest:  # a log that is still packed, or was cut: what there is counts
-            yield rest + b"\n"
+            yield (unwrap or unwrapper_of(rest))(rest + b"\n")
 
 
 def clean(line: bytes) -> str:
     """A line as text, without colours and control characters."""
     text = line[:LONGEST_LINE].decode("utf-8", "replace")
     return text if text.isprintable() and not _BARE_COLOUR.search(text) else _COLOUR.sub("", text)
-
-
-def without_rank(line: str) -> str:
-    """The line without what a launcher wrote before it."""
-    for _ in range(_MOST_PREFIXES):
-        if (found := _RANK.match(line)) is None:
-            break
-        line = line[found.end() :]
-    return line
-
-
-def _to_utf8(head: bytes) -> Callable[[bytes], bytes]:
-    """How to read pieces of a text as UTF-8: PowerShell writes UTF-16."""
-    if not head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return lambda piece: piece
-    decoder = getincrementaldecoder("utf-16")("replace")
-    return lambda piece: decoder.decode(piece).encode("utf-8", "replace")
 
 
 _SUFFIX = {"K": 1e3, "M": 1e6, "G": 1e9}

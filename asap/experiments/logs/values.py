@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from pydantic_core import from_json
 
 from asap.core.numbers import bounded_from_text
 from asap.core.secrets import without_secrets
@@ -21,7 +22,6 @@ _DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
 _SOURCE = re.compile(r"^\s*[\w.]+ = .*\(\s*\w+=[a-z_][\w.]*[,)]")
 """A line of source code, which some programs write into their logs: an assignment, with names as arguments."""
 _MOST_CUTS = 30
-_MOST_CUT_TEXT = 200_000
 
 
 def values_of(block: RawBlock) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def _values(block: RawBlock) -> dict[str, Any]:
     if block.kind == "command":
         return _options(block.lines)
     if block.kind == "fields":
-        fields = (line.rstrip(",").partition("=") for line in block.lines)
+        fields = (line.strip().rstrip(",").partition("=") for line in block.lines)
         return {name: scalar(value) for name, _, value in fields}
     if block.kind == "json":
-        return _json(text) or _literal(text) or _leading_fields(block.lines)
+        return _json(text) or _literal(text) or _leading_fields(text)
     if block.kind == "yaml":
         return _yaml(block.lines)
     return {} if _SOURCE.search(block.title) else _call(text)
@@ -57,10 +57,7 @@ def scalar(text: str) -> Any:
     if found := _DTYPE.match(text) or _ENUM.match(text):
         return found[1].casefold() if text[0].isupper() or text[0] == "<" else found[1]
     if text[0] in "[({'\"" or text[0].isdigit() or text[0] in "+-.":
-        try:
-            value = ast.literal_eval(text) if len(text) < 20_000 else text
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return plain(text, 400)
+        value = _evaluated(text, plain(text, 400)) if len(text) < 20_000 else text
         return list(value) if isinstance(value, tuple | set) else value
     return plain(text, 400)
 
@@ -87,34 +84,23 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _literal(text: str) -> dict[str, Any]:
-    try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return {}
+    found = _evaluated(text, {})
     return found if isinstance(found, dict) else {}
 
 
-def _leading_fields(lines: Sequence[str]) -> dict[str, Any]:
-    """Fields of a JSON object that the log cuts: up to the last line behind which it can be closed."""
-    for last in range(len(lines), max(0, len(lines) - _MOST_CUTS), -1):
-        head = "\n".join(lines[:last])[:_MOST_CUT_TEXT].rstrip().rstrip(",")
-        if found := _json(head + _closing(head)):
-            return found
-    return {}
+def _evaluated(literal: str | ast.expr, otherwise: Any) -> Any:
+    try:
+        return ast.literal_eval(literal)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return otherwise
 
 
-def _closing(text: str) -> str:
-    """The brackets that a cut text lacks."""
-    stack, quoted, before = [], False, ""
-    for char in text:
-        if char == '"' and before != "\\":
-            quoted = not quoted
-        elif not quoted and char in "[{":
-            stack.append("]" if char == "[" else "}")
-        elif not quoted and char in "]}" and stack:
-            stack.pop()
-        before = char
-    return "".join(reversed(stack))
+def _leading_fields(text: str) -> dict[str, Any]:
+    """Fields of a JSON object that the log cuts, but for the last line, which it may have cut as well."""
+    try:
+        return _json(json.dumps(from_json(text[: text.rfind("\n")], allow_partial=True)))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _yaml(lines: list[str]) -> dict[str, Any]:
@@ -185,10 +171,7 @@ def _of_node(node: ast.expr) -> Any:
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
         return {str(_of_node(key)): _of_node(value) for key, value in pairs if key is not None}
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return scalar(ast.unparse(node))
+    return node.value if isinstance(node, ast.Constant) else scalar(ast.unparse(node))
 
 
 def _keywords(text: str) -> dict[str, Any]:
