@@ -55,8 +55,9 @@ _NOUNS: dict[str, Noun] = {
 }  # fmt: skip
 UNITS = ("s", "ms", "%", "GiB", "tokens/s")
 _FACTORS = {
-    "double": 2.0, "doubled": 2.0, "doubling": 2.0, "twice": 2.0, "triple": 3.0, "tripled": 3.0, "quadruple": 4.0,
-    "quadrupled": 4.0, "half": 0.5, "halve": 0.5, "halved": 0.5, "halving": 0.5,
+    "double": 2.0, "doubles": 2.0, "doubled": 2.0, "doubling": 2.0, "twice": 2.0, "triple": 3.0, "triples": 3.0,
+    "tripled": 3.0, "quadruple": 4.0, "quadrupled": 4.0, "half": 0.5, "halve": 0.5, "halves": 0.5, "halved": 0.5,
+    "halving": 0.5,
 }  # fmt: skip
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}
