@@ -156,4 +156,4 @@ def _expects(variant: Variant) -> str:
         return _EXPECTS[variant.cause]
     found = predicted(variant.run)
     then = found.memory.total.value if found is not None and found.memory is not None else 0.0
-    return f"It would hold about {format_bytes(then)}."
+    return f"HBM would be about {format_bytes(then)}."
