@@ -10,12 +10,13 @@ from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.units import GIB, Provenance
 from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
+from asap.hardware import read_network
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS
 
 What = Literal[
     "step_time", "relative", "mfu", "throughput", "hbm_share", "hbm_bytes", "out_of_memory", "fits", "failed",
-    "slower", "faster", "batch", "sequence", "incumbent", "constraint",
+    "slower", "faster", "batch", "sequence", "network", "incumbent", "constraint",
 ]  # fmt: skip
 Unit = Literal["s", "ms", "min", "%", "x", "% slower", "% faster", "GiB", "GB", "tokens/s", "count"]
 _SCALES: dict[Claim, dict[str, float]] = {
@@ -83,8 +84,8 @@ class RecordAnswer(Answer):
 
 class Record(Query):
     """Put on record what happened or is so: a measured step time, MFU, throughput or HBM of a plan, that a plan ran
-    out of memory, failed or was slower, another batch, sequence or plan that runs, or a constraint. Only what was
-    reported: no wish, opinion, question or supposition."""
+    out of memory, failed or was slower, another batch, sequence, network between nodes or plan that runs, or a
+    constraint. Only what was reported: no wish, opinion, question or supposition."""
 
     records: ClassVar[bool] = True
 
@@ -95,7 +96,9 @@ class Record(Query):
     value: Annotated[float, Field(gt=0, le=LARGEST_COUNT)] | None = Field(default=None, description="as it was said")
     unit: Unit | None = Field(default=None, description="of the value as it was said")
     about: Annotated[str, Field(max_length=40)] | None = Field(
-        default=None, description="what a constraint holds: an axis, a setting, mesh, batch, sequence, hardware"
+        default=None,
+        description="what a constraint holds: an axis, a setting, mesh, batch, sequence, hardware; of a network its"
+        " rate: 8x400Gb (ports of a node), 3200Gb/node, 400Gb/gpu",
     )
     bound: Literal["least", "most"] | None = Field(default=None, description="of a constraint on a degree")
     words: Annotated[str, Field(max_length=LONGEST_WORDS)] = Field(default="", description="the words that state it")
@@ -119,6 +122,8 @@ class Record(Query):
         if claim is Claim.CONSTRAINT and self.about is None:
             raise BadInputError("needs what it is about", where=self.what, hint="an axis, batch, sequence, hardware")
         value = None if self.value is None else _in_units_of_record(claim, self.value, self.unit)
+        if claim is Claim.NETWORK:
+            value = _network(inquiry, self.about)
         said = {"stated": self.value, "unit": self.unit} if value != self.value else {}
         keeps = None
         if claim is Claim.CONSTRAINT and self.value is None and inquiry.study.plan and self.about in (*AXES, *SETTINGS):
@@ -130,7 +135,7 @@ class Record(Query):
         )  # fmt: skip
 
     def _plan(self, inquiry: Inquiry, claim: Claim) -> Plan | None:
-        if claim in (Claim.CONSTRAINT, Claim.BATCH, Claim.SEQUENCE):
+        if claim in (Claim.CONSTRAINT, Claim.BATCH, Claim.SEQUENCE, Claim.NETWORK):
             return None
         if self.plan is not None:
             return inquiry.plan(self.plan)
@@ -204,6 +209,15 @@ def _expected(inquiry: Inquiry, fact: StatedFact) -> Figure | None:
 
 def _row(inquiry: Inquiry, fact: StatedFact) -> FactRow:
     return FactRow(number=inquiry.number(fact), fact=str(fact), said_by=fact.said_by, words=fact.words)
+
+
+def _network(inquiry: Inquiry, said: str | None) -> float:
+    """Bytes/s of one device; raises BadInputError where the chips are not known, ConfigError where it is no rate."""
+    hardware = inquiry.study.slice
+    if hardware is None or said is None:
+        reason = "needs a rate" if hardware else "needs the chips of the run"
+        raise BadInputError(reason, where="network", hint="runs network=8x400Gb")
+    return read_network(said, hardware.chip)
 
 
 def _in_units_of_record(claim: Claim, value: float, unit: str | None) -> float:

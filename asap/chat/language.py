@@ -277,11 +277,13 @@ def _options(tree: Any) -> dict[str, Any]:
 
 def _runs(plan: str, pairs: list[tuple[str, str]]) -> Command:
     fields = [run_field(key, value) for key, value in pairs]
+    if [key for key, _ in pairs] == ["network"]:
+        return Command("record", {"what": "network", "about": pairs[0][1]})
     if fields in (["global_batch"], ["sequence_length"]):
         what = "batch" if fields == ["global_batch"] else "sequence"
         return Command("record", {"what": what, "value": number(pairs[0][1])})
     if any(fields):
-        raise UsageError("takes a plan, or a batch or a sequence alone", where="runs", hint="runs batch=512")
+        raise UsageError("takes a plan, or a batch, a sequence or a network alone", where="runs", hint="runs batch=512")
     return Command("record", {"what": "incumbent", "plan": plan})
 
 

@@ -47,7 +47,7 @@ USAGE: dict[str, tuple[str, str]] = {
     "fits": ("fits PLAN", "record"),
     "slower": ("slower PLAN", "record"),
     "faster": ("faster PLAN", "record"),
-    "runs": ("runs batch=512, runs sequence=8192, or runs PLAN", "record"),
+    "runs": ("runs batch=512, runs network=8x400Gb, or runs PLAN", "record"),
     "limit": ("limit AXIS<=8, limit AXIS!=8, limit batch|sequence|hardware|AXIS", "record"),
     "forget": ("forget NUMBER", "retract"),
     "help": ("help [VERB], or ? VERB", ""),
@@ -75,7 +75,7 @@ _FACTS = {
     "fits": "Put on record that a plan ran.",
     "slower": "Put on record that a plan was slower than what runs.",
     "faster": "Put on record that a plan was faster than what runs.",
-    "runs": "Put on record another batch, sequence or plan that runs.",
+    "runs": "Put on record another batch, sequence, network between nodes or plan that runs.",
     "limit": "Put on record what cannot be changed.",
 }
 PLANS = (

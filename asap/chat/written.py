@@ -59,8 +59,9 @@ def _record(known: dict[str, Any]) -> list[str]:
     if what == "constraint":
         bound = {"most": "<=", "least": ">="}.get(known.get("bound", ""), "!=")
         return ["limit", f"{known['about']}{bound}{known['value']}" if "value" in known else known["about"]]
-    if what in ("batch", "sequence", "incumbent"):
-        return ["runs", plan if what == "incumbent" else f"{what}={_number(known['value'])}"]
+    if what in ("batch", "sequence", "network", "incumbent"):
+        said = known.get("about") or _number(known.get("value"))
+        return ["runs", plan if what == "incumbent" else f"{what}={said}"]
     if "value" not in known:
         return [{"out_of_memory": "oom"}.get(what, what), plan]
     metric = {"mfu": " mfu", "hbm_share": " hbm"}.get(what, "")

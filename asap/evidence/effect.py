@@ -59,6 +59,9 @@ def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> E
             experiment = amend(experiment, _with_batch(experiment, int(item.value)))
         elif item.value is not None and item.claim is Claim.SEQUENCE:
             experiment = amend(experiment, Statement(sequence_length=int(item.value)))
+        elif item.value is not None and item.claim is Claim.NETWORK:
+            hardware = experiment.hardware.model_copy(update={"network": item.value})
+            experiment = experiment.model_copy(update={"hardware": hardware})
     return experiment
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from asap.core.units import counted, format_bytes, format_percent
+from asap.core.units import counted, format_bytes, format_percent, format_rate
 from asap.evidence.readings import leaves_node
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
@@ -24,6 +24,7 @@ class Claim(StrEnum):
     RELATIVE = "measured step time against what runs"
     BATCH = "global batch"
     SEQUENCE = "sequence length"
+    NETWORK = "network between nodes"
     INCUMBENT = "plan that runs"
     MFU = "measured MFU"
     THROUGHPUT = "measured tokens per second"
@@ -35,7 +36,7 @@ class Claim(StrEnum):
 EXCLUDING_CLAIMS = {Claim.OUT_OF_MEMORY, Claim.FAILED, Claim.SLOWER}
 """A plan of which this is known is not proposed again."""
 
-RUN_CLAIMS = {Claim.BATCH, Claim.SEQUENCE, Claim.INCUMBENT}
+RUN_CLAIMS = {Claim.BATCH, Claim.SEQUENCE, Claim.NETWORK, Claim.INCUMBENT}
 """Facts of the run itself."""
 
 MEASURED_CLAIMS = {Claim.STEP_TIME, Claim.RELATIVE, Claim.MFU, Claim.THROUGHPUT, Claim.HBM_SHARE, Claim.HBM_BYTES}
@@ -76,7 +77,8 @@ class StatedFact(BaseModel):
     claim: Claim
     plan: Plan | None = Field(default=None, description="the plan that was run, or that runs now")
     value: float | None = Field(
-        default=None, description="seconds, fraction of the incumbent's step, bytes, tokens a second, or a count"
+        default=None,
+        description="seconds, fraction of the incumbent's step, bytes, bytes/s or tokens a second, or a count",
     )
     stated: float | None = Field(default=None, description="the number as it was said, where value is worked out of it")
     unit: str | None = Field(default=None, description="of the number as it was said: % slower, % faster, x faster, %")
@@ -120,6 +122,8 @@ class StatedFact(BaseModel):
                 text = f"measured {self.value:.3g} of the step that runs now"
             case Claim.BATCH | Claim.SEQUENCE:
                 text = f"{self.claim.value} {self.value:g}"
+            case Claim.NETWORK:
+                text = f"{self.claim.value} {format_rate(self.value or 0, 'B')}/s a device"
             case Claim.INCUMBENT:
                 text = f"{self.claim.value} {self.plan}"
             case Claim.OUT_OF_MEMORY if self.compiled:

@@ -15,6 +15,8 @@ _SMALL_MEMORY = 0.5
 _SINGLE_HOST = 8
 """Chips that the largest hosts have: a profile of one host shows all devices of a job of so many."""
 _TOKENS_OFF = 0.05
+_MFU_OFF = 0.05
+"""Attention counted whole adds more than that from 8,000 tokens on; less is rounding."""
 _DIFFERS = 0.1
 _LEAST, _MOST = 0.5, 4.0
 """Counted over needed FLOPs: recomputation adds a third at most, and attention that does not skip the mask a half."""
@@ -50,6 +52,7 @@ def check_measurements(experiment: Experiment, profile: Profile | None, hardware
     if hardware is not None:
         doubts += _check_chip(profile, hardware, experiment.id) + _check_devices(profile, hardware, experiment.id)
         doubts += _check_memory(profile, hardware, experiment.id) + _check_speed(profile, hardware, experiment)
+        doubts += _check_mfu(profile, hardware, experiment)
     return tuple(doubts + _check_collectives(profile, experiment) + _check_tokens(experiment, hardware))
 
 
@@ -106,12 +109,9 @@ def _check_memory(profile: Profile, hardware: Slice, id: str) -> list[str]:
 
 def _check_speed(profile: Profile, hardware: Slice, experiment: Experiment) -> list[str]:
     """Refuse a step in which not even the products with the weights could be computed: an MFU above 100 %."""
-    seconds, flops = profile.kpis.step_time_s, _least_flops(experiment)
-    if not seconds or flops is None:
+    seconds, flops, mfu = profile.kpis.step_time_s, _least_flops(experiment), _mfu(profile, hardware, experiment)
+    if not seconds or flops is None or mfu is None:
         return []
-    peaks = hardware.chip.peak_flops
-    peak = peaks.get(experiment.workload.precision or "", max(peaks.values()))
-    mfu = flops / (hardware.chips * peak) / seconds
     if mfu > _ROUNDING:
         taken = f"a step of {format_seconds(seconds)} would be an MFU of {format_percent(mfu, 0)}"
         correct = "correct model, batch, sequence or hardware, or give the measurement of this run"
@@ -120,6 +120,25 @@ def _check_speed(profile: Profile, hardware: Slice, experiment: Experiment) -> l
             hint=correct + _fitting(experiment, mfu),
         )  # fmt: skip
     return _check_flops(profile, flops / hardware.devices)
+
+
+def _mfu(profile: Profile, hardware: Slice, experiment: Experiment) -> float | None:
+    """Of the measured step, at the peak of the precision of products, else at the highest."""
+    seconds, flops = profile.kpis.step_time_s, _least_flops(experiment)
+    if not seconds or flops is None:
+        return None
+    peaks = hardware.chip.peak_flops
+    return flops / (hardware.chips * peaks.get(experiment.workload.precision or "", max(peaks.values()))) / seconds
+
+
+def _check_mfu(profile: Profile, hardware: Slice, experiment: Experiment) -> list[str]:
+    """The MFU that a log counts beside the one of these pages, where they differ."""
+    observed, ours = experiment.observed, _mfu(profile, hardware, experiment)
+    theirs = observed.measured.mfu if observed else None
+    if ours is None or theirs is None or abs(theirs / ours - 1) <= _MFU_OFF:
+        return []
+    counted = f"forward and backward pass, causal attention by half, over the peak of {experiment.workload.precision}"
+    return [f"The log counts an MFU of {format_percent(theirs)}; here it is {format_percent(ours)} ({counted})."]
 
 
 def _fitting(experiment: Experiment, mfu: float) -> str:

@@ -45,6 +45,7 @@ LINES = {
     "ran 1 = 14.2 GiB": ("record", {"what": "hbm_bytes", "plan": "1", "value": 14.2, "unit": "GiB"}),
     "oom 2": ("record", {"what": "out_of_memory", "plan": "2"}),
     "runs batch=512": ("record", {"what": "batch", "value": 512}),
+    "runs network=8x400Gb": ("record", {"what": "network", "about": "8x400Gb"}),
     "runs 2": ("record", {"what": "incumbent", "plan": "2"}),
     "runs data=8 model=2": ("record", {"what": "incumbent", "plan": "data=8 model=2"}),
     "limit model<=8": ("record", {"what": "constraint", "about": "model", "bound": "most", "value": 8}),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from asap.core.errors import AsapError
+from asap.core.units import GIB
 from asap.experiments.create import Statement, create_experiment
 from asap.proposals.propose import propose
 from asap.proposals.selection.candidate import LIKELY, fit_odds
@@ -30,13 +31,15 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     first, more = folder / next(iter(thread["files"])), thread.get("overrides", ())
     try:
         record = create_experiment("run", said, config=first, overrides=more)
-        advice = propose(rank_candidates(study_of(record), priors={}), lambda *_: ())
+        study = study_of(record)
+        advice = propose(rank_candidates(study, priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
         yield "refused", True
         return
     statement, judged = advice.recommendation.statement, advice.judgement
-    yield "text", advice.model_dump_json()
+    yield "text", advice.model_dump_json() + "".join(study.warnings)
+    yield "hbm_gib", advice.incumbent.memory.total.value / GIB
     yield "died", fit_odds(advice.incumbent) < LIKELY and any(words in statement for words in NOT_CALM)
     yield "slower", judged is not None and judged.verdict == "slower" and statement == judged.advice
     yield "asked", judged is not None and judged.asked is not None and statement == judged.advice
@@ -49,4 +52,5 @@ def test_what_came_of_a_run_is_what_is_said_of_it(thread, tmp_path, request):
         request.applymarker(pytest.mark.xfail(reason=thread["wrong"], strict=True))
     answer = dict(answered(thread, tmp_path))
     assert answer.get(thread["outcome"])
+    assert "hbm_gib" not in thread or answer["hbm_gib"] == pytest.approx(thread["hbm_gib"], rel=0.01)
     assert [named for named in thread.get("named", []) if named not in answer["text"].replace('\\"', '"')] == []
