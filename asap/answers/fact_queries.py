@@ -75,7 +75,9 @@ class RecordAnswer(Answer):
     removed: tuple[str, ...] = ()
     against_prediction: Figure | None = Field(default=None, description="what was measured against the prediction")
     predicted: Figure | None = None
-    verdict: str | None = Field(default=None, description="of the measured step of what runs, or that it ran out of memory")
+    verdict: str | None = Field(
+        default=None, description="of the measured step of what runs, or that it ran out of memory"
+    )
     order_changed: bool
     before: tuple[str, ...] = Field(description="proposals, best first")
     order: tuple[str, ...]
@@ -176,9 +178,10 @@ def record(inquiry: Inquiry, fact: StatedFact) -> RecordAnswer:
             fact.value / expected.value - 1, CHANGE, "measured over predicted", kind,
         )  # fmt: skip
     judged = inquiry.judgement if fact.plan == inquiry.study.plan else None
+    decides = fact.claim in (Claim.STEP_TIME, Claim.OUT_OF_MEMORY)
     return _effect(
         inquiry, before, recorded=(_row(inquiry, fact),), replaced=replaced, against_prediction=against,
-        predicted=expected, verdict=judged.statement if judged and fact.claim in (Claim.STEP_TIME, Claim.OUT_OF_MEMORY) else None,
+        predicted=expected, verdict=judged.statement if judged and decides else None,
     )  # fmt: skip
 
 

@@ -15,12 +15,9 @@ def taken_back(fact: StatedFact) -> dict:
     return {"event": "retraction", "fact": fact.model_dump(mode="json")}
 
 
-def test_what_was_taken_back_is_not_on_record():
+def test_what_was_taken_back_is_not_on_record_and_a_later_measurement_takes_the_place_of_an_earlier_one():
     assert recorded_facts([said(DIED), said(SLOW), taken_back(DIED)]) == [SLOW]
     assert recorded_facts([said(DIED), taken_back(DIED), said(DIED)]) == [DIED]
-
-
-def test_a_later_measurement_takes_the_place_of_an_earlier_one():
     later = SLOW.model_copy(update={"value": 3.0, "words": "3 s"})
     assert recorded_facts([said(SLOW), {"event": "reply"}, said(later)]) == [later]
 

@@ -21,6 +21,7 @@ NOT_CALM = ("likely to fit", "smallest change that fits", "Start with a setting"
 
 def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     """What the advice on a thread says, in the words of the outcomes, and all of it as text."""
+    first = folder / next(iter(thread["files"]))
     for name, text in thread["files"].items():
         (folder / name).write_text(text, encoding="utf-8")
     step = thread.get("step_time", "")
@@ -28,11 +29,9 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
         hardware=thread["hardware"], slices=thread.get("slices"), network=thread.get("network"),
         step_time=str(folder / step) if step in thread["files"] else step or None,
     )  # fmt: skip
-    first, more = folder / next(iter(thread["files"])), thread.get("overrides", ())
     try:
-        record = create_experiment("run", said, config=first, overrides=more)
-        study = study_of(record)
-        advice = propose(rank_candidates(study, priors={}), lambda *_: ())
+        record = create_experiment("run", said, config=first, overrides=thread.get("overrides", ()))
+        advice = propose(rank_candidates(study := study_of(record), priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
         yield "refused", True
