@@ -83,8 +83,8 @@ def _bubble_sentences(report: ReplayReport) -> list[str]:
     return [f"pipeline bubble: {format_percent(mean)} of the time, stages wait for each other"] if mean > 0 else []
 
 
-def what_if_table(report: WhatIfReport) -> Table:
-    """The step after the changes."""
+def what_if_tables(report: WhatIfReport) -> list[Table]:
+    """The step after the changes, what a device does in it, and what decides it."""
     found, shares = report.step_time_s, report.shares
     rows = [
         ("measured", format_seconds(report.measured_s)),
@@ -95,7 +95,14 @@ def what_if_table(report: WhatIfReport) -> Table:
         ("traced, then scaled", format_percent(shares.scaled)),
         ("modelled", format_percent(shares.modelled)),
     ]
-    return ("step time", "value"), rows
+    pairs = zip(report.now.model_dump().items(), report.after.model_dump().values(), strict=True)
+    parts = [(name[:-2], _seconds(now), _seconds(after)) for (name, now), after in pairs if now or after]
+    path = [(name, format_percent(share)) for name, share in report.critical_path_shares.items() if share > TELLING]
+    return [
+        (("step time", "value"), rows),
+        (("device that works longest", "now", "after"), parts),
+        (("critical path after", "share"), path),
+    ]
 
 
 def clock_sentence(spread_s: float) -> str:

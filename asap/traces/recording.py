@@ -1,6 +1,6 @@
 """What was recorded of a run, read once: its execution graph, and the profile that it makes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,11 +11,17 @@ from asap.core.text import plain
 from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
 from asap.profiles.locate import locate
+from asap.traces.chakra import read_chakra
 from asap.traces.collectives import align
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
 from asap.traces.profile import profile_of
+from asap.traces.readers.kineto import read_kineto
+from asap.traces.readers.nsys import read_nsys
 from asap.traces.readers.operators import HostWork, read_operators
+from asap.traces.readers.passes import read_passes
+from asap.traces.readers.thunks import read_thunks
+from asap.traces.readers.xplane import read_xplane
 from asap.traces.trace import RankTrace, Step, Trace
 
 EXPECTED = (
@@ -23,6 +29,14 @@ EXPECTED = (
 )
 EXPORT = "nsys export --type sqlite FILE.nsys-rep makes one that is"
 _KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA, _NSYS = "kineto", "xplane", "nsys-jax", "passes", "chakra", "nsys"
+_READERS: Mapping[str, Callable[[Path], RankTrace | list[RankTrace]]] = {
+    _KINETO: read_kineto,
+    _XPLANE: read_xplane,
+    _THUNKS: read_thunks,
+    _PASSES: read_passes,
+    _CHAKRA: read_chakra,
+    _NSYS: read_nsys,
+}
 _LOG_FOLDERS = ("plugins", "profile")
 """Where TensorBoard keeps the runs of a log directory."""
 
@@ -98,11 +112,11 @@ def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
         for note, numbers in ranks_of.items()
     ]
     if len(ranks) < expected:
-        missing = (
-            "waiting for other ranks cannot be told from transfer"
-            if len(ranks) == 1
-            else ("a collective may wait for a rank that is not here")
+        alone, several = (
+            "waiting for other ranks cannot be told from transfer",
+            "a collective may wait for another rank",
         )
+        missing = alone if len(ranks) == 1 else several
         notes.append(f"{len(ranks)} of {expected} ranks: {missing}")
     return tuple(notes)
 
@@ -126,29 +140,8 @@ def _between(pairs: Sequence[tuple[Step, Step]]) -> str:
 
 
 def _read(file: Path, found: str) -> list[RankTrace]:
-    if found == _XPLANE:
-        from asap.traces.readers.xplane import read_xplane
-
-        return read_xplane(file)
-    if found == _THUNKS:
-        from asap.traces.readers.thunks import read_thunks
-
-        return [read_thunks(file)]
-    if found == _PASSES:
-        from asap.traces.readers.passes import read_passes
-
-        return read_passes(file)
-    if found == _CHAKRA:
-        from asap.traces.chakra import read_chakra
-
-        return [read_chakra(file)]
-    if found == _NSYS:
-        from asap.traces.readers.nsys import read_nsys
-
-        return read_nsys(file)
-    from asap.traces.readers.kineto import read_kineto
-
-    return [read_kineto(file)]
+    ranks = _READERS[found](file)
+    return [ranks] if isinstance(ranks, RankTrace) else ranks
 
 
 def _format(file: Path) -> str:
@@ -206,7 +199,6 @@ def is_kernel_trace(path: str | Path) -> bool:
 HOSTS_READ = 8
 """Ranks of which the host is read."""
 
-_KINETO = (".json", ".json.gz")
 Progress = Callable[[str], None]
 _latest: dict[tuple[tuple[str, int, int], ...], Graph] = {}
 
@@ -231,7 +223,7 @@ def read_recording(path: str | Path, progress: Progress | None = None, chip: Chi
 
 def _hosts(path: str | Path, progress: Progress | None) -> dict[int, HostWork]:
     """What the hosts of the first ranks did, of Kineto: the work of ranks is alike, and this reads most of a file."""
-    files = [file for file in trace_files(path) if file.name.endswith(_KINETO)]
+    files = [file for file in trace_files(path) if _format(file) == _KINETO]
     found = {}
     for file in files[:HOSTS_READ]:
         if progress:

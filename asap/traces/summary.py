@@ -8,14 +8,13 @@ from pathlib import Path
 from asap.core.errors import AsapError
 from asap.core.files import write_atomically
 from asap.core.text import plain
-from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, utilisation
-from asap.traces.analysis.critical_path import Part, critical_path
+from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, step_parts, utilisation
+from asap.traces.analysis.critical_path import critical_path
 from asap.traces.analysis.groups import group_times, stragglers
 from asap.traces.analysis.iterations import Times, device_iterations, step_time, step_times
 from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
 from asap.traces.analysis.report import (
     Estimate,
-    GroupReport,
     Parts,
     PathPart,
     PathShares,
@@ -24,8 +23,7 @@ from asap.traces.analysis.report import (
     RankReport,
     ReplayReport,
     Shortening,
-    SlowRankReport,
-    StragglerReport,
+    StepParts,
     Timing,
     TraceReport,
     WhatIfReport,
@@ -79,12 +77,10 @@ def report_replay(graph: Graph) -> ReplayReport:
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
         matched_collectives=sum(each.collectives for each in graph.matched),
-        slow_ranks=[SlowRankReport(**found._asdict()) for found in slow_ranks(graph)],
-        groups=[GroupReport(**found._asdict()) for found in group_times(graph)],
-        stragglers=[StragglerReport(**found._asdict()) for found in stragglers(graph, graph.measured)],
-        critical_path=[
-            PathPart(**part._replace(name=plain(part.name, NAME_LENGTH))._asdict()) for part in path[:PATH_PARTS]
-        ],
+        slow_ranks=slow_ranks(graph),
+        groups=group_times(graph),
+        stragglers=stragglers(graph, graph.measured),
+        critical_path=[_named(part) for part in path[:PATH_PARTS]],
         critical_path_shares=_by_category(path),
         shortened_by=_shortened(graph),
         notes=list(trace.notes),
@@ -100,12 +96,40 @@ def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction
         step_time_s=Estimate(value=found.value, low=found.low, high=found.high),
         speedup=found.measured / found.value,
         shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
+        now=step_parts(graph, found.measured),
+        after=_parts_after(found),
+        critical_path_shares=_changed_path(found),
         quality=_quality(graph),
         notes=[*graph.trace.notes, *([UNCHECKED] if found.of_another_run else [])],
     )
 
 
-def _by_category(path: Sequence[Part]) -> dict[str, float]:
+def _parts_after(found: WhatIfPrediction) -> StepParts:
+    """What comes on top of the changed graph is added to its parts; less bubble than it holds is none."""
+    assert found.graph is not None
+    parts = step_parts(found.graph, found.value - found.added.total_s)
+    bubble = parts.bubble_s + found.added.bubble_s
+    return parts.model_copy(
+        update={
+            "communication_s": parts.communication_s + found.added.communication_s,
+            "bubble_s": max(bubble, 0.0),
+            "idle_s": parts.idle_s + min(bubble, 0.0),
+        }
+    )
+
+
+def _changed_path(found: WhatIfPrediction) -> dict[str, float]:
+    assert found.graph is not None
+    left = 1 - found.modelled
+    shares = {name: left * share for name, share in _by_category(critical_path(found.graph)).items()}
+    return shares | ({"modelled": found.modelled} if found.modelled else {})
+
+
+def _named(part: PathPart) -> PathPart:
+    return part.model_copy(update={"name": plain(part.name, NAME_LENGTH)})
+
+
+def _by_category(path: Sequence[PathPart]) -> dict[str, float]:
     shares: defaultdict[str, float] = defaultdict(float)
     for part in path:
         shares[part.category] += part.share

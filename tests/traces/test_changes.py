@@ -24,7 +24,6 @@ def graph(tmp_path_factory):
         ("scale:all-reduce=0.5", Change(Action.SCALE, "all-reduce", 0.5)),
         ("scale:cpu=2", Change(Action.SCALE, "host", 2)),
         (" overlap:communication ", Change(Action.OVERLAP, "communication")),
-        ("serialize:all-gather", Change(Action.SERIALISE, "all-gather")),
         ("remove:name~adam", Change(Action.REMOVE, "name~adam")),
     ],
 )

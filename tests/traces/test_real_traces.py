@@ -110,7 +110,7 @@ def test_each_execution_of_pax_and_its_straggler(real):
     assert measured == {0: [143.04, 127.31, 127.46, 126.86], 1: [140.17, 126.06, 125.55, 126.35]}
 
 
-@pytest.mark.parametrize("change", ["overlap:communication", "serialise:communication", "remove:communication"])
+@pytest.mark.parametrize("change", ["overlap:communication", "remove:communication"])
 def test_what_starts_and_ends_transfers_matters(real, change):
     """Serialised communication would err by 3 to 18 %."""
     graph = graph_of(real(PAX))

@@ -81,7 +81,6 @@ def test_help_lists_every_change(asap):
         "remove:WHAT",
         "scale:WHAT=F",
         "overlap:WHAT",
-        "serialise:WHAT",
         "dataloader",
         "all-to-all",
         "name~TEXT",

@@ -11,6 +11,7 @@ from asap.cli.shared.progress import progress
 from asap.traces.what_if.change import GRAMMAR, SETTINGS
 
 if TYPE_CHECKING:
+    from asap.reports.trace_facts import Table
     from asap.traces.analysis.report import Quality, WhatIfReport
     from asap.traces.graph.graph import Graph
 
@@ -73,10 +74,7 @@ def replay(
     if form is Plain.JSON:
         print_json(report)
         return
-    for number, table in enumerate(replay_tables(report)):
-        if number:
-            print()
-        print_table(*table)
+    _print(replay_tables(report))
     for sentence in straggler_sentences(report):
         print(sentence)
     _say(report.quality, report.notes)
@@ -93,14 +91,21 @@ def what_if_command(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Predict the step time of a changed run."""
-    from asap.reports.trace_facts import what_if_table
+    from asap.reports.trace_facts import what_if_tables
 
     report = _what_if(path, changes, experiment, plan)
     if form is Plain.JSON:
         print_json(report)
         return
-    print_table(*what_if_table(report))
+    _print(what_if_tables(report))
     _say(report.quality, report.notes)
+
+
+def _print(tables: "list[Table]") -> None:
+    for number, table in enumerate(tables):
+        if number:
+            print()
+        print_table(*table)
 
 
 def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | None) -> "WhatIfReport":

@@ -12,7 +12,8 @@ from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.prediction.evaluate_plans import Evaluation, evaluate_plans
 from asap.prediction.from_trace.cpu_programs import memory_seconds, unfused_sum_seconds
-from asap.prediction.from_trace.run import VIRTUAL_DEVICE, Run, Schedule, axes_of
+from asap.prediction.from_trace.pipeline import Pipeline, bubble_share
+from asap.prediction.from_trace.run import VIRTUAL_DEVICE, Run, axes_of
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.inputs import Number
@@ -43,8 +44,6 @@ _BUSY: Mapping[Axis, tuple[str, ...]] = {
     "replica": ("replica", "slices"),
     "stage": ("stage",),
 }
-_BUBBLE = {Schedule.ZERO_BUBBLE: 1 / 3}
-"""Of the bubble of 1F1B: ZB-H1 with equal forward, backward and weight passes (arXiv:2401.10241, table 2)."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,6 @@ class Modelled:
     memory: float
     bubble: float
     launches: float
-    total: float
     axes: Mapping[Axis, float]
     exposed: Mapping[Axis, float]
     parts: tuple[float, ...]
@@ -70,10 +68,6 @@ class Factors:
     after: Modelled
     devices: float
     """How many there are."""
-    microbatches: float
-    """Of a replica."""
-    layers: float
-    """On a device."""
     doubt: float
     """Relative half-width at 90 % of what the step model says of two plans, of which one was measured."""
 
@@ -135,8 +129,6 @@ def factors(before: Modelled, traced: Run, target: Run) -> Factors:
         before=before,
         after=after,
         devices=target.hardware.devices / traced.hardware.devices,
-        microbatches=(target.plan.microbatches or 1) / (traced.plan.microbatches or 1),
-        layers=_layers(target) / _layers(traced),
         doubt=doubt,
     )
 
@@ -150,9 +142,8 @@ def modelled(run: Run) -> Modelled:
     on_accelerator = Modelled(
         products=_one(step.compute),
         memory=_memory(found),
-        bubble=_one(step.bubble) * _BUBBLE.get(run.schedule, 1.0),
+        bubble=_bubble(found, run.pipeline),
         launches=_one(found.inputs.layers_per_stage) * _one(layout.microbatches) * (3 + _one(layout.recompute_layer)),
-        total=_one(step.total),
         axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
         exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
         parts=tuple(_one(part) / tokens for part in step_parts(step)),
@@ -160,8 +151,13 @@ def modelled(run: Run) -> Modelled:
     return _on_cpu(on_accelerator, found, run) if run.hardware.chip is VIRTUAL_DEVICE else on_accelerator
 
 
-def _layers(run: Run) -> float:
-    return (run.architecture.layers or 1) / run.plan.degree("stage")
+def _bubble(found: Evaluation, pipeline: Pipeline) -> float:
+    """That of the step model is of 1F1B."""
+    if pipeline.stages == 1:
+        return 0.0
+    again = _one(found.inputs.plan.recompute_layer) > 0
+    usual = (pipeline.stages - 1) / _one(found.inputs.plan.pipeline_repeats)
+    return _one(found.step.bubble) * bubble_share(pipeline, again) / usual
 
 
 def _memory(found: Evaluation) -> float:
@@ -189,7 +185,8 @@ def _ratio(after: float, before: float) -> float:
     return after / before if before else 1.0
 
 
-PRODUCTS, MEMORY, COMPUTE, HOST = "products", "memory", "compute", "host"
+OF_DEVICES = PRODUCTS, MEMORY, COMPUTE = "products", "memory", "compute"
+HOST = "host"
 _PRODUCTS = ("matmul", "attention", "convolution")
 _NONE = -1
 
@@ -254,7 +251,7 @@ def class_labels(rank: RankTrace, plan: Plan | None = None) -> NDArray[np.str_]:
 
 def factor_of(factors: Factors, name: str, names: Collection[str]) -> float:
     """The target over the traced run, for one of the classes of a trace."""
-    if name in (PRODUCTS, MEMORY, COMPUTE, HOST):
+    if name in (*OF_DEVICES, HOST):
         return float(getattr(factors, name))
     kind, *axes = name.split(" ")
     return factors.of_axes(cast(Sequence[Axis], axes)) if axes else factors.collective(kind, names)

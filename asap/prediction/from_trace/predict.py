@@ -6,8 +6,9 @@ the step model, scaled by how the traced kernels of their class compare with it.
 cores: there the step is as long as all that they do.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,48 +16,47 @@ from numpy.typing import NDArray
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import Provenance, Quantity, format_percent
 from asap.plans import Plan
-from asap.prediction.from_trace.factors import Factors, classes_of, factors, modelled, scaled_alike, scaled_by
-from asap.prediction.from_trace.gradient_overlap import GradientOverlap
+from asap.prediction.from_trace import factors as by_class
+from asap.prediction.from_trace.factors import Factors
 from asap.prediction.from_trace.run import Run, changed_run, is_setting, virtual_devices
-from asap.prediction.from_trace.shared_cores import CoreTime
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
-from asap.traces.analysis.critical_path import share_cores
+from asap.traces.analysis.breakdown import step_parts
+from asap.traces.analysis.critical_path import core_times, share_cores
 from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import QualityVerdict
 from asap.traces.collectives import transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph
-from asap.traces.trace import NS, Integers, OperationKind
+from asap.traces.trace import NS, Integers, OperationKind, RankTrace
 from asap.traces.what_if.apply import Changed, apply
 from asap.traces.what_if.change import Change, parse_change
-from asap.traces.what_if.predict import Baseline, WhatIfPrediction, predict_change, predict_changed
+from asap.traces.what_if.predict import Added, Baseline, WhatIfPrediction, predict_change, predict_changed
 
 
 def predict_run(graph: Graph, traced: Run, target: Run, changes: Sequence[Change] = ()) -> WhatIfPrediction:
-    """What a step of another run takes.
-
-    Args:
-        graph: of the traced run.
-        traced: what was traced.
-        target: what is asked about.
-        changes: of the graph, made first.
-
-    Raises:
-        InsufficientEvidenceError: the trace does not explain enough, or the model is not known.
-    """
-    (found,) = predict_runs(graph, traced, [target], changes)
-    return found
+    """What a step of another run takes; arguments and errors as of :func:`predict_runs`."""
+    return predict_runs(graph, traced, [target], changes)[0]
 
 
 def predict_runs(
     graph: Graph, traced: Run, targets: Sequence[Run], changes: Sequence[Change] = ()
 ) -> list[WhatIfPrediction]:
-    """Several other runs; arguments and errors as of :func:`predict_run`."""
-    baseline, changed, before = Baseline.of(graph), apply(graph, changes), modelled(traced)
+    """What a step of each of several other runs takes.
+
+    Args:
+        graph: of the traced run.
+        traced: what was traced.
+        targets: what is asked about.
+        changes: of the graph, made first.
+
+    Raises:
+        InsufficientEvidenceError: the trace does not explain enough, or the model is not known.
+    """
+    baseline, changed, before = Baseline.of(graph), apply(graph, changes), by_class.modelled(traced)
     scale = _scale_shared if share_cores(graph.trace.ranks) else _scale_classes
     scaled = scale(graph, changed, traced)
-    found = [factors(before, traced, target) for target in targets]
+    found = [by_class.factors(before, traced, target) for target in targets]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(of_another_run=True) for each in found]
 
 
@@ -84,46 +84,89 @@ def what_if(
     return predict_run(graph, traced, changed_run(traced, settings), parsed)
 
 
-_Scaled = Callable[[Factors], tuple[Changed, float]]
-"""The changed graph of another run, and the seconds that come on top."""
+_Scaled = Callable[[Factors], tuple[Changed, Added]]
+"""The changed graph of another run, and what comes on top."""
 
 
 def _scale_classes(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
     """Devices of their own: each class by its factor."""
-    classes, gradients = classes_of(changed.graph, traced.plan), GradientOverlap.of(graph, traced.plan)
+    classes, measured = by_class.classes_of(changed.graph, traced.plan), _Measured.of(graph, changed.graph)
 
-    def scaled(found: Factors) -> tuple[Changed, float]:
-        return scaled_by(changed, classes, found), _added(graph, found) + gradients.added(found)
+    def scaled(found: Factors) -> tuple[Changed, Added]:
+        target = by_class.scaled_by(changed, classes, found)
+        return target, Added(measured.of_new_axes(found), measured.bubble(found, target.graph))
 
     return scaled
 
 
 def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
-    """Devices that share cores: everything by how the time of all of them changes."""
-    del traced
-    cores, seconds = CoreTime.of(graph.trace.ranks), step_time(graph).measured_s
+    """Devices that share the cores of a host: everything by how the time of all of them changes.
 
-    def scaled(found: Factors) -> tuple[Changed, float]:
-        kept, added = cores.ratios(found)
-        return scaled_alike(changed, kept), added * seconds
+    Nothing hides behind anything else there, so of a new axis all of its time counts, not what is exposed of it.
+    """
+    del traced
+    taken = _core_time(graph.trace.ranks)
+    moving = sum(time for name, time in taken.items() if name not in by_class.OF_DEVICES)
+    second = step_time(graph).measured_s / sum(taken.values())
+
+    def scaled(found: Factors) -> tuple[Changed, Added]:
+        kept = sum(time * by_class.factor_of(found, name, taken) for name, time in taken.items()) / sum(taken.values())
+        known = sum(found.before.axes.values())
+        added = found.on_new_axes(found.after.axes) * moving / known if known else 0.0
+        return by_class.scaled_alike(changed, found.devices * kept), Added(found.devices * added * second)
 
     return scaled
 
 
-def _added(graph: Graph, found: Factors) -> float:
-    """Seconds of new collectives, and what the bubble grows or shrinks by.
+def _core_time(ranks: Sequence[RankTrace]) -> dict[str, float]:
+    """Nanoseconds of each class of operations, over the whole trace of all ranks."""
+    totals: dict[str, float] = defaultdict(float)
+    for rank, times in zip(ranks, core_times(ranks), strict=True):
+        labels = by_class.class_labels(rank)
+        for name in np.unique(labels).tolist():
+            totals[name] += float(times[labels == name].sum())
+    return totals
 
-    A bubble that was traced grows with the work in it, in the graph; what is added is the rest.
-    """
-    known = sum(time for axis, time in found.before.axes.items())
-    communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in graph.trace.ranks]
-    measured = _per_step(graph, transfer_times(graph.trace.ranks, graph.matched), communicates)
-    calibrated = measured / known if known and measured else 1.0
-    durations = [rank.operations.end - rank.operations.start for rank in graph.trace.ranks]
-    working = _per_step(graph, durations, [~mask for mask in communicates])
-    modelled = found.before.products + found.before.memory
-    bubble = (found.after.bubble - found.before.bubble * found.compute) * (working / modelled if modelled else 1.0)
-    return found.on_new_axes(found.after.exposed) * calibrated + bubble
+
+@dataclass(frozen=True)
+class _Measured:
+    """Seconds of a traced step: transfers and work of a rank, mean over ranks, and the bubble of the one that works
+    longest; none where it is not known, as of one rank alone."""
+
+    transfers_s: float
+    work_s: float
+    bubble_s: float
+
+    @classmethod
+    def of(cls, graph: Graph, changed: Graph) -> "_Measured":
+        """As traced, the bubble after changes of the graph."""
+        ranks = graph.trace.ranks
+        communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in ranks]
+        durations = [rank.operations.end - rank.operations.start for rank in ranks]
+        return cls(
+            _per_step(graph, transfer_times(ranks, graph.matched), communicates),
+            _per_step(graph, durations, [~mask for mask in communicates]),
+            _bubble_of(changed),
+        )
+
+    def of_new_axes(self, found: Factors) -> float:
+        """Collectives of axes that were not in use."""
+        known = sum(found.before.axes.values())
+        calibrated = self.transfers_s / known if known and self.transfers_s else 1.0
+        return found.on_new_axes(found.after.exposed) * calibrated
+
+    def bubble(self, found: Factors, target: Graph) -> float:
+        """What the target's own schedule adds to the bubble that its graph keeps of the traced one, with other work."""
+        if self.bubble_s and found.before.bubble:
+            return found.after.bubble * self.bubble_s / found.before.bubble - _bubble_of(target)
+        modelled = found.before.products + found.before.memory
+        return (found.after.bubble - found.before.bubble * found.compute) * (
+            self.work_s / modelled if modelled else 1.0
+        )
+
+
+def _bubble_of(graph: Graph) -> float:
+    return step_parts(graph, step_time(graph).replayed_s).bubble_s
 
 
 def _per_step(graph: Graph, times: Sequence[Integers], masks: Sequence[NDArray[np.bool_]]) -> float:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from asap.core.errors import InsufficientEvidenceError, PlanError, UsageError
 from asap.core.text import plain
@@ -12,6 +11,7 @@ from asap.hardware.chip import Chip, Network, Scaleup
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.axes import Axis
+from asap.prediction.from_trace.pipeline import Pipeline, Schedule
 from asap.prediction.step_model.encoding import require
 from asap.study.study import Study
 
@@ -43,15 +43,6 @@ def virtual_devices(count: int) -> Slice:
     return Slice(VIRTUAL_DEVICE, count)
 
 
-class Schedule(StrEnum):
-    """Schedules of a pipeline."""
-
-    GPIPE = "gpipe"
-    ONE_F_ONE_B = "1f1b"
-    INTERLEAVED = "interleaved"
-    ZERO_BUBBLE = "zero-bubble"
-
-
 @dataclass(frozen=True)
 class Run:
     """Everything that decides the time of a step."""
@@ -75,7 +66,20 @@ class Run:
         if hardware is None or plan is None:
             what = "the hardware" if hardware is None else "the plan"
             raise InsufficientEvidenceError(f"{what} of the traced run is not known", where=where)
-        return cls(architecture, study.experiment.workload, hardware, plan)
+        schedule = Schedule.INTERLEAVED if plan.pipeline_repeats > 1 else Schedule.ONE_F_ONE_B
+        return cls(architecture, study.experiment.workload, hardware, plan, schedule)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Its stages and microbatches.
+
+        Raises:
+            PlanError: the schedule needs another number of stages.
+        """
+        stages = self.plan.degree("stage")
+        if self.schedule is Schedule.DUALPIPE and stages > 1 and stages % 2:
+            raise PlanError(f"dualpipe needs an even number of stages, and this plan has {stages}")
+        return Pipeline(stages, self.plan.microbatches or 1, self.schedule, self.plan.pipeline_repeats)
 
 
 def is_setting(text: str) -> bool:
@@ -137,7 +141,7 @@ def _widened(model: Architecture, width: int) -> Architecture:
 def _scheduled(run: Run, text: str, value: str) -> Run:
     name, _, repeats = value.partition(":")
     if name not in set(Schedule) or bool(repeats) != (name == Schedule.INTERLEAVED):
-        names = "gpipe, 1f1b, interleaved:V and zero-bubble"
+        names = "gpipe, 1f1b, interleaved:V, zero-bubble and dualpipe"
         raise UsageError(f"is not a schedule; known are {names}", where=plain(text, 80))
     count = _count(text, repeats) if repeats else 1
     return replace(run, schedule=Schedule(name), plan=run.plan.model_copy(update={"pipeline_repeats": count}))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.traces.analysis.report import StepParts
 from asap.traces.graph.graph import Graph
 from asap.traces.graph.host import find_launches
 from asap.traces.trace import ANY_COLLECTIVE, NS, Integers, OperationKind, RankTrace, collective_kind
@@ -70,6 +71,22 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
         window = (int(mine.min()), int(mine.max()))
         found.append(RankTimes(start, times[nodes.operation_end], launched, arrival, window))
     return found
+
+
+def step_parts(graph: Graph, step_s: float) -> StepParts:
+    """Of the device that works longest, in a replayed step that takes ``step_s`` in all."""
+    times = rank_times(graph, graph.replayed)
+    found = [breakdown(rank, time) for rank, time in zip(graph.trace.ranks, times, strict=True)]
+    longest = max(found, key=lambda parts: parts.exposed_compute_s + parts.overlap_s)
+    second = step_s / (longest.window_s or 1.0)
+    return StepParts(
+        compute_s=second * (longest.exposed_compute_s + longest.overlap_s),
+        communication_s=second * (longest.exposed_communication_s - longest.waiting_s),
+        waiting_s=second * (longest.waiting_s - longest.bubble_s),
+        bubble_s=second * longest.bubble_s,
+        host_s=second * longest.host_s,
+        idle_s=second * longest.idle_s,
+    )
 
 
 def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:

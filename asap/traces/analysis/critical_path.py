@@ -2,29 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asap.profiles.kernel_names import compute_class
+from asap.traces.analysis.report import PathPart
 from asap.traces.graph.graph import Cause, Edges, Graph
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace, collective_kind
 
 BEFORE = "before its recording began"
 """What a part of the path is due to where the recording has no more to say."""
-
-
-class Part(NamedTuple):
-    """What lies on the path under one name on one rank."""
-
-    rank: int
-    category: str
-    """``host``, ``launch``, ``compute``, ``communication``, ``copy``, ``memset``, ``pause`` or ``unknown``."""
-    name: str
-    time_s: float
-    share: float
-    occurrences: int
 
 
 def path_edges(graph: Graph) -> Integers:
@@ -47,7 +35,7 @@ def path_edges(graph: Graph) -> Integers:
     return np.array(path[::-1], dtype=np.int64)
 
 
-def critical_path(graph: Graph) -> list[Part]:
+def critical_path(graph: Graph) -> list[PathPart]:
     """What lies on the path, largest first."""
     edges = graph.edges.take(path_edges(graph))
     labels = _Labels(graph)
@@ -59,8 +47,11 @@ def critical_path(graph: Graph) -> list[Part]:
             seconds[key] += NS * weight
             count[key] += 1
     total = sum(seconds.values()) or 1.0
-    parts = [Part(*key, time_s, time_s / total, count[key]) for key, time_s in seconds.items()]
-    return sorted(parts, key=lambda part: -part.time_s)
+    return [
+        PathPart(rank=rank, category=category, name=name, time_s=taken, share=taken / total, occurrences=count[key])
+        for key, taken in sorted(seconds.items(), key=lambda each: -each[1])
+        for rank, category, name in (key,)
+    ]
 
 
 def _rows(edges: Edges) -> Sequence[tuple[int, int, int, int]]:

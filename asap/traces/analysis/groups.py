@@ -2,34 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from asap.traces.analysis.report import GroupReport, StragglerReport
 from asap.traces.collectives import Matched
 from asap.traces.graph.graph import Graph
 from asap.traces.trace import NS, Integers, bus_factor
 
 
-class GroupTimes(NamedTuple):
-    """Collectives of a kind in all groups of one sort; seconds are of a rank, means over ranks."""
-
-    kind: str
-    group: str
-    """What its maker calls it (tensor parallel, data parallel), or its name."""
-    size: int
-    """Ranks in each."""
-    groups: int
-    calls: int
-    transfer_s: float
-    waiting_s: float
-    bus_bandwidth: float | None
-    """Bytes a second on the slowest link, while nobody waits; None where sizes are not known."""
-    awaited: int
-    """The rank that others waited for longest."""
-
-
-def group_times(graph: Graph) -> list[GroupTimes]:
+def group_times(graph: Graph) -> list[GroupReport]:
     """By the time that they take, as measured."""
     starts = [graph.measured[nodes.operation_start] for nodes in graph.nodes]
     ends = [graph.measured[nodes.operation_end] for nodes in graph.nodes]
@@ -44,7 +26,7 @@ def group_times(graph: Graph) -> list[GroupTimes]:
 def _times(
     graph: Graph, kind: str, name: str, size: int, matched: Sequence[Matched],
     starts: Sequence[Integers], ends: Sequence[Integers],
-) -> GroupTimes:  # fmt: skip
+) -> GroupReport:  # fmt: skip
     transfer, waiting, moved, moving, calls = 0.0, 0.0, 0.0, 0.0, 0
     cost = np.zeros(len(graph.nodes))
     for each in matched:
@@ -60,10 +42,10 @@ def _times(
         moved += bus_factor(kind, ranks) * float(each.size_bytes[known].sum())
         moving += NS * float(taken[known].sum())
     members = len(_different(matched))
-    return GroupTimes(
-        kind, name, size, len({tuple(each.members.tolist()) for each in matched}), round(calls / members),
-        transfer / members, waiting / members, moved / moving if moved and moving else None,
-        graph.trace.ranks[int(cost.argmax())].rank,
+    return GroupReport(
+        kind=kind, group=name, size=size, groups=len({tuple(each.members.tolist()) for each in matched}),
+        calls=round(calls / members), transfer_s=transfer / members, waiting_s=waiting / members,
+        bus_bandwidth=moved / moving if moved and moving else None, awaited=graph.trace.ranks[int(cost.argmax())].rank,
     )  # fmt: skip
 
 
@@ -71,15 +53,7 @@ def _different(matched: Iterable[Matched]) -> set[int]:
     return {member for each in matched for member in each.members.tolist()}
 
 
-class Straggler(NamedTuple):
-    """How often a rank was the last of its group to come, and how long the others then waited on average."""
-
-    rank: int
-    last: int
-    waited_for_s: float
-
-
-def stragglers(graph: Graph, times: Integers) -> list[Straggler]:
+def stragglers(graph: Graph, times: Integers) -> list[StragglerReport]:
     """Ranks that came last to a collective, those that cost most first. Needs several ranks.
 
     Transfers between two ranks do not count: a stage of a pipeline waits for the one before whoever is slow.
@@ -99,7 +73,7 @@ def stragglers(graph: Graph, times: Integers) -> list[Straggler]:
         np.add.at(count, last, 1)
         np.add.at(cost, last, waited)
     found = [
-        Straggler(rank.rank, int(count[place]), NS * float(cost[place]))
+        StragglerReport(rank=rank.rank, last=int(count[place]), waited_for_s=NS * float(cost[place]))
         for place, rank in enumerate(graph.trace.ranks)
         if count[place]
     ]

@@ -72,7 +72,7 @@ class PathPart(_Result):
     """What lies on the critical path under one name."""
 
     rank: int
-    category: str
+    category: str = Field(description="host, launch, compute, communication, copy, memset, pause or unknown")
     name: str
     time_s: float
     share: float
@@ -176,6 +176,17 @@ class PathShares(_Result):
     modelled: float
 
 
+class StepParts(_Result):
+    """Seconds of a step of the device that works longest; they add up to it."""
+
+    compute_s: float = Field(description="with what it hides of communication")
+    communication_s: float = Field(description="exposed transfers; waiting too, where one rank of several is at hand")
+    waiting_s: float = Field(description="for other ranks in collectives, without the bubble")
+    bubble_s: float = Field(description="for other stages of the pipeline")
+    host_s: float
+    idle_s: float = Field(description="pauses between operations, and what is left to the step")
+
+
 class WhatIfReport(_Document):
     """``asap trace what-if``."""
 
@@ -185,5 +196,8 @@ class WhatIfReport(_Document):
     step_time_s: Estimate
     speedup: float = Field(description="measured over predicted")
     shares: PathShares
+    now: StepParts
+    after: StepParts
+    critical_path_shares: dict[str, float] = Field(description="of the changed run, by category")
     quality: Quality
     notes: list[str]

@@ -122,8 +122,6 @@ def _applied(changed: Changed, change: Change) -> Changed:
     masks = selected_operations(graph, change.what)
     if change.action is Action.OVERLAP:
         return _overlapped(changed, masks)
-    if change.action is Action.SERIALISE:
-        return _serialised(changed, masks)
     if change.action is Action.EVEN:
         return evened_operations(changed, masks)
     scaled = scaled_operations(changed, masks, change.factor)
@@ -219,7 +217,8 @@ def _overlapped(changed: Changed, masks: Masks) -> Changed:
     around = _around(graph, masks)
     joined = Edges.join([edges.take(~dropped), around])
     scaled = np.concatenate([changed.scaled[~dropped], np.zeros(len(around), dtype=bool)])
-    return _reordered(graph, joined, scaled)
+    graph, rows = ordered(graph, joined)
+    return Changed(graph, scaled[rows])
 
 
 def _but_the_last(rank: RankTrace, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -241,21 +240,3 @@ def _around(graph: Graph, masks: Masks) -> Edges:
         source.append(nodes.operation_end[kept[before[later]]])
         target.append(nodes.operation_start[kept[later]])
     return Edges.of(np.concatenate(source), np.concatenate(target), 0, Cause.STREAM)
-
-
-def _serialised(changed: Changed, masks: Masks) -> Changed:
-    """On each rank, these operations and whatever starts next to them run one after the other."""
-    graph = changed.graph
-    source, target = [], []
-    for nodes, mask in zip(graph.nodes, masks, strict=True):
-        alone = np.flatnonzero(mask[1:] | mask[:-1])
-        source.append(nodes.operation_end[alone])
-        target.append(nodes.operation_start[alone + 1])
-    order = Edges.of(np.concatenate(source), np.concatenate(target), 0, Cause.STREAM)
-    joined = Edges.join([graph.edges, order])
-    return _reordered(graph, joined, np.concatenate([changed.scaled, np.zeros(len(order), dtype=bool)]))
-
-
-def _reordered(graph: Graph, edges: Edges, scaled: NDArray[np.bool_]) -> Changed:
-    graph, rows = ordered(graph, edges)
-    return Changed(graph, scaled[rows])

@@ -11,7 +11,6 @@ GRAMMAR = """\
 remove:WHAT      it takes no time and nobody waits for it
 scale:WHAT=F     it takes F times as long: scale:all-reduce=0.5
 overlap:WHAT     computation waits for the last of it in each step alone
-serialise:WHAT   it runs alone: what comes next on the device waits for it
 even:WHAT        each takes what those of its name take on average over ranks and steps: no stragglers
 
 WHAT is one of
@@ -21,12 +20,12 @@ WHAT is one of
   matmul, convolution, attention
   all-reduce, all-gather, reduce-scatter, all-to-all, collective-permute, collective-broadcast, send-recv
   name~TEXT      operations with TEXT in their name
-overlap and serialise take communication, or one collective."""
+overlap takes communication, or one collective."""
 
 SETTINGS = """\
 plan:DEGREES     another plan: plan:data=8 model=2
 layers=N  hidden=N  sequence=N  batch=N (sequences a step, whole job)  microbatches=N
-schedule=NAME    of the pipeline: gpipe, 1f1b, interleaved:V (V stages a device), zero-bubble
+schedule=NAME    of the pipeline: gpipe, 1f1b, interleaved:V (V stages a device), zero-bubble, dualpipe
 chip=NAME        as many devices of another kind
 ranks=N          more or fewer devices on the data axis; the batch stays unless batch= says otherwise"""
 
@@ -46,7 +45,7 @@ NOT_FROM_A_TRACE = ("plan", "layers", "hidden", "sequence", "batch", "microbatch
 """Known wishes that need kernel times for shapes or devices that were never traced."""
 
 _FORM = re.compile(r"(?P<action>[a-z]+):(?P<what>[^=]+?)(?:=(?P<factor>[^=]+))?")
-_SPELLINGS = {"serialize": "serialise", "cpu": HOST, "data-loader": DATALOADER}
+_SPELLINGS = {"cpu": HOST, "data-loader": DATALOADER}
 
 
 class Action(StrEnum):
@@ -55,7 +54,6 @@ class Action(StrEnum):
     REMOVE = "remove"
     SCALE = "scale"
     OVERLAP = "overlap"
-    SERIALISE = "serialise"
     EVEN = "even"
 
 
@@ -85,7 +83,7 @@ def parse_change(text: str) -> Change:
             hint="say what was traced: --experiment ID, whose model, batch, hardware and plan are known",
         )
     found = _FORM.fullmatch(text.strip())
-    action = _SPELLINGS.get(found["action"], found["action"]) if found else ""
+    action = found["action"] if found else ""
     if found is None or action not in set(Action):
         raise _unknown(text, "is not a change")
     what = _SPELLINGS.get(found["what"].strip(), found["what"].strip())
@@ -98,7 +96,7 @@ def parse_change(text: str) -> Change:
 def _check_target(text: str, action: Action, what: str) -> None:
     communication = ("communication", *COLLECTIVES)
     every = (HOST, DATALOADER, *KINDS, *CLASSES, *COLLECTIVES)
-    if action in (Action.OVERLAP, Action.SERIALISE):
+    if action is Action.OVERLAP:
         if what not in communication:
             raise _unknown(text, "concerns communication only")
     elif action is Action.EVEN and what in (HOST, DATALOADER):

@@ -13,6 +13,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.traces.analysis.critical_path import path_edges
 from asap.traces.analysis.iterations import Times, iterations, step_time
 from asap.traces.analysis.quality import require_explained, unexplained, unmatched_share
+from asap.traces.analysis.report import SlowRankReport
 from asap.traces.graph.graph import Graph
 from asap.traces.trace import OperationKind, RankTrace
 from asap.traces.what_if.apply import Changed, apply, scaled_operations
@@ -33,6 +34,21 @@ UNREALISED = 0.25
 thing alone (ResNet-50 on a V100 with 0 and with 4 loader workers): there a fifth of the saving did not."""
 
 
+class Added(NamedTuple):
+    """Seconds of a step that come on top of those of a graph, or fall away."""
+
+    communication_s: float = 0.0
+    bubble_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """Both."""
+        return self.communication_s + self.bubble_s
+
+
+NOTHING = Added()
+
+
 class WhatIfPrediction(NamedTuple):
     """Seconds of a step, and of it which share is as traced, which was scaled, and which is of a model alone."""
 
@@ -45,6 +61,9 @@ class WhatIfPrediction(NamedTuple):
     scaled: float
     modelled: float = 0.0
     of_another_run: bool = False
+    graph: Graph | None = None
+    """As it is after the changes."""
+    added: Added = NOTHING
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +98,15 @@ def predict_change(graph: Graph, changes: Sequence[Change]) -> WhatIfPrediction:
     return predict_changed(Baseline.of(graph), apply(graph, changes))
 
 
-def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, doubt: float = 0.0) -> WhatIfPrediction:
+def predict_changed(
+    baseline: Baseline, changed: Changed, added: Added = NOTHING, doubt: float = 0.0
+) -> WhatIfPrediction:
     """What a step takes in a changed graph. The interval is as wide below as above, as a ratio.
 
     Args:
         baseline: as it was.
         changed: as it would be.
-        added_s: seconds that come on top, or fall away, and are in no graph.
+        added: what is in no graph.
         doubt: relative half-width that they and the changes bring with them.
 
     Raises:
@@ -93,7 +114,7 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
     """
     pairs = zip(baseline.iterations, iterations(changed.graph), strict=True)
     replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
-    value = max(replayed + added_s, 0.0)
+    value = max(replayed + added.total_s, 0.0)
     if not value:
         message = (
             "after these changes nothing of the step is left that the trace holds, so nothing bounds it from below"
@@ -102,7 +123,7 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
     measured = baseline.step.measured_s
     width = baseline.doubt + doubt + (0.0 if _unchanged(baseline.graph, changed.graph) else baseline.unmatched)
     width += UNREALISED * abs(value - measured) / value
-    modelled = min(max(added_s, 0.0) / value, 1.0)
+    modelled = min(max(added.total_s, 0.0) / value, 1.0)
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
         value=value,
@@ -113,6 +134,8 @@ def predict_changed(baseline: Baseline, changed: Changed, added_s: float = 0.0, 
         traced=traced,
         scaled=1 - modelled - traced,
         modelled=modelled,
+        graph=changed.graph,
+        added=added,
     )
 
 
@@ -157,14 +180,6 @@ REPLAYED = 8
 """So many ranks, those with most time over their peers', are replayed without it."""
 
 
-class SlowRank(NamedTuple):
-    """A rank with what its own work takes over its peers', as a share, and the step time without that."""
-
-    rank: int
-    slower: float
-    step_time_s: float
-
-
 @dataclass(frozen=True)
 class _Work:
     """Nanoseconds that each name of operation takes on a rank, how many there are, and how long one typically takes."""
@@ -179,7 +194,7 @@ class _Work:
         return frozenset(self.count.items())
 
 
-def slow_ranks(graph: Graph) -> list[SlowRank]:
+def slow_ranks(graph: Graph) -> list[SlowRankReport]:
     """Those that cost the step most first. The work of a rank is everything but communication.
 
     It is compared with the lower median of the ranks that run the same operations; where no other does, as in a
@@ -195,7 +210,11 @@ def slow_ranks(graph: Graph) -> list[SlowRank]:
     excess = [mine / other - 1 if other else 0.0 for mine, other in zip(own, usual, strict=True)]
     order = sorted(range(len(work)), key=lambda place: usual[place] - own[place])
     found = [
-        SlowRank(graph.trace.ranks[place].rank, excess[place], _without(graph, place, usual[place] / own[place]))
+        SlowRankReport(
+            rank=graph.trace.ranks[place].rank,
+            slower=excess[place],
+            step_time_s=_without(graph, place, usual[place] / own[place]),
+        )
         for place in order[:REPLAYED]
         if excess[place] > SLOWER
     ]
