@@ -14,8 +14,7 @@ from asap.hardware import Chip
 from asap.plans import Plan
 from asap.profiles import Operation, Profile
 from asap.stacks.launchers import Stack
-from asap.traces.analysis.quality import QualityVerdict
-from asap.traces.analysis.report import ReplayReport
+from asap.traces.analysis.report import QualityVerdict, ReplayReport
 
 STEP_TIME_VARIATION = 0.03
 """Coefficient of variation of the step time of undisturbed runs: 0.3 to 3 % over public traces."""

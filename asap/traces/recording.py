@@ -77,20 +77,8 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
     ranks: list[RankTrace] = []
     for file in files:
         progress(f"reading {file.name}")
-        several = found in (_XPLANE, _NSYS)
-        ranks += _numbered_on(_read(file, found), len(ranks)) if several else _read(file, found)
-    return _assembled(found, ranks)
-
-
-def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
-    """Each file counts its devices from zero."""
-    if not before:
-        return list(devices)
-    return [replace(device, rank=before + i) for i, device in enumerate(devices)]
-
-
-def _assembled(found: str, ranks: list[RankTrace]) -> Trace:
-    ranks = sorted(ranks, key=lambda rank: rank.rank)
+        ranks += _numbered_on(_read(file, found), len(ranks) if found in (_XPLANE, _NSYS) else 0)
+    ranks.sort(key=lambda rank: rank.rank)
     for one, other in pairwise(ranks):
         if one.rank == other.rank:
             hint = "give the files of one run, a file a rank"
@@ -98,6 +86,13 @@ def _assembled(found: str, ranks: list[RankTrace]) -> Trace:
     ranks, spread = align(ranks)
     origin = min(rank.first for rank in ranks)
     return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks))
+
+
+def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
+    """Each file counts its devices from zero."""
+    if not before:
+        return list(devices)
+    return [replace(device, rank=before + i) for i, device in enumerate(devices)]
 
 
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:

@@ -208,12 +208,9 @@ def write_timeline(graph: Graph, path: Path) -> None:
     Raises:
         BadInputError: the folder cannot be written.
     """
-    events = [event for times, name in _versions(graph) for event in _events(graph, times, name)]
+    versions = ((graph.measured, "measured"), (graph.replayed, "replayed"))
+    events = [event for times, name in versions for event in _events(graph, times, name)]
     write_atomically(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}, separators=(",", ":")))
-
-
-def _versions(graph: Graph) -> tuple[tuple[Integers, str], ...]:
-    return (graph.measured, "measured"), (graph.replayed, "replayed")
 
 
 def _events(graph: Graph, times: Integers, version: str) -> Iterator[dict[str, object]]:

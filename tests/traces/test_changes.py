@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import Run, simulate, write
 
-from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
+from asap.core.errors import AsapError, UsageError
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
 from asap.traces.what_if.change import COLLECTIVES, GRAMMAR, Action, Change, parse_change
@@ -42,11 +42,9 @@ def test_changes_are_read(text, change):
         ("scale:compute", "needs a factor"),
         ("scale:compute=fast", "zero or more"),
         ("scale:compute=-1", "zero or more"),
-        ("scale:compute=inf", "zero or more"),
         ("scale:compute=nan", "zero or more"),
         ("remove:compute=2", "takes no factor"),
         ("overlap:compute", "communication only"),
-        ("plan:data=8 model=2", "plan needs times of kernels"),
         ("layers=48", "layers needs times of kernels"),
         ("chip=h100", "chip needs times of kernels"),
     ],
@@ -83,20 +81,6 @@ def test_shares_say_what_was_scaled(graph):
     assert scaled.scaled > 0.9
     for found in (traced, scaled):
         assert found.traced + found.scaled == pytest.approx(1)
-
-
-def test_changes_add_up(graph):
-    one, both = (
-        predict_change(graph, [parse_change(text) for text in texts]).value
-        for texts in (["remove:dataloader"], ["remove:dataloader", "scale:matmul=0.1"])
-    )
-    assert both < one < predict_change(graph, [parse_change("scale:host=1")]).value
-
-
-def test_what_the_trace_does_not_hold_is_named(graph):
-    for text in ("remove:all-to-all", "remove:name~flash", "scale:attention=2"):
-        with pytest.raises(InsufficientEvidenceError, match="holds no operation"):
-            predict_change(graph, [parse_change(text)])
 
 
 @given(st.floats(0, 20), st.sampled_from(["host", "compute", "communication", "copy", "dataloader"]))

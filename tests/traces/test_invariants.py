@@ -14,7 +14,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.diagnosis import Bottleneck, diagnose
 from asap.profiles.xplane.columns import covered
 from asap.traces.analysis.iterations import step_of_operations
-from asap.traces.analysis.quality import QualityVerdict
+from asap.traces.analysis.report import QualityVerdict
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace, read_graph, read_recording
 from asap.traces.summary import report_replay

@@ -8,7 +8,8 @@ from megatron import Job, simulate
 
 from asap.traces.analysis.groups import group_times
 from asap.traces.analysis.iterations import step_time
-from asap.traces.analysis.quality import QualityVerdict, unexplained, verdict
+from asap.traces.analysis.quality import unexplained, verdict
+from asap.traces.analysis.report import QualityVerdict
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
 from asap.traces.summary import report_replay

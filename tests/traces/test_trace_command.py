@@ -25,10 +25,8 @@ def test_load_says_what_a_trace_holds(asap, run):
     assert "quality: good" in printed.out
     report = answer(asap, "load", run)
     assert report["schema"] == "asap.trace/1"
-    assert [(rank["rank"], rank["world_size"], len(rank["steps"])) for rank in report["ranks"]] == [
-        (0, 2, 3),
-        (1, 2, 3),
-    ]
+    ranks = [(rank["rank"], rank["world_size"], len(rank["steps"])) for rank in report["ranks"]]
+    assert ranks == [(0, 2, 3), (1, 2, 3)]
 
 
 def test_replay_in_json(asap, run):
@@ -71,21 +69,8 @@ def test_what_if_in_json_and_text(asap, run):
     assert sum(report["shares"].values()) == pytest.approx(1)
     assert report["shares"]["modelled"] == 0
     printed = asap("trace", "what-if", run, "scale:matmul=0.5")
-    assert "interval" in printed.out
-    assert "speed-up" in printed.out
-
-
-def test_help_lists_every_change(asap):
-    printed = asap("trace", "what-if", "--help").out
-    for word in (
-        "remove:WHAT",
-        "scale:WHAT=F",
-        "overlap:WHAT",
-        "dataloader",
-        "all-to-all",
-        "name~TEXT",
-    ):
-        assert word in printed
+    for word in ("interval", "speed-up", "device that works longest", "critical path after"):
+        assert word in printed.out
 
 
 @pytest.mark.parametrize(
@@ -97,7 +82,6 @@ def test_help_lists_every_change(asap):
         (["load", "{cut}"], 4, "cut off or damaged"),
         (["replay", "{cpu}"], 5, "no GPU activity"),
         (["what-if", "{run}", "plan:data=8 model=2"], 2, "plan needs times of kernels"),
-        (["what-if", "{run}", "hurry"], 2, "is not a change"),
         (["what-if", "{run}", "remove:all-to-all"], 5, "holds no operation of all-to-all"),
     ],
 )
@@ -106,9 +90,7 @@ def test_bad_input_is_one_line(asap, run, tmp_path, arguments, code, message):
     files["empty"].mkdir()
     files["text"].write_text("hello")
     files["cut.json.gz"].write_bytes(gzip.compress(b'{"traceEvents": [{"ph": "X"}, {"ph"')[:-3])
-    files["cpu.json"].write_text(
-        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2}]}'
-    )
+    files["cpu.json"].write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "mm", "ts": 1, "dur": 2}]}')
     places = {name.partition(".")[0]: path for name, path in files.items()} | {"run": run}
     done = asap("trace", *(argument.format(**places) for argument in arguments))
     assert done.code == code

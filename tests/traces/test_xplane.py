@@ -62,12 +62,8 @@ def write(tmp_path):
     return write_file
 
 
-EVENT = st.tuples(
-    st.sampled_from(["add", "mul", "π"]),
-    st.integers(0, 2**62),
-    st.integers(0, 2**40),
-    st.none() | st.integers(0, 2**62),
-)
+LARGE = st.integers(0, 2**62)
+EVENT = st.tuples(st.sampled_from(["add", "mul", "π"]), LARGE, st.integers(0, 2**40), st.none() | LARGE)
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.lists(EVENT, max_size=12), max_size=3))

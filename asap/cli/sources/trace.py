@@ -11,7 +11,6 @@ from asap.cli.shared.progress import progress
 from asap.traces.what_if.change import GRAMMAR, SETTINGS
 
 if TYPE_CHECKING:
-    from asap.reports.trace_facts import Table
     from asap.traces.analysis.report import Quality, WhatIfReport
     from asap.traces.graph.graph import Graph
 
@@ -74,7 +73,9 @@ def replay(
     if form is Plain.JSON:
         print_json(report)
         return
-    _print(replay_tables(report))
+    for table in replay_tables(report):
+        print_table(*table)
+        print()
     for sentence in straggler_sentences(report):
         print(sentence)
     _say(report.quality, report.notes)
@@ -97,15 +98,10 @@ def what_if_command(
     if form is Plain.JSON:
         print_json(report)
         return
-    _print(what_if_tables(report))
-    _say(report.quality, report.notes)
-
-
-def _print(tables: "list[Table]") -> None:
-    for number, table in enumerate(tables):
-        if number:
-            print()
+    for table in what_if_tables(report):
         print_table(*table)
+        print()
+    _say(report.quality, report.notes)
 
 
 def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | None) -> "WhatIfReport":

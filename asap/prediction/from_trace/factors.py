@@ -153,10 +153,8 @@ def modelled(run: Run) -> Modelled:
 
 def _bubble(found: Evaluation, pipeline: Pipeline) -> float:
     """That of the step model is of 1F1B."""
-    if pipeline.stages == 1:
-        return 0.0
     again = _one(found.inputs.plan.recompute_layer) > 0
-    usual = (pipeline.stages - 1) / _one(found.inputs.plan.pipeline_repeats)
+    usual = max(pipeline.stages - 1, 1) / _one(found.inputs.plan.pipeline_repeats)
     return _one(found.step.bubble) * bubble_share(pipeline, again) / usual
 
 

@@ -24,7 +24,7 @@ from asap.study.study import Study
 from asap.traces.analysis.breakdown import step_parts
 from asap.traces.analysis.critical_path import core_times, share_cores
 from asap.traces.analysis.iterations import step_time
-from asap.traces.analysis.quality import QualityVerdict
+from asap.traces.analysis.report import QualityVerdict
 from asap.traces.collectives import transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph
@@ -146,7 +146,7 @@ class _Measured:
         return cls(
             _per_step(graph, transfer_times(ranks, graph.matched), communicates),
             _per_step(graph, durations, [~mask for mask in communicates]),
-            _bubble_of(changed),
+            step_parts(changed, step_time(changed).replayed_s).bubble_s,
         )
 
     def of_new_axes(self, found: Factors) -> float:
@@ -158,15 +158,12 @@ class _Measured:
     def bubble(self, found: Factors, target: Graph) -> float:
         """What the target's own schedule adds to the bubble that its graph keeps of the traced one, with other work."""
         if self.bubble_s and found.before.bubble:
-            return found.after.bubble * self.bubble_s / found.before.bubble - _bubble_of(target)
+            kept = step_parts(target, step_time(target).replayed_s).bubble_s
+            return found.after.bubble * self.bubble_s / found.before.bubble - kept
         modelled = found.before.products + found.before.memory
         return (found.after.bubble - found.before.bubble * found.compute) * (
             self.work_s / modelled if modelled else 1.0
         )
-
-
-def _bubble_of(graph: Graph) -> float:
-    return step_parts(graph, step_time(graph).replayed_s).bubble_s
 
 
 def _per_step(graph: Graph, times: Sequence[Integers], masks: Sequence[NDArray[np.bool_]]) -> float:

@@ -1,10 +1,9 @@
 """How far a graph can be believed: the start delay that nothing in it explains."""
 
-from enum import StrEnum
-
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.traces.analysis.breakdown import exposed_time, rank_times
+from asap.traces.analysis.report import QualityVerdict
 from asap.traces.collectives import unmatched
 from asap.traces.graph.build import delays
 from asap.traces.graph.graph import Graph
@@ -16,14 +15,6 @@ GOOD = 0.10
 
 REFUSED = 0.50
 """Above it the graph explains less than it leaves open."""
-
-
-class QualityVerdict(StrEnum):
-    """What the unexplained share means."""
-
-    GOOD = "good"
-    DOUBTFUL = "doubtful"
-    REFUSED = "refused"
 
 
 def unexplained(graph: Graph) -> list[float]:

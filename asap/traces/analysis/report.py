@@ -1,12 +1,19 @@
 """The results as a contract: ``asap.trace/1``."""
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.traces.analysis.quality import QualityVerdict
-
 SCHEMA = "asap.trace/1"
+
+
+class QualityVerdict(StrEnum):
+    """What the unexplained share means."""
+
+    GOOD = "good"
+    DOUBTFUL = "doubtful"
+    REFUSED = "refused"
 
 
 class _Result(BaseModel):
