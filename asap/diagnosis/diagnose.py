@@ -2,20 +2,91 @@
 
 from collections.abc import Mapping
 
-from asap.core.units import format_percent
-from asap.diagnosis.captures import no_profile
+from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.catalogue import causes_of
-from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Finding
-from asap.diagnosis.facts import STREAMING, Facts, mean_efficiency
+from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Evidence, Finding
+from asap.diagnosis.facts import STEP_TIME_VARIATION, STREAMING, Facts, mean_efficiency
 from asap.diagnosis.findings import RULES
-from asap.diagnosis.replayed import path_sentences, with_path
 from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.profiles import Gap, Profile
 from asap.profiles.kpis import NO_PROFILE
 from asap.stacks.launchers import Stack
+from asap.stacks.megatron.releases import PROFILER, is_of_swift, lacks
+from asap.stacks.registry import spec_of
 from asap.traces.analysis.report import ReplayReport
+
+_BY_HAND = "torch.profiler around a few steps for --profile"
+_CAPTURES: Mapping[Stack, str] = {
+    "megatron": "--profile --use-pytorch-profiler --profile-step-start 10 --profile-step-end 12 for asap's --profile",
+    "torchtitan": "profiling.enable_profiling=true for --profile",
+    "deepspeed": _BY_HAND,
+    "axolotl": _BY_HAND,
+    "accelerate": _BY_HAND,
+    "fsdp": _BY_HAND,
+}
+"""Stacks on PyTorch write Kineto traces, which ``--profile`` takes as well.
+
+Megatron-LM: megatron/training/config/common_config.py (ProfilingConfig, which Megatron-Bridge has as well); torchtitan:
+config/job_config.py; those with a table say it there."""
+
+
+def no_profile(stack: Stack | None, settings: Mapping[str, object] | None = None) -> Gap:
+    """What a run without a profile lacks, and what its stack can capture, in the version that takes its settings."""
+    table = spec_of(stack, settings or {}) if stack else None
+    capture = table.capture if table and table.capture else _CAPTURES.get(stack) if stack else None
+    if stack == "megatron" and (lacks(settings or {}, PROFILER) or is_of_swift(settings or {})):
+        capture = _BY_HAND
+    return NO_PROFILE.model_copy(update={"capture": capture}) if capture else NO_PROFILE
+
+
+_CATEGORIES: Mapping[Bottleneck, tuple[str, ...]] = {
+    Bottleneck.COMPUTE: ("compute",),
+    Bottleneck.HBM: ("compute",),
+    Bottleneck.COMMUNICATION: ("communication",),
+    Bottleneck.HOST_TRANSFER: ("copy",),
+    Bottleneck.HOST: ("host", "launch"),
+    Bottleneck.IDLE: ("pause",),
+}
+"""What a finding is about, in the categories of the critical path: the path does not tell what bounds a kernel."""
+
+_WITHOUT: Mapping[Bottleneck, tuple[str, str]] = {
+    Bottleneck.COMMUNICATION: ("remove:communication", "communication"),
+    Bottleneck.HOST_TRANSFER: ("remove:copy", "copies"),
+    Bottleneck.HOST: ("remove:host", "host time"),
+}
+"""The change that takes away what holds a run back, and its name."""
+
+
+def with_path(finding: Finding, facts: Facts) -> Finding:
+    """The finding with its share of the critical path as evidence."""
+    if facts.replay is None or finding.share is None or finding.kind not in _CATEGORIES:
+        return finding
+    share = sum(facts.replay.critical_path_shares.get(category, 0.0) for category in _CATEGORIES[finding.kind])
+    evidence = Evidence(fact="share of the critical path", quantity=facts.replayed(share))
+    return finding.model_copy(update={"evidence": (*finding.evidence, evidence)})
+
+
+def path_sentences(facts: Facts, chosen: Bottleneck) -> tuple[str, ...]:
+    """What decides the step by the replay, and what a step would take without what holds it back."""
+    replay = facts.replay
+    if replay is None:
+        return ()
+    shown = [f"{format_percent(share)} {name}" for name, share in _leading(replay).items()]
+    sentences = [f"The critical path of the replay is {', '.join(shown)}."] if shown else []
+    change, name = _WITHOUT.get(chosen, ("", ""))
+    for each in replay.shortened_by:
+        if each.change == change:
+            times = format_seconds(each.step_time_s), format_seconds(replay.step_time_s.replayed_s)
+            sentences.append(f"Without {name} a step of the replay takes {times[0]} instead of {times[1]}.")
+    return tuple(sentences)
+
+
+def _leading(replay: ReplayReport) -> Mapping[str, float]:
+    shares = replay.critical_path_shares.items()
+    return {name: share for name, share in shares if share >= STEP_TIME_VARIATION}
+
 
 _MOSTLY_OPAQUE = 0.5
 """Share of the time from which opaque operations are the bottleneck: the rest cannot outweigh them."""

@@ -1,33 +1,66 @@
 """A mapping program of a distributed algorithm, optimized: proposed, run on virtual devices, compiled, explained."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.mapped.judge import read_choices, request_of
+from asap.compiler.algorithms.distributed import Problem
+from asap.compiler.mapped.judge import judge, read_choices, request_of
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import BadInputError
 from asap.core.text import plain
-from asap.core.units import format_seconds
+from asap.core.units import Provenance, format_seconds
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.check import check, mended
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
 from asap.mapping.space import machine_space
-from asap.optimize.evaluators.mapping import MappingEvaluator
 from asap.optimize.loop import optimize
-from asap.optimize.outcome import Configuration, Try
+from asap.optimize.outcome import Configuration, Outcome, Try
 from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings, mapping_prior
 from asap.optimize.proposers.mapping_rules import MappingRules
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.results import best_of
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule
+
+
+@dataclass(frozen=True)
+class MappingEvaluator:
+    """Judges programs for one slice; ``problem`` are the sizes to compile for, those of the benchmark by default."""
+
+    hardware: Slice
+    problem: Problem | None = None
+
+    @property
+    def name(self) -> str:
+        """What evaluates."""
+        return "compiler"
+
+    def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
+        """What comes of a program. The compiler's cache keeps what it answered, so nothing is kept at ``place``.
+
+        A program takes seconds, and their number is the budget, so ``seconds`` is not looked at.
+        """
+        del place, seconds
+        begin = time.monotonic()
+        judged = judge(configuration, self.hardware, self.problem)
+        return Outcome(
+            status=judged.status,
+            step_time_s=judged.seconds,
+            hbm_bytes=judged.hbm_bytes,
+            provenance=Provenance.COMPILED,
+            feedback=judged.feedback,
+            seconds=time.monotonic() - begin,
+        )
 
 
 class MappingOptimization(BaseModel):

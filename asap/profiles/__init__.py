@@ -1,6 +1,6 @@
 """Profiles: the XProf adapter, and the facts that it yields."""
 
-from asap.profiles.fetch import fetch_kpis, fetch_operations, fetch_roofline, read_profile
+from asap.profiles.fetch import read_profile
 from asap.profiles.locate import ProfileRun, locate
 from asap.profiles.profile import Collective, Gap, Kpis, Operation, Profile, Roofline
 
@@ -12,9 +12,6 @@ __all__ = [
     "Profile",
     "ProfileRun",
     "Roofline",
-    "fetch_kpis",
-    "fetch_operations",
-    "fetch_roofline",
     "locate",
     "read_profile",
 ]

@@ -1,4 +1,4 @@
-"""The facts of a profile, all at once or by kind: whichever comes first pays for the conversion."""
+"""The facts of a profile, read once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.profiles.locate import ProfileRun, locate
-from asap.profiles.profile import Kpis, Operation, Profile, Roofline
+from asap.profiles.profile import Profile
 
 _latest: dict[tuple[ProfileRun, tuple[tuple[int, int, int], ...]], Profile] = {}
 
@@ -34,18 +34,3 @@ def read_profile(path: str | Path, run: str | None = None, progress: Callable[[s
     _latest.clear()
     _latest[key] = profile
     return profile
-
-
-def fetch_kpis(path: str | Path, run: str | None = None) -> Kpis:
-    """Step time, duty cycle, communication by kind, idle and input; raises like :func:`read_profile`."""
-    return read_profile(path, run).kpis
-
-
-def fetch_operations(path: str | Path, run: str | None = None) -> tuple[Operation, ...]:
-    """Operations, longest self time first; raises like :func:`read_profile`."""
-    return read_profile(path, run).operations
-
-
-def fetch_roofline(path: str | Path, run: str | None = None) -> Roofline:
-    """The program under the roofline of its device; raises like :func:`read_profile`."""
-    return read_profile(path, run).roofline
