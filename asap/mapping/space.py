@@ -1,7 +1,7 @@
 """The decisions that a program can make, and how many ways there are to make each."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS, grids
-from asap.mapping.check import check
 from asap.mapping.coverage import Target, Tensor, matches
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.grammar import MEMORIES, STATES
@@ -126,22 +125,12 @@ def orders(topology: tuple[int, ...]) -> tuple[str, ...]:
     return (*_WALKS, *blocks, snake, f"f(i, j) = i * {columns} + (i + j) % {columns}")
 
 
-ORDERS = orders((4, 4))
-"""Those of the torus that the tables are for."""
-
-NO_ORDERS = ("f(i, j) = i * 4 + 2 * j", "f(i, j) = i + j", "block(3, 2)")
-"""What looks like an order of that torus and is none."""
-
-_SIDES = (1, 2, 4, 8, 16)
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "stationary": ("A", "B", "C"),
     "panels": ("1", "4"),
     "halo": ("1", "2", "4"),
     "replication": (),
 }
-
-_WITH_OVERLAP = ("cannon", "pumma")
-"""Algorithms of one grid. Elsewhere every transfer may overlap, so that a table takes minutes and not hours."""
 
 
 @dataclass(frozen=True)
@@ -166,33 +155,20 @@ class AlgorithmSpace:
             yield dict(zip(self.options, values, strict=True))
 
 
-def raw_space(algorithm: str) -> AlgorithmSpace:
-    """Every decision free of the others: grids of any product, orders that are none."""
-    known = ALGORITHMS[algorithm]
-    sides = product(_SIDES, repeat=len(known.grid)) if len(known.grid) > 1 else ((side,) for side in _SIDES)
-    return AlgorithmSpace(algorithm, _options(algorithm, sides, (*ORDERS, *NO_ORDERS)))
-
-
 def machine_space(algorithm: str, hardware: Slice) -> AlgorithmSpace:
     """Every decision with the options that a machine has; not all of them go together."""
     every = grids(len(ALGORITHMS[algorithm].grid), hardware.devices_per_slice)
-    options = _options(algorithm, every, orders(hardware.topology or ()))
-    return AlgorithmSpace(algorithm, {**options, "overlap": ("on", "off")})
+    return algorithm_space(algorithm, every, orders(hardware.topology or ()))
 
 
-def legal_space(algorithm: str, hardware: Slice) -> list[tuple[AlgorithmSpace, dict[str, str]]]:
-    """Every choice that passes the checks on a machine."""
-    space = AlgorithmSpace(
-        algorithm, _options(algorithm, grids(len(ALGORITHMS[algorithm].grid), hardware.devices_per_slice), ORDERS)
-    )
-    return [(space, chosen) for chosen in space.choices() if not check(space.text(chosen), None, hardware).feedback]
-
-
-def _options(algorithm: str, sides: "Iterator[tuple[int, ...]]", orders: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def algorithm_space(
+    algorithm: str, sides: Iterable[tuple[int, ...]], orders: tuple[str, ...], overlaps: bool = True
+) -> AlgorithmSpace:
+    """Every decision, with these grids and orders."""
     known = ALGORITHMS[algorithm]
     options = {"grid": tuple(f"({', '.join(map(str, grid))})" for grid in sides), "order": orders}
     options |= {key: _OPTIONS[key] for key in known.settings if _OPTIONS[key]}
     if known.exchanges:
         options["exchange"] = known.exchanges
     options |= {f"layout {array}": ("row", "col") for array in known.arrays}
-    return options | ({"overlap": ("on", "off")} if algorithm in _WITH_OVERLAP else {})
+    return AlgorithmSpace(algorithm, options | ({"overlap": ("on", "off")} if overlaps else {}))

@@ -5,23 +5,46 @@ import json
 import math
 from collections.abc import Mapping
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.feedback import Feedback
 from asap.core.units import Provenance
 from asap.evidence.step_belief import Prior
-from asap.hardware import resolve_hardware
-from asap.mapping.algorithm import textbook_grid
+from asap.hardware import Slice, resolve_hardware
+from asap.mapping.algorithm import ALGORITHMS, grids, textbook_grid
 from asap.mapping.check import check
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.parse import parse
-from asap.mapping.space import AlgorithmSpace, raw_space
+from asap.mapping.space import AlgorithmSpace, algorithm_space, orders
 from asap.optimize.outcome import Configuration, Outcome
 from asap.optimize.proposers.mapping_prior import mapping_prior
 
 TABLES = Path(__file__).parents[2] / "tests" / "data" / "mapping"
 MACHINE = "v5e:4x4"
+ORDERS = orders((4, 4))
+"""Those of the torus that the tables are for."""
+
+_NO_ORDERS = ("f(i, j) = i * 4 + 2 * j", "f(i, j) = i + j", "block(3, 2)")
+"""What looks like an order of that torus and is none."""
+
+_SIDES = (1, 2, 4, 8, 16)
+_WITH_OVERLAP = ("cannon", "pumma")
+"""Algorithms of one grid. Elsewhere every transfer may overlap, so that a table takes minutes and not hours."""
+
+
+def raw_space(algorithm: str) -> AlgorithmSpace:
+    """Every decision free of the others: grids of any product, orders that are none."""
+    sides = product(_SIDES, repeat=len(ALGORITHMS[algorithm].grid))
+    return algorithm_space(algorithm, sides, (*ORDERS, *_NO_ORDERS), algorithm in _WITH_OVERLAP)
+
+
+def legal_space(algorithm: str, hardware: Slice) -> list[tuple[AlgorithmSpace, dict[str, str]]]:
+    """Every choice that passes the checks on a machine."""
+    sides = grids(len(ALGORITHMS[algorithm].grid), hardware.devices_per_slice)
+    space = algorithm_space(algorithm, sides, ORDERS, algorithm in _WITH_OVERLAP)
+    return [(space, chosen) for chosen in space.choices() if not check(space.text(chosen), None, hardware).feedback]
 
 
 class Table:

@@ -16,8 +16,7 @@ from asap.compiler.mapped.judge import judged, read_choices, request_of
 from asap.compiler.mapped.virtual_run import differences
 from asap.compiler.toolchain.compile import compile_all
 from asap.hardware import Slice, resolve_hardware
-from asap.mapping.space import ORDERS, legal_space
-from mapping.table import MACHINE, TABLES
+from mapping.table import MACHINE, ORDERS, TABLES, legal_space
 
 
 def main(names: list[str]) -> None:

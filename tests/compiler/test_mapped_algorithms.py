@@ -6,7 +6,7 @@ from asap.compiler.mapped.failures import TOLERANCE
 from asap.compiler.mapped.virtual_run import differences
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
-from asap.mapping.space import legal_space
+from mapping.table import legal_space
 
 pytestmark = [pytest.mark.compiles, pytest.mark.process, pytest.mark.slow]
 

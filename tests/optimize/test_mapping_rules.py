@@ -7,11 +7,11 @@ from asap.core.units import Provenance
 from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
 from asap.mapping.check import check, mended
-from asap.mapping.space import legal_space, machine_space
+from asap.mapping.space import machine_space
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.mapping_rules import MappingRules
 from mapping.loop import HELD_OUT, SEARCHES, measure
-from mapping.table import Table
+from mapping.table import Table, legal_space
 
 
 @pytest.fixture(scope="module")

@@ -52,16 +52,6 @@ _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 _SAMPLE = 2**22
 
 
-def convert_bare(files: Sequence[Path]) -> dict[str, bytes]:
-    """What XProf returns for each tool, as it is.
-
-    Raises:
-        ProfileError: XProf cannot read a file.
-    """
-    with linked(files) as links:
-        return {tool: run_tool(tool, links[:hosts], files) for tool, hosts in TOOLS.items()}
-
-
 @contextmanager
 def linked(files: Sequence[Path]) -> Iterator[list[Path]]:
     """Links to the files in a fresh folder; copies where links cannot be made."""
