@@ -18,7 +18,7 @@ from asap.plans.plan import SETTINGS
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
-from asap.proposals.selection.choice import COUNT, choose
+from asap.proposals.selection.choice import COUNT
 from asap.proposals.selection.ranked_candidates import (
     RankedCandidates,
     RevisedCandidates,
@@ -122,8 +122,9 @@ class Inquiry:
     @property
     def proposals(self) -> tuple[Candidate, ...]:
         """At most three, best first: those of the analysis, unless facts change the engine's choice."""
-        candidates = self.candidates
-        chosen = choose(candidates, self.study.plan)
+        candidates, chosen = self.candidates, []
+        with suppress(InsufficientEvidenceError):
+            chosen = self.revised.ranked.chosen
         plans = [one.plan for one in chosen]
         if not self.picks or (self.facts and plans != list(self.without_facts().order)):
             return tuple(chosen)

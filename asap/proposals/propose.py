@@ -15,7 +15,6 @@ from asap.proposals.reasons.explain import changed_settings, confidence, impacts
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.recommend import add_smallest_fit, add_trial, after_judgement, recommend
 from asap.proposals.selection.candidate import LIKELY, Candidate, fit_odds
-from asap.proposals.selection.choice import choose
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
 from asap.proposals.situation import situation_of
@@ -30,7 +29,7 @@ Cite = Callable[[Study, Plan], tuple[Citation, ...]]
 def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | None = None) -> ProposalSet:
     """Three plans, explained and cited: those picked, in their order, else the best of different strategy."""
     study = ranked.study
-    chosen = choose(ranked.candidates, study.plan) if picked is None else picked
+    chosen = ranked.chosen if picked is None else picked
     proposals = tuple(
         draft(study, candidate, number, cite(study, candidate.plan), ranked.incumbent)
         for number, candidate in enumerate(chosen, 1)

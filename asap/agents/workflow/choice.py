@@ -17,7 +17,7 @@ from asap.proposals.propose import propose
 from asap.proposals.reasons.cite import cite
 from asap.proposals.recommend import add_options
 from asap.proposals.selection.candidate import Candidate, fits
-from asap.proposals.selection.choice import COUNT, choose
+from asap.proposals.selection.choice import COUNT
 from asap.proposals.selection.ranked_candidates import RankedCandidates, evaluate
 from asap.proposals.situation import TOO_TIGHT
 
@@ -39,7 +39,7 @@ def chosen(ranked: RankedCandidates, picks: Sequence[Pick], foreign: Sequence[st
         picks: of the model.
         foreign: text from files; a plan that it names is taken only if the engine chose it, too.
     """
-    engine = choose(ranked.candidates, ranked.study.plan)
+    engine = ranked.chosen
     found = Choice([])
     for pick in picks[:COUNT]:
         try:

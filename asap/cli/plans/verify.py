@@ -149,14 +149,13 @@ def _of_engine(record: "Experiment", reason: str) -> "list[Plan]":
     """What the engine proposes, without agents and without a session."""
     from asap.answers.inquiries import Inquiries
     from asap.experiments import ExperimentStore
-    from asap.proposals.selection.choice import choose
     from asap.study.open_study import reopen_study
 
     warn(f"proposals of the engine alone: {reason}")
     studies = Inquiries(ExperimentStore())
     study = reopen_study(record, studies.store)
     studies.add(study)
-    return [candidate.plan for candidate in choose(studies.candidates(record.id).candidates, study.plan)]
+    return [candidate.plan for candidate in studies.candidates(record.id).chosen]
 
 
 def _print(found: "Verification") -> None:

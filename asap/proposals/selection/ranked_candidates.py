@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from asap.prediction.predict_study import candidate_plans, expect, with_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import Candidate, fits, rank, set_prediction
+from asap.proposals.selection.choice import choose
 from asap.proposals.selection.precedents import mesh_gains, precedent_gains
 from asap.proposals.selection.search import search
 from asap.study.start import is_start
@@ -38,6 +40,11 @@ class RankedCandidates:
     """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
     compiled_flags: str | None = None
     """What the compiler makes of flags that the run misses; ``None`` where it was not asked or none is missing."""
+
+    @cached_property
+    def chosen(self) -> list[Candidate]:
+        """Those that are proposed, best first."""
+        return choose(self.candidates, self.study.plan)
 
 
 def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
