@@ -4,7 +4,8 @@
     scripts/held_out_ideas.py
 
 Each source is hidden in turn. For each of its changes that saved 2 % or more, the families of changes are ranked from
-the other sources for the same chip, model and sequence: does the family of the change stand among three, among six?
+the other sources for the same chip, model and sequence, without those that its run has or that have nothing to touch
+there, as far as the record says: does the family of the change stand among three, among six?
 Sources are put into two halves by the order of their names; constants of the ranking are chosen on the first half.
 """
 
@@ -12,7 +13,7 @@ from collections import defaultdict
 
 from asap.history.files import load_records
 from asap.history.record import HistoryRecord, Outcome
-from asap.proposals.ideas import Situation, family_of, ranked
+from asap.proposals.ideas import Situation, family_of, is_moot, ranked
 
 WORTH = 1.02
 PLACES = (3, 6)
@@ -35,7 +36,8 @@ def main() -> None:
             if source_of(one) != source or one.outcome is not Outcome.IMPROVED or (one.speedup or 0) < WORTH:
                 continue
             chip, sequence = one.hardware.chip, one.workload.sequence_length
-            names = [each.name for each in ranked(others, Situation(chip, one.model.parameters, sequence))]
+            found = ranked(others, Situation(chip, one.model.parameters, sequence))
+            names = [each.name for each in found if not is_moot(one.before, one.workload, each.name)]
             place = names.index(family_of(one)) + 1 if family_of(one) in names else None
             counts[half].append(place)
             print(f"{half}: {one.title}: {place or 'in no other source'}")

@@ -110,7 +110,6 @@ def record_of_change(
         hardware=run.hardware,
         workload=run.workload,
         before=plan,
-        after=plan,
         other_changes=(plain(change, 300),),
         kind=kind,
         measured_before=measured[0],

@@ -14,10 +14,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import CHANGE, Provenance, Quantity, counted
+from asap.hardware import find_chip
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, HistoryRecord, Outcome, Part
 from asap.history.similarity import chip_likeness
-from asap.models import count_parameters
+from asap.models import Workload, count_parameters
+from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
@@ -68,7 +70,8 @@ _PARTS: dict[Part, tuple[str, ...]] = {
 """Parts of a predicted step that hold a part, by beginnings of their names: an upper bound."""
 _NEEDS: dict[str, Axis] = {
     "asynchronous tensor parallelism": "model", "interleaved pipeline schedule": "stage",
-    "overlap of expert all-to-all": "expert",
+    "zero-bubble pipeline schedule": "stage", "overlap of expert all-to-all": "expert",
+    "token dispatcher of experts": "expert",
 }  # fmt: skip
 """The axis without which a family has nothing to touch."""
 
@@ -99,7 +102,7 @@ def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -
     situation = Situation(study.chip.name if study.chip else None, known, workload.sequence_length)
     found = []
     for family in ranked(load_records(), situation):
-        if is_moot(study, family.name):
+        if (study.plan is None and family.name in _NEEDS) or is_moot(study.plan, workload, family.name):
             continue
         standing, bound = bounded(incumbent, family.records[0].touches)
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
@@ -110,16 +113,16 @@ def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -
 
 def ranked(records: Iterable[HistoryRecord], situation: Situation) -> list[Family]:
     """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out."""
-    by_name: dict[str, list[HistoryRecord]] = {}
+    by_name: dict[str, list[tuple[float, HistoryRecord]]] = {}
     for record in records:
-        if record.kind is not None and record.other_changes:
-            by_name.setdefault(family_of(record), []).append(record)
+        alike = _likeness(record, situation) if record.kind is not None and record.other_changes else 0.0
+        if alike > 0 and _has_numbers(situation.chip, family_of(record)):
+            by_name.setdefault(family_of(record), []).append((alike, record))
     found = []
-    for name, of in by_name.items():
-        weights = [_likeness(record, situation) for record in of]
-        if sum(weights) > 0:
-            gains = sum(weight * _gain(record) for weight, record in zip(weights, of, strict=True))
-            found.append(Family(name, gains / (sum(weights) + _DOUBT), tuple(of), tuple(weights)))
+    for name, weighed in by_name.items():
+        weights, of = zip(*weighed, strict=True)
+        gains = sum(weight * _gain(record) for weight, record in weighed)
+        found.append(Family(name, gains / (sum(weights) + _DOUBT), of, weights))
     return sorted(found, key=lambda one: -one.gain)
 
 
@@ -140,11 +143,10 @@ def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standin
     return Standing.BOUNDED, Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=source)
 
 
-def is_moot(study: Study, family: str) -> bool:
-    """Whether a run has a change already, or nothing that it could touch."""
-    workload, plan = study.experiment.workload, study.plan
-    if family in _NEEDS:
-        return plan is None or plan.degree(_NEEDS[family]) == 1
+def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
+    """Whether a run is known to have a change already, or nothing that it could touch."""
+    if plan is not None and family in _NEEDS:
+        return plan.degree(_NEEDS[family]) == 1
     precision, attention = (workload.precision or "").lower(), (workload.attention or "").lower()
     in_use = {
         "torch.compile": bool(workload.compiled), "Liger kernels": bool(workload.fused_linear_cross_entropy),
@@ -153,6 +155,12 @@ def is_moot(study: Study, family: str) -> bool:
         "flash attention kernel": any(word in attention for word in ("flash", "splash", "fused", "auto")),
     }  # fmt: skip
     return in_use.get(family, False)
+
+
+def _has_numbers(chip: str | None, family: str) -> bool:
+    """Whether a chip multiplies what a family is of: float8 needs units for it."""
+    known = find_chip(chip) if chip else None
+    return known is None or not family.startswith("float8") or "fp8" in known.chip.peak_flops
 
 
 def _likeness(record: HistoryRecord, situation: Situation) -> float:

@@ -80,9 +80,13 @@ def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
         ranked = await connected.call_tool("candidates", {"experiment": EXPERIMENT, "limit": 3})
         plan = answer(ranked)["proposals"][0]
         predicted = await connected.call_tool("predict", {"experiment": EXPERIMENT, "plan": plan})
-        return answer(experiment), answer(ranked), answer(predicted)
+        words = "Proposal 1 takes {1.step_time}.\nProposal 1 was measured on this pod."
+        checked = await connected.call_tool("check_words", {"experiment": EXPERIMENT, "words": words})
+        return answer(experiment), answer(ranked), answer(predicted), answer(checked)
 
-    experiment, ranked, predicted = client(ask)
+    experiment, ranked, predicted, checked = client(ask)
+    assert [line.startswith("~ ") for line in checked["lines"]] == [False, True]
+    assert len(checked["corrections"]) == 1
     assert experiment["plan"] == "data=4 seq=4"
     assert predicted["name"] == "1"
     assert predicted["plan"] == ranked["proposals"][0]

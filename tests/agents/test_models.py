@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from asap.agents.settings import MOST_CALLS, Settings
+from asap.agents.settings import Settings
 from asap.agents.workflow.analyze import analyze
 from asap.core.errors import ServiceError, UsageError
 from asap.sharding_memory import Kind, sessions, verify_session
@@ -105,30 +105,12 @@ def test_a_failing_connection_is_named_and_logged_without_its_secret(store, log)
     assert not any("do-not-log-me" in str(record.payload) for record in log(session))
 
 
-def test_a_model_that_looks_things_up_without_end_comes_to_an_end(store, log):
-    error, session = refused(store, "test/endless")
-    assert str(MOST_CALLS) in error.message
-    assert len(log(session, Kind.MODEL_RESPONSE)) == MOST_CALLS
-
-
 def test_what_one_agent_finished_is_kept_when_the_next_fails(store):
     outcome = analyze(EXPERIMENT, store=store, settings=Settings(model="test/half"), session="half")
     assert outcome.failure is not None
     assert outcome.analysis.agents is not None
     assert outcome.analysis.agents.statement == "~ The all-reduce looks slow to me."
     assert len(outcome.analysis.proposals) == 3
-
-
-def test_unknown_tools_and_wrong_arguments_are_answered_not_obeyed(store, log):
-    session = "wrong-arguments"
-    analysis = analyze(
-        EXPERIMENT, store=store, settings=Settings(model="test/wrong-arguments"), session=session
-    ).analysis
-    assert len(analysis.proposals) == 3
-    calls = [record.payload["tool"] for record in log(session, Kind.TOOL_CALL)]
-    assert "run_shell" in calls
-    answered = [r.payload["result"] for r in log(session, Kind.TOOL_RESULT) if r.payload["tool"] == "operation"]
-    assert "error" in answered[0]
 
 
 def test_an_unknown_model_is_a_usage_error_that_names_what_there_is(store):

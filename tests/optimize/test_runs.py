@@ -269,11 +269,7 @@ def test_a_command_that_takes_no_overrides_is_refused():
 @pytest.mark.parametrize(
     ("overrides", "arguments", "settings"),
     [
-        (
-            Overrides(maxtext="a=1 'b=x y'"),
-            "a=1 'b=x y'",
-            {"a": "1", "b": "x y"},
-        ),
+        (Overrides(maxtext="a=1 'b=x y'"), "a=1 'b=x y'", {"a": "1", "b": "x y"}),
         (
             Overrides(megatron="--tensor-model-parallel-size 4 --sequence-parallel"),
             "--tensor-model-parallel-size 4 --sequence-parallel",
