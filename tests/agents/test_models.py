@@ -65,12 +65,6 @@ def test_one_good_pick_is_filled_up_by_the_engines(store):
     assert first.startswith("~")
 
 
-def test_a_model_that_listens_to_the_complaint_is_heard(store):
-    analysis = analyze(EXPERIMENT, store=store, settings=Settings(model="test/corrected")).analysis
-    assert len(analysis.proposals) == 3
-    assert analysis.agent_model == "test/corrected"
-
-
 def test_a_plan_that_is_better_in_nothing_leaves_the_place_to_the_engines(store):
     engine = analyze(EXPERIMENT, store=store).analysis
     model = "test/picks#data=2 model=8|data=4 model=4|data=2 seq=4 model=2"
@@ -87,13 +81,6 @@ def test_a_plan_that_is_predicted_to_be_better_in_something_stands_with_both_ran
     assert all(one.engine_rank and one.regret is not None for one in analysis.proposals)
     said = next(one.prose for one in analysis.proposals if one.prose)
     assert not said.startswith("~")
-
-
-def test_prose_where_a_schema_is_asked_for_is_kept_as_the_models_words(store):
-    outcome = analyze(EXPERIMENT, store=store, settings=Settings(model="test/prose"), session="prose")
-    assert outcome.failure is None
-    assert outcome.analysis.recommendation.prose == "~ I would simply use more chips."
-    assert len(outcome.analysis.proposals) == 3
 
 
 def test_a_failing_connection_is_named_and_logged_without_its_secret(store, log):

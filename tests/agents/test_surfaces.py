@@ -110,7 +110,8 @@ def test_what_a_model_invents_at_adk_web_is_marked(home, inventing):
 def test_what_a_model_invents_for_ci_is_marked(home, inventing, tmp_path):
     repo = Scratch(tmp_path / "repository")
     repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": TENSOR})
+    repo.commit(**{"a.yml": TENSOR})
+    report = repo.check("HEAD~1", "HEAD")
     assert all_marked(summarize(report, Settings(model=GEMINI), Worklog("ci")))
 
 
