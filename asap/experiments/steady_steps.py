@@ -11,7 +11,7 @@ WARM = 1.1
 SLOW = 1.5
 """A step of evaluation, checkpoint or a stall takes this many times the median."""
 _MOST_SLOW = 5
-_FEWEST = 3
+FEWEST = 3
 
 
 def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:
@@ -61,8 +61,8 @@ def steady_step(
         ConfigError: there are fewer than three.
     """
     found = step_times([(None, seconds) for seconds in times])
-    if found.steps < _FEWEST or found.median is None:
-        reason = f"has {found.steps} steady steps behind the warm-up; {_FEWEST} are needed"
+    if found.steps < FEWEST or found.median is None:
+        reason = f"has {found.steps} steady steps behind the warm-up; {FEWEST} are needed"
         raise ConfigError(reason, where=where or source)
     return MeasuredStep(
         seconds=found.median, least=found.least, most=found.most, deviation=found.deviation, steps=found.steps,

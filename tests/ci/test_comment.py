@@ -46,7 +46,9 @@ def assert_harmless(body: str) -> None:
 
 def test_a_comment_says_what_fails_first():
     body = to_comment(report(configuration("configs/b.yml"), configuration("configs/a.yml")))
-    assert body.splitlines()[2] == "## ASAP: 2 configurations changed, chip time per token +20.0 %, 1 fails, 1 not checked"
+    assert (
+        body.splitlines()[2] == "## ASAP: 2 configurations changed, chip time per token +20.0 %, 1 fails, 1 not checked"
+    )
     assert "**Fails**: is slow" in body
     assert body.index("### configs/b.yml") < body.index("configs/a.yml (modified")
 

@@ -81,7 +81,7 @@ def decoder_of(head: bytes) -> Callable[[bytes], bytes]:
         encoding = "utf-16"
     elif peek.startswith(BOM_UTF8):
         encoding = "utf-8-sig"
-    elif 2 * peek[1::2].count(0) > len(peek[1::2]) > 0 and not peek[::2].count(0):
+    elif b"\0" in peek and "\n" in (text := peek.decode("utf-16-le", "replace")) and "\0" not in text:
         encoding = "utf-16-le"
     else:
         return lambda piece: piece

@@ -10,7 +10,7 @@ from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings
 from asap.experiments.logs.text import clean, is_training_bar, number
 from asap.experiments.observed import Measured, MeasuredStep
-from asap.experiments.steady_steps import steady_count, step_times
+from asap.experiments.steady_steps import FEWEST, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
 
@@ -43,10 +43,10 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     """Everything that is measured in the lines of one run."""
     unique = _each_once(_of_one_form(_gathered(lines), sizes))
     times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
-    if not times:
-        whole = [1 / rate for _, fields, *_ in totals if (rate := number(fields.get("steps_per_second", "")))]
-        times = [(None, seconds) for seconds in whole[-1:]]
-    steady = unique[len(unique) - steady_count(times) :] if times else unique[1:] or unique
+    whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
+    if whole and (not times or (unique[0][0].bar and steady_count(times) < FEWEST)):
+        times = [(None, whole[-1])]
+    steady = unique[len(unique) - steady_count(times) :] if len(times) > 1 else unique[1:] or unique
     return Measured(
         step=step_times(times),
         tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device"),

@@ -35,6 +35,10 @@ _FRAMEWORKS = {"megatron": "Megatron-Core", "gpt-neox": "Megatron-DeepSpeed", "m
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
 _UNKNOWN = ": what is missing is unknown"
+_OTHER_STEPS = {
+    "generates": "generates text in its steps: reinforcement learning",
+    "compares": "compares answers with those of a second model in its steps: preference optimization",
+}
 _MOST_ADAPTERS = 0.5
 """Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 
@@ -84,11 +88,9 @@ def record_of(
 def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
     """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
     share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
-    if "generates" in reading.statements:
-        raise ConfigError(
-            "generates text in its steps: reinforcement learning is not modelled", where=str(path),
-            hint="asap resolve FILE shows what the log says; give a run that trains on text",
-        )  # fmt: skip
+    if other := next((said for name, said in _OTHER_STEPS.items() if name in reading.statements), None):
+        hint = "asap resolve FILE shows what the log says; give a run that trains on text"
+        raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
     named = settings.adapters not in (None, "none") or "adapter_rank" in reading.statements
     if not named and share > _MOST_ADAPTERS:
         return

@@ -200,14 +200,10 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         axis = table["mesh"].get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
         if axis in _COUNTS and text.isdigit() and int(text):
             found[axis] = int(text)
-        elif (
-            axis in ("parameters", "trainable", "micro_batch")
-            and (axis != "trainable" or "adapted" not in said)
-            and text.replace(".", "", 1).isdigit()
-        ):
-            found[axis] = float(text) or None
-        elif axis == "adapted" and text.isdigit():
-            found["trainable"] = float(text) or None
+        elif axis in ("parameters", "trainable", "micro_batch") and (axis != "trainable" or "adapted" not in said):
+            found[axis] = number(text) or None
+        elif axis == "adapted":
+            found["trainable"] = number(text) or None
         elif axis in ("model", "recompute", "precision", "adapters"):
             found[axis] = text
     if "parameters_billion" in said:
