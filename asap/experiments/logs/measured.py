@@ -151,12 +151,9 @@ def measured_step(reading: LogReading, settings: LogSettings, experiment: Experi
     step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
     if step.median is not None:
         return MeasuredStep(
+            **step.model_dump(include={"least", "most", "deviation", "left_out"}),
             seconds=step.median,
-            least=step.least,
-            most=step.most,
-            deviation=step.deviation,
             steps=step.steps or None,
-            left_out=step.left_out,
             tokens_per_device=rate * step.median if rate else None,
             source=reading.file,
         )
@@ -185,20 +182,13 @@ class StepFeed:
     def feed(self, line: str) -> bool:
         """Read a line; whether it completes a step."""
         text = clean(line[:LONGEST_LINE].encode("utf-8", "replace"))
-        completed = [self._read(form, text) for form in steps() if form.anchor.decode() in text]
-        return any(completed)
+        forms = [form for form in steps() if form.anchor.decode() in text and (not form.bar or is_training_bar(text))]
+        times = {form.anchor: seconds for form in forms if (seconds := self._sizes.seconds(form.read(text)))}
+        for anchor, seconds in times.items():
+            self._times.setdefault(anchor, []).append(seconds)
+        return bool(times)
 
     @property
     def times(self) -> list[float]:
         """Seconds of each step so far."""
         return next((times for times in self._times.values() if times), [])
-
-    def _read(self, form: Form, text: str) -> bool:
-        if form.bar and not is_training_bar(text):
-            return False
-        fields = form.read(text)
-        seconds = self._sizes.seconds(fields)
-        if seconds is None or seconds <= 0:
-            return False
-        self._times.setdefault(form.anchor, []).append(seconds)
-        return True
