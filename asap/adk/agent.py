@@ -10,9 +10,9 @@ from pydantic import Field
 
 from asap.agents.settings import Settings, read_settings
 from asap.agents.tools.toolbox import Answer, answering
+from asap.agents.workflow.adk_run import AdkContext, session_of
 from asap.agents.workflow.analyze import analyze
 from asap.agents.workflow.app import build_app
-from asap.agents.workflow.sessions import AdkContext, session_of
 from asap.answers.inquiries import Inquiries
 from asap.chat.chat import Chat
 from asap.chat.restore import restore

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from asap.agents.settings import Settings
-from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.agents.workflow.analyze import recorded_compile_options
 from asap.answers.inquiry import Inquiry
 from asap.chat.conversation import Conversation
 from asap.chat.language import parse

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from asap.agents.llm.usage import EVENT as USAGE
-from asap.agents.workflow.compiled_note import recorded_compile_options
+from asap.agents.workflow.analyze import recorded_compile_options
 from asap.chat.language import parse
 from asap.compiler.programs.options import CompileOptions
 from asap.evidence.fact import EVIDENCE, ORIGINS, RETRACTION, Origin

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.agents.grounding.catalogue import Catalogue
-from asap.agents.workflow.ideas import ideas_of
+from asap.agents.workflow.choice import ideas_of
 from asap.agents.workflow.protocol import UntestedIdea
 from asap.answers.inquiries import Inquiries
 from asap.history.files import load_records

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
+from asap.agents.workflow.adk_run import FILE, USER
 from asap.agents.workflow.analyze import analyze
-from asap.agents.workflow.sessions import FILE, USER
 from asap.experiments import ExperimentStore
 from asap.knowledge import get_note
 from asap.plans import Plan

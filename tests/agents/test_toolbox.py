@@ -6,7 +6,7 @@ import json
 import pytest
 
 from asap.agents.tools.toolbox import FACTS, Toolbox
-from asap.agents.workflow.declared_tool import DeclaredTool
+from asap.agents.workflow.app import DeclaredTool
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import QUERIES
 from asap.experiments import Experiment, ExperimentStore, HardwareReference

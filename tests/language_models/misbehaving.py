@@ -69,30 +69,6 @@ class Reasoned(Misbehaving):
         return call("set_model_response", picks=picks, recommendation="Last first.")
 
 
-class Corrected(Misbehaving):
-    """Picks nonsense until somebody complains."""
-
-    @classmethod
-    def supported_models(cls):
-        return ["test/corrected"]
-
-    def instead(self, turn):
-        if "complaint" in turn.answers.get("set_model_response", {}):
-            return None
-        return call("set_model_response", picks=[{"plan": "model=3", "reason": "?"}], recommendation="?")
-
-
-class Prose(Misbehaving):
-    """Answers in prose where a schema is asked for."""
-
-    @classmethod
-    def supported_models(cls):
-        return ["test/prose"]
-
-    def instead(self, turn):
-        return say("I would simply use more chips.")
-
-
 class Refused(Misbehaving):
     """Its connection is refused."""
 
@@ -104,32 +80,6 @@ class Refused(Misbehaving):
 
     def instead(self, turn):
         raise ConnectionError("connection refused, api_key=do-not-log-me-please")
-
-
-class Endless(Misbehaving):
-    """Calls one tool for ever."""
-
-    agent: str = "analyzer"
-
-    @classmethod
-    def supported_models(cls):
-        return ["test/endless"]
-
-    def instead(self, turn):
-        return call("flags", experiment="paper-v6e-16")
-
-
-class Blocked(Misbehaving):
-    """Is stopped by a safety filter: no content, an error code, nothing raised."""
-
-    agent: str = "analyzer"
-
-    @classmethod
-    def supported_models(cls):
-        return ["test/blocked"]
-
-    def instead(self, turn):
-        return LlmResponse(error_code="SAFETY", error_message="blocked")
 
 
 class Half(Misbehaving):
@@ -145,23 +95,6 @@ class Half(Misbehaving):
         if (llm_request.config.labels or {})["adk_agent_name"] != "analyzer":
             raise ConnectionError("gone")
         yield say("The all-reduce looks slow to me.")
-
-
-class WrongArguments(Misbehaving):
-    """Calls tools that do not exist and tools with wrong arguments, then carries on."""
-
-    agent: str = "analyzer"
-
-    @classmethod
-    def supported_models(cls):
-        return ["test/wrong-arguments"]
-
-    def instead(self, turn):
-        if "run_shell" not in turn.answers:
-            return call("run_shell", command="rm -rf /")
-        if "operation" not in turn.answers:
-            return call("operation", experiment="paper-v6e-16", name=7, colour="red")
-        return None
 
 
 class Sleeping(Misbehaving):
@@ -183,5 +116,5 @@ class Sleeping(Misbehaving):
 
 def register() -> None:
     """Make the models known by name."""
-    for model in (Picks, Reasoned, Corrected, Prose, Refused, Endless, Blocked, Half, WrongArguments, Sleeping):
+    for model in (Picks, Reasoned, Refused, Half, Sleeping):
         LLMRegistry.register(model)

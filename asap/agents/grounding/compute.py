@@ -19,12 +19,8 @@ LONGEST = 300
 DEEPEST = 20
 _TOKEN = re.compile(r"\s*(?:(?P<mark>[()])|(?P<sign>[-+*/])(?=\s)|(?P<term>[^\s()]+))")
 _WEAKEST_FIRST = (
-    Provenance.STATED,
-    Provenance.PRECEDENT,
-    Provenance.MODELLED,
-    Provenance.COMPILED,
-    Provenance.MEASURED,
-)
+    Provenance.STATED, Provenance.PRECEDENT, Provenance.MODELLED, Provenance.COMPILED, Provenance.MEASURED,
+)  # fmt: skip
 _PURE = {"fraction", CHANGE, "1", "count"}
 
 

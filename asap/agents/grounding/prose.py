@@ -16,23 +16,10 @@ COUNT = "count"
 _PREFIXES = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _LONG_PREFIXES = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4}
 _TIMES = {
-    SECOND: 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "ms": 1e-3,
-    "millisecond": 1e-3,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "us": 1e-6,
-    "microsecond": 1e-6,
-    "ns": 1e-9,
-    "nanosecond": 1e-9,
-    "min": 60.0,
-    "minute": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
+    SECOND: 1.0, "sec": 1.0, "second": 1.0, "ms": 1e-3, "millisecond": 1e-3, "µs": 1e-6, "μs": 1e-6, "us": 1e-6,
+    "microsecond": 1e-6, "ns": 1e-9, "nanosecond": 1e-9, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0,
     "day": 86400.0,
-}
+}  # fmt: skip
 _COUNTED = (
     "device chip core node host slice token sequence sample layer head expert stage parameter axis microbatch doubling"
 )

@@ -51,7 +51,7 @@ def class_of(name: str) -> "type[BaseLlm]":
 def _inner(name: str) -> "BaseLlm":
     from google.adk.models import Gemini
 
-    from asap.agents.llm.http import guard_litellm, http_client
+    from asap.agents.llm.failures import guard_litellm, http_client
     from asap.agents.llm.planner import Planner
 
     if name == BUILTIN:

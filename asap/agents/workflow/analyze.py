@@ -1,12 +1,12 @@
 """``analyze``: one run of the agents over one experiment, from outside a plain function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from asap.agents.llm.preflight import check_model
 from asap.agents.settings import Settings, read_settings
-from asap.agents.workflow.compiled_note import compiled_note
 from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import (
@@ -19,10 +19,24 @@ from asap.core.errors import (
 from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.reports.analysis import Analysis, assemble
-from asap.sharding_memory import INTERRUPTED, Kind, Worklog, new_session_name
+from asap.sharding_memory import INTERRUPTED, Kind, Record, Worklog, new_session_name
 from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
 from asap.study.open_study import open_study, opened_path
 from asap.study.study import NO_PREFERENCES, Preferences, Study
+
+_EVENT = "compiled"
+
+
+def compiled_note(options: CompileOptions, verdicts: Mapping[str, str]) -> dict[str, Any]:
+    """The payload; ``verdicts`` are by plan."""
+    return {"event": _EVENT, "choice": options.to_record(), "verdicts": dict(verdicts)}
+
+
+def recorded_compile_options(records: Sequence[Record]) -> CompileOptions | None:
+    """How plans were compiled last; ``None`` if none were."""
+    notes = (r.fields for r in reversed(records) if r.kind is Kind.NOTE and r.fields.get("event") == _EVENT)
+    note = next(notes, None)
+    return None if note is None else CompileOptions.from_record(note.get("choice", {}))
 
 
 @dataclass(frozen=True)

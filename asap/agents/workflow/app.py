@@ -14,6 +14,7 @@ from google.adk.apps import App
 from google.adk.apps.app import EventsCompactionConfig
 from google.adk.models import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools import FunctionTool
 from google.adk.workflow import BaseNode, Workflow
 from google.genai import types
 from pydantic import BaseModel
@@ -25,12 +26,43 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.planner import WORKFLOW, engine_summary
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Tool, Toolbox
-from asap.agents.workflow.declared_tool import DeclaredTool
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.nodes import Nodes
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement, ProtocolPlugin
 from asap.answers.inquiries import Inquiries
 from asap.core.files import data_folder
+
+_LEFT_OUT = {
+    "title", "default", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems",
+}  # fmt: skip
+"""What a declaration can do without: a call that breaks a limit is answered by an error that names it."""
+
+
+class DeclaredTool(FunctionTool):
+    """A function whose declaration has its purpose, and the type and the meaning of each parameter."""
+
+    def _get_declaration(self) -> types.FunctionDeclaration | None:
+        found = super()._get_declaration()
+        if found is None or found.parameters_json_schema is None:
+            return found
+        return found.model_copy(update={"parameters_json_schema": shortened(found.parameters_json_schema)})
+
+
+def shortened(schema: Any) -> Any:
+    """A JSON schema without titles, defaults and limits; a parameter that may be null is one that may be left out."""
+    if isinstance(schema, list):
+        return [shortened(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    types_ = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    if len(types_) == 1:
+        schema = types_[0] | {name: value for name, value in schema.items() if name != "anyOf"}
+    return {
+        name: {key: shortened(one) for key, one in value.items()} if name == "properties" else shortened(value)
+        for name, value in schema.items()
+        if name not in _LEFT_OUT
+    }
+
 
 COMPACTION_INTERVAL, COMPACTION_OVERLAP = 6, 1
 """Turns of a conversation after which google-adk sums up the older ones; of the summed-up ones, those kept."""

@@ -16,10 +16,9 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Answer, harmless
-from asap.agents.workflow.adk_run import as_service_error, ask, running_adk
+from asap.agents.workflow.adk_run import USER, as_service_error, ask, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.sessions import USER
 from asap.ci.render.comment import headline
 from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
 from asap.core.errors import ServiceError, UsageError

@@ -21,10 +21,9 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Expression, Tool, answering_errors, computed, tool_of
-from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, as_service_error, running_adk
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, USER, as_service_error, open_sessions, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.sessions import USER, open_sessions
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import ServiceError

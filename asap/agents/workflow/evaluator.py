@@ -23,10 +23,9 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import Answer, harmless
-from asap.agents.workflow.adk_run import as_service_error, ask, running_adk
+from asap.agents.workflow.adk_run import USER, as_service_error, ask, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.sessions import USER
 from asap.answers.figure import bare
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import Notes, NotesAnswer, Precedents, PrecedentsAnswer

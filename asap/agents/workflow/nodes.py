@@ -9,8 +9,7 @@ from google.adk.agents.context import Context
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.verdict import check, faults, rendered
 from asap.agents.tools.toolbox import LONGEST_NAME, Answer, tool_of
-from asap.agents.workflow.choice import Choice, chosen, cited_proposals
-from asap.agents.workflow.ideas import ideas_of
+from asap.agents.workflow.choice import Choice, chosen, cited_proposals, ideas_of
 from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import InsufficientEvidenceError

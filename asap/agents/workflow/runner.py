@@ -13,12 +13,11 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.planner import ANSWER
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
-from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, running_adk
+from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, USER, open_sessions, running_adk
 from asap.agents.workflow.app import Analysis, build_analysis
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.nodes import PROPOSALS
 from asap.agents.workflow.protocol import AnalysisRequest
-from asap.agents.workflow.sessions import USER, open_sessions
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import AsapError, InterruptedRunError, ServiceError, UsageError
 from asap.core.secrets import redacted
