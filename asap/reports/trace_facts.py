@@ -122,14 +122,16 @@ def _times(report: ReplayReport) -> Table:
     rows = [
         (ranks, what, f"{count:.0f}", _seconds(measured), _seconds(replayed), f"{error:+.2%}")
         for what, times_of in (
-            ("step", lambda rank: rank.steps),
+            ("marked by the host", lambda rank: rank.steps),
             ("on the device", lambda rank: rank.device_iterations),
         )
         for ranks, (measured, replayed, count, error) in _alike(
             (rank.rank, _typical(times_of(rank))) for rank in report.ranks if times_of(rank)
         )
     ]
-    return ("rank", "what", "steps", "measured", "replayed", "largest error"), rows
+    step = report.step_time_s
+    whole = ("", "step time", "", _seconds(step.measured_s), _seconds(step.replayed_s), f"{step.error:+.2%}")
+    return ("rank", "what", "steps", "measured", "replayed", "largest error"), [whole, *rows]
 
 
 def _typical(times: Sequence[Timing]) -> tuple[float, ...]:
