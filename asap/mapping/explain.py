@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import PlanError
 from asap.core.units import Quantity, format_bytes, format_seconds
 from asap.mapping.coverage import Place, Target
-from asap.mapping.kept_state import kept_state
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import (
     Block,
@@ -25,7 +24,7 @@ from asap.mapping.language.program import (
     Word,
 )
 from asap.mapping.maxtext import write_rules
-from asap.mapping.sharding import TensorSharding, shardings
+from asap.mapping.sharding import TensorSharding, kept_state, shardings
 from asap.plans.axes import MEANINGS
 
 _LARGEST = 3

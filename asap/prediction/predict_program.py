@@ -9,10 +9,10 @@ import numpy as np
 from asap.core.units import Quantity, format_seconds
 from asap.hardware import Slice
 from asap.mapping.coverage import Target
-from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.format import format_decision
 from asap.mapping.language.program import Program
 from asap.mapping.plan_program import beyond_plan, layers_by_policy, plan_of, plan_program
+from asap.mapping.sharding import kept_in_all
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
 from asap.prediction.from_architecture import memory_in_all, predict_layers

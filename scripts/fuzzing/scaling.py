@@ -35,8 +35,7 @@ from asap.history.files import parse_record
 from asap.history.query import HistoryQuery, parse_query
 from asap.knowledge.notes.note_files import parse_notes
 from asap.mapping.language.parse import parse as read_mapping
-from asap.optimize.evaluators.run.failures import why_it_died
-from asap.optimize.evaluators.run.log import RunLog
+from asap.optimize.evaluators.run.log import RunLog, why_it_died
 from asap.plans import Plan
 from asap.plans.prose import plan_spans
 from asap.plans.remat import read_policy as read_remat

@@ -209,8 +209,7 @@ def _tensorboard() -> tuple[Inputs, Check]:
 
 def _run_log() -> tuple[Inputs, Check]:
     """The log of a try, and why it died."""
-    from asap.optimize.evaluators.run.failures import why_it_died
-    from asap.optimize.evaluators.run.log import RunLog
+    from asap.optimize.evaluators.run.log import RunLog, why_it_died
 
     path = Path(os.environ["ASAP_HOME"]) / "log"
 

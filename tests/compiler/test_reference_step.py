@@ -13,8 +13,8 @@ from asap.compiler.reference.train_step import reference_step
 from asap.compiler.toolchain.interpreters import virtual_devices
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.mapping.check import check
-from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.parse import parse
+from asap.mapping.sharding import kept_in_all
 from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
 

@@ -57,9 +57,7 @@ def evaluator(
 )
 def test_what_dies_dies_with_a_reason(tmp_path, mode, status, code, says):
     limits = 40 if mode == "slower" else 10
-    tried = evaluator(mode)
-    tried = RunEvaluator(**{**vars(tried), "limits": RunLimits(limits, 20.0)})
-    outcome = tried.evaluate(PLAN, tmp_path)
+    outcome = replace(evaluator(mode), limits=RunLimits(limits, 20.0)).evaluate(PLAN, tmp_path)
     assert (outcome.status, outcome.step_time_s) == (status, None)
     (found,) = outcome.feedback
     assert found.code == code
@@ -72,6 +70,14 @@ def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     assert (outcome.status, outcome.feedback) == ("done", ())
     assert outcome.step_time_s == pytest.approx(2.5 * (1 + 0.2 * 16) * 1.2, rel=1e-3)
     assert 10 <= (outcome.steps or 0) < 40
+
+
+def test_what_is_far_slower_than_the_best_is_stopped_early(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLEEP", "0.1")
+    tried = replace(evaluator("silent"), limits=RunLimits(steps=30), timed=[0.5])
+    outcome = tried.evaluate(PLAN, tmp_path)
+    assert (outcome.status, outcome.step_time_s, tried.timed) == ("done", 1.0, [0.5, 1.0])
+    assert 5 <= (outcome.steps or 0) < 30
 
 
 def test_a_step_that_no_hardware_takes_does_not_count(tmp_path):

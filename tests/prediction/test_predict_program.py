@@ -5,8 +5,8 @@ import pytest
 from asap.compiler.reference.expressible import mapping_target
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import resolve_hardware
-from asap.mapping.kept_state import kept_in_all
 from asap.mapping.language.parse import parse
+from asap.mapping.sharding import kept_in_all
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction import predict

@@ -16,8 +16,7 @@ from asap.core.units import Provenance, format_percent, format_seconds
 from asap.experiments.observed import MeasuredStep
 from asap.experiments.steady_steps import steady_step
 from asap.optimize.evaluators.run.command import Command
-from asap.optimize.evaluators.run.failures import why_it_died
-from asap.optimize.evaluators.run.log import RunLog
+from asap.optimize.evaluators.run.log import RunLog, why_it_died
 from asap.optimize.evaluators.run.observed import profile_feedback, profile_in, profiled_step, tracked_step
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.settings import asked_settings, left_out
@@ -32,6 +31,10 @@ _BY_CHANCE = 0.01
 _NOISY = 0.03
 """Standard error of the mean above which it says little: undisturbed steps vary by as much each
 (:data:`asap.diagnosis.facts.STEP_TIME_VARIATION`)."""
+
+_HOPELESS, _ENOUGH_TO_TELL = 1.5, 5
+"""A try whose steps take so many times the best's, after so many of them, is not the fastest: where runs of one
+configuration differ by 10 %, one takes half as long again as another in 2 of 1,000 pairs."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class RunEvaluator:
         report: called with what is going on.
         on_record: settings of the run that a try leaves as they are.
         objection: what is impossible about so many seconds of a step, where that is known.
+        timed: seconds of a step of the tries that ran, to which each adds.
     """
 
     command: Command
@@ -72,6 +76,7 @@ class RunEvaluator:
     report: Callable[[str], None] = lambda line: None
     on_record: Mapping[str, str] = field(default_factory=dict)
     objection: Callable[[Configuration, float], str | None] = lambda configuration, seconds: None
+    timed: list[float] = field(default_factory=list)
     name: str = "run"
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
@@ -101,6 +106,8 @@ class RunEvaluator:
         outcome = self._outcome(process, log, over, cut_short, lasted, measured)
         if outcome.step_time_s and (wrong := self.objection(configuration, outcome.step_time_s)):
             return outcome.model_copy(update=_of_another_run(wrong))
+        if outcome.step_time_s:
+            self.timed.append(outcome.step_time_s)
         if profile is None or outcome.status != "done":
             return outcome
         return outcome.model_copy(update={"feedback": (*outcome.feedback, *profile_feedback(profile))})
@@ -113,7 +120,7 @@ class RunEvaluator:
             if log.read():
                 if wrong := _wrong(log):
                     return wrong
-                if (steady := _steady(log)) is not None and (steady.steps or 0) >= self.limits.steps:
+                if (steady := _steady(log)) is not None and (steady.steps or 0) >= self._wanted(steady):
                     return None
                 self.report(_progress(log))
             if log.too_long:
@@ -127,6 +134,11 @@ class RunEvaluator:
             if not log.is_behind:
                 time.sleep(_POLL_S)
 
+    def _wanted(self, steady: MeasuredStep) -> int:
+        """Steps that tell enough: few of what is far slower than the best."""
+        hopeless = self.timed and steady.seconds > _HOPELESS * min(self.timed)
+        return min(_ENOUGH_TO_TELL, self.limits.steps) if hopeless else self.limits.steps
+
     def _outcome(
         self, process: Process, log: RunLog, over: Feedback | None, cut_short: bool, seconds: float,
         tracked: MeasuredStep | Feedback | None,
@@ -139,7 +151,7 @@ class RunEvaluator:
         said: list[Feedback] = []
         if steady is not None and over is not None and over.code in (Code.HANG, Code.BUDGET_SPENT):
             said, wrong = [over], None
-        enough = steady is not None and (steady.steps or 0) >= self.limits.steps
+        enough = steady is not None and (steady.steps or 0) >= self._wanted(steady)
         died = not cut_short and not (process.code == 0 or (process.code is None and enough))
         status: Status = "done"
         if died or (wrong is None and steady is None):
