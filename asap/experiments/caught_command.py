@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asap.core.errors import ConfigError, InsufficientEvidenceError, UsageError
+from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, UsageError
 from asap.core.files import scratch_folder
 from asap.core.secrets import names_secret, redacted
 from asap.core.text import REDACTED, plain
-from asap.experiments.configuration import read_commands
+from asap.experiments.configuration import read_commands, read_configuration
 from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
 from asap.flags.environment import is_performance_variable
@@ -36,6 +36,13 @@ file=$(mktemp "$CALLS_CAUGHT_FOR_ASAP/call.XXXXXX") || exit 1
 env -0 > "$file.environment"
 rm -f "$file"
 printf '%s\\n' "$file" >> "$CALLS_CAUGHT_FOR_ASAP/order"
+if [ "$name" = kubectl ]; then
+  for word in "$@"; do
+    case "$before" in -f|--filename) cat "$word"; echo; echo ---;; esac
+    case "$word" in --filename=*) cat "${word#*=}"; echo; echo ---;; esac
+    before=$word
+  done > "$file.manifests" 2>/dev/null
+fi
 if [ "$name" = sbatch ]; then
   for word in "$@"; do [ -f "$word" ] && exec sh -c 'exec bash "$@"' sh "$word"; done
 fi
@@ -49,6 +56,8 @@ class CaughtCommand:
 
     words: tuple[str, ...]
     environment: Mapping[str, str]
+    manifests: str = ""
+    """What it gives to Kubernetes, also by its standard input."""
 
     def __str__(self) -> str:
         return redacted(shlex.join(self.words))
@@ -92,7 +101,7 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
         except PermissionError as error:
             raise UsageError("is not executable", where=plain(command[0], 80), hint="write: bash SCRIPT") from error
         except subprocess.TimeoutExpired as error:
-            hint = "raise --timeout, or give the training log"
+            hint = "raise --time-limit, or give the training log"
             raise ConfigError(f"takes over {timeout_s:g} s", where=plain(command[0], 80), hint=hint) from error
         found = _read_calls(folder)
     if not found and done.returncode:
@@ -124,7 +133,9 @@ def _read_calls(folder: Path) -> list[CaughtCommand]:
         words = _parts(Path(f"{line}.arguments"))
         pairs = (part.partition("=") for part in _parts(Path(f"{line}.environment")))
         variables = {name: redacted(value) for name, _, value in pairs if is_performance_variable(name)}
-        found.append(CaughtCommand(without_secret_options(words), variables))
+        manifests = Path(f"{line}.manifests")
+        text = manifests.read_text(encoding="utf-8", errors="replace") if manifests.exists() else ""
+        found.append(CaughtCommand(without_secret_options(words), variables, text))
     return [one for one in found if one.words and not _is_help(one.words)]
 
 
@@ -165,7 +176,13 @@ def record_of_call(call: CaughtCommand, id: str, stated: Statement) -> Experimen
         ConfigError: it starts nothing that is read, or its settings contradict each other.
         NotFoundError: the hardware is unknown.
     """
-    found = read_commands(
-        call.script, Path("caught.sh"), (), amend(Experiment(id=id), Statement(hardware=stated.hardware))
-    )
-    return amend(found, stated)
+    start = amend(Experiment(id=id), Statement(hardware=stated.hardware))
+    if not call.manifests.strip():
+        return amend(read_commands(call.script, Path("caught.sh"), (), start), stated)
+    with scratch_folder("manifests") as folder:
+        path = folder / "manifests.yaml"
+        path.write_text(call.manifests, encoding="utf-8")
+        try:
+            return amend(read_configuration(path, (), start), stated)
+        except AsapError as error:
+            raise type(error)(error.message, where=plain(str(call), 80), hint=error.hint) from error

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 FORMS = tomllib.loads((Path(__file__).parents[1] / "data" / "logs" / "forms.toml").read_text(encoding="utf-8"))["log"]
 TEXTS = {form["name"]: form["text"] for form in FORMS}
@@ -84,6 +85,22 @@ def test_the_call_of_a_script_is_caught_and_not_made(asap, tmp_path, monkeypatch
     assert "0123456789abcdef" not in done.out + done.err
     assert Path("ran").exists()
     assert not [name for name in os.listdir() if "resolve" in name]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("call", ["kubectl apply -f job.yaml", "cat job.yaml | kubectl create -n team -f -"])
+def test_what_a_script_gives_to_kubernetes_is_read(asap, tmp_path, monkeypatch, call):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    model = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32"
+    command = SCRIPT[SCRIPT.index("torchrun") : SCRIPT.index("--wandb")].replace("$MODEL", model).split()
+    pod = {"containers": [{"name": "a", "image": "b", "command": command}]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": pod}}}
+    Path("job.yaml").write_text(yaml.safe_dump(job), encoding="utf-8")
+    Path("train.sh").write_text(call, encoding="utf-8")
+    done = asap("resolve", "--yes", "--hardware", "h100-16", "--", "bash", "train.sh")
+    assert done.code == 0, done.err
+    assert "replica=4 model=4" in done.out
 
 
 @pytest.mark.parametrize("environment", [{"CI": "true"}, {}], ids=["in CI", "without a terminal"])

@@ -111,10 +111,6 @@ def each(dress):
     return lambda text: "\n".join(dress(line) for line in text.splitlines()).encode()
 
 
-def exported(**members):
-    return each(lambda line: json.dumps({key: value.format(line) for key, value in members.items()}))
-
-
 def zipped(text):
     with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("job/train.log", text)
@@ -135,8 +131,8 @@ CARRIERS = {
     "compose": each("trainer-1  | {}".format),
     "kubernetes": each(f"[pod/worker-0/pytorch] {NOW} {{}}".format),
     "cri": each(f"{NOW} stderr F {{}}".format),
-    "docker": exported(log="{}\n", stream="stderr", time=NOW),
-    "cloudwatch": exported(timestamp="1", message="{}"),
+    "docker": each(lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr", "time": NOW})),
+    "cloudwatch": lambda text: json.dumps({"events": [{"message": line} for line in text.splitlines()]}, indent=1).encode(),
     "google": lambda text: json.dumps([{"textPayload": line} for line in text.splitlines()], indent=2).encode(),
     "docker, of ranks": lambda text: CARRIERS["docker"](CARRIERS["srun"](text).decode()),
     "fence": lambda text: f"### A question\n\n```shell\n{text}\n```\n".encode(),
@@ -162,7 +158,7 @@ def test_the_same_log_says_the_same_whatever_carries_it(carry, write, monkeypatc
 
 @pytest.mark.parametrize(("name", "carrier"), [
     ("train.log.1.gz", "gz"), ("train.log-20250101.gz", "gz"), ("logs.zip", "zip"), ("events.json", "google"),
-    ("events.jsonl", "cloudwatch"), ("issue.md", "fence"), ("slurm-1234", "utf-16"),
+    ("events.jsonl", "docker"), ("issue.md", "fence"), ("slurm-1234", "utf-16"),
 ])  # fmt: skip
 def test_a_log_is_known_in_what_carries_it(name, carrier, write):
     assert is_log(write(CARRIERS[carrier](KNOWN["megatron-lm 2025"]["text"]), name))

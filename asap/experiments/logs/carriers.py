@@ -52,7 +52,7 @@ class _Json:
         if not lines.lstrip().startswith((b"{", b"[")) or not self.pattern.search(lines):
             return False
         lacking = len(_OBJECT.findall(lines)) - len(self.pattern.findall(lines))
-        return lacking <= 0 and len(_OF_JSON.findall(lines)) == len(_WRITTEN.findall(lines))
+        return lacking <= _STRAY and len(_OF_JSON.findall(lines)) == len(_WRITTEN.findall(lines))
 
     def unwrapped(self, lines: bytes) -> bytes:
         """The lines in them; Docker cuts long ones, which have no line's end then."""
