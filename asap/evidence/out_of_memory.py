@@ -30,7 +30,7 @@ _MORE = (2, 4, 8)
 _PEAKS = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """Times as much as a step holds: batches of varying length, and evaluation, may hold any of them."""
 PRIOR: dict[CauseName, float] = {
-    "sequence": 0.25, "batch": 0.20, "no recomputation": 0.15, "whole states": 0.05, "attention": 0.08,
+    "sequence": 0.25, "batch": 0.20, "no recomputation": 0.15, "whole states": 0.05, "attention": 0.04,
     "precision": 0.05, "peaks": 0.10, "other processes": 0.04, "fragmentation": 0.03,
 }  # fmt: skip
 """How likely each is before anything is known. A judgement and no fit; it decides between readings that explain it."""
