@@ -132,7 +132,7 @@ CARRIERS = {
     "kubernetes": each(f"[pod/worker-0/pytorch] {NOW} {{}}".format),
     "cri": each(f"{NOW} stderr F {{}}".format),
     "docker": each(lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr", "time": NOW})),
-    "cloudwatch": lambda text: json.dumps({"events": [{"message": one} for one in text.splitlines()]}, indent=1).encode(),
+    "cloudwatch": lambda text: json.dumps({"events": [{"message": one} for one in text.splitlines()]}, indent=1),
     "google": lambda text: json.dumps([{"textPayload": line} for line in text.splitlines()], indent=2).encode(),
     "docker, of ranks": lambda text: CARRIERS["docker"](CARRIERS["srun"](text).decode()),
     "fence": lambda text: f"### A question\n\n```shell\n{text}\n```\n".encode(),
