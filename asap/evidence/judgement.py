@@ -163,9 +163,16 @@ def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
         return Judgement(verdict="inside", measured_s=seen.seconds, expected=expected, mfu=mfu)
     causes = tuple(_ranked(run, now, seen))
     verdict = "slower" if seen.seconds > expected.value else "faster"
-    asked = _asked(mfu, causes) if mfu is not None and mfu > MOST_MFU else None
-    if asked is None and objection is not None:
-        asked = f"{objection[0].upper()}{objection[1:]}: units, counts or the network must differ. Which ran?"
+    asked = None
+    if mfu is not None and mfu > MOST_MFU:
+        published = format_percent(HIGHEST_PUBLISHED_MFU, 0)
+        beyond = "more than the hardware can" if mfu > 1 else f"and no published run has more than {published}"
+        asked = _asked(
+            f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ.", causes
+        )
+    elif objection is not None:
+        differ = "units, counts or the network must differ."
+        asked = _asked(f"{objection[0].upper()}{objection[1:]}: {differ}", causes)
     return Judgement(
         verdict=verdict, measured_s=seen.seconds, expected=expected, mfu=mfu, causes=causes[:SHOWN], asked=asked
     )
@@ -272,11 +279,10 @@ def _mean(tried: Sequence[_Explained]) -> float:
     return sum(weight * each.likelihood for weight, each in zip(weights, tried, strict=True)) / sum(weights)
 
 
-def _asked(mfu: float, causes: tuple[Cause, ...]) -> str:
-    published = format_percent(HIGHEST_PUBLISHED_MFU, 0)
-    beyond = "more than the hardware can" if mfu > 1 else f"and no published run has more than {published}"
-    text = f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ."
+def _asked(differs: str, causes: tuple[Cause, ...]) -> str:
     fitting = " or ".join(cause.statement for cause in causes[:2])
     return (
-        f"{text} It would fit if {fitting}. Which is it?" if fitting else f"{text} Which model, batch and length ran?"
+        f"{differs} It would fit if {fitting}. Which is it?"
+        if fitting
+        else f"{differs} Which model, batch and length ran?"
     )

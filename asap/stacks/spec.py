@@ -154,6 +154,7 @@ class Note(_Part):
     keys: tuple[str, ...]
     text: str
     only: tuple[str, ...] = Field(default=(), description="values of which it holds; none: any that is on")
+    unless: tuple[str, ...] = Field(default=(), description="settings one of which makes it untrue where it is on")
 
 
 class Release(_Part):

@@ -15,6 +15,7 @@ _ALMOST = 0.93
 multi-token prediction, have 0.92."""
 _MOST = 3
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
+_WORDS = re.compile(r"[^\s,\[\]'\"]+")
 _DEEPEST = 8
 
 
@@ -143,9 +144,9 @@ class StackSettings(Mapping[str, Any]):
         return word
 
     def words(self, key: str) -> tuple[str, ...]:
-        """Several words, of a list or a text."""
+        """Several words, of a list or a text: ``a b``, ``a,b``, ``["a", "b"]``."""
         value = self.get(key, ())
-        return tuple(value.split()) if isinstance(value, str) else tuple(map(str, value))
+        return tuple(_WORDS.findall(value)) if isinstance(value, str) else tuple(map(str, value))
 
     def wrong(self, key: str, what: str) -> ConfigError:
         """The error for a value that is not what it should be."""

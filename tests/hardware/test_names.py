@@ -64,9 +64,6 @@ def test_the_devices_decide_where_there_is_no_topology() -> None:
     found = resolve_hardware("v5p-512", devices=512)
     assert found.slice.shape == "8x8x8"
     assert "devices decides" in found.notes[0]
-
-
-def test_a_name_that_counts_cores_says_so() -> None:
     assert "TensorCores: 256 chips (not 512)" in resolve_hardware("v5p-512").notes[0]
     assert resolve_hardware("v5e-256").notes == ()
 

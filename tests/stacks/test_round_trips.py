@@ -20,7 +20,7 @@ from asap.stacks.detection import claimant
 from asap.stacks.launchers import TITLES
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import abstract, code, irrelevant, spec_of, specs
-from asap.stacks.spec import Word
+from asap.stacks.spec import Word, word_keys
 from asap.stacks.writing import lines_to_paste, to_settings
 
 DEVICES, SEQUENCE = 64, 4096
@@ -119,6 +119,10 @@ def test_a_setting_that_is_not_modelled_is_said_with_what_it_is_likely_to_bring(
             (note,) = note_on_unmodelled({key: "other"}, listed)
             assert note == f"the prediction does not use {key}=other (likely {likely})"
     assert {key for usual in unmodelled().values() for key in usual} <= known_keys()
+    read = {} if name == "maxtext" else (specs().get(name) or abstract(name)).workload
+    assert not {key for words in read.values() for key in word_keys(words)} & {
+        key for keys in listed.values() for key in keys
+    }
 
 
 @pytest.mark.parametrize("name", TABLES)

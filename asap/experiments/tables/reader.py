@@ -217,6 +217,8 @@ def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> 
     if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
         found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
     for note in spec.notes:
+        if any(str(settings.get(key, "")).casefold() not in off for key in note.unless):
+            continue
         said = [str(value).casefold() for key, value in settings.items() if matches(note.keys, key)]
         if any(value in note.only if note.only else value not in off for value in said):
             found.append(note.text)

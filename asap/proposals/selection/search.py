@@ -166,15 +166,14 @@ class SearchResult:
 
     @cached_property
     def _moved(self) -> NDArray[np.float64]:
-        """Doublings that each mesh moves, and axes that it takes into use; how much of the batch's devices shard the
-        state is one setting, such as a stage of ZeRO."""
+        """Doublings that each mesh moves beyond its being another, and axes that it takes into use; how much of the
+        batch's devices shard the state is the one setting that it is, such as a stage of ZeRO."""
         table = self.evaluation.grid.meshes
         batch = [AXES.index(axis) for axis in ("replica", "data")]
-        sharded = table[:, batch[1]] != table[0, batch[1]]
         table = np.column_stack([table[:, batch].prod(axis=1), np.delete(table, batch, axis=1)])
         grown = np.maximum(np.log2(table / table[0]), 0)
         new = np.count_nonzero((table > 1) & (table[0] == 1), axis=1)
-        return np.maximum(grown[:, 0], sharded) + grown[:, 1:].sum(axis=1) + new
+        return grown.sum(axis=1) + new
 
 
 def _saves_hbm_at_best(plan: Plan, incumbent: Plan) -> bool:
