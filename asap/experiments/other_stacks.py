@@ -34,8 +34,7 @@ from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
-from asap.experiments.unread_stacks import refuse_mapping
-from asap.experiments.unread_texts import INSTEAD, LAUNCHERS, PROGRAMS, REWARDED, refusal, refuse_text
+from asap.experiments.unread import refusal, refusal_of_text, refuse_mapping
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 from asap.stacks.megatron.sections import dialect, is_own_yaml
 from asap.stacks.megatron.workload import CORE
@@ -75,7 +74,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     """
     if path.suffix == _TOML:
         values = parse_toml(read_text(path), str(path))
-        refuse_mapping(values, path)
+        refuse_mapping("configuration", values, path)
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
@@ -87,7 +86,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if is_script(path) and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix == _GIN:
-        raise refusal("gin configuration, as T5X has it", INSTEAD, path)
+        raise refusal("gin configuration, as T5X has it", "model", path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
@@ -95,8 +94,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return _read(
             partial(trainer_program.read_trainer_program, text, path), trainer_file.is_setting, overrides, experiment
         )
-    if path.suffix in (".py", ".txt"):
-        refuse_text(PROGRAMS, read_text(path), path)
+    if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:
+        raise refused
     return None
 
 
@@ -139,7 +138,8 @@ def _read_commands(
         read = _read_started(started, given.rest, experiment)
         notes = (*given.note(path.name), *started.notes)
         return read and with_note_on_others(_with_notes(read, notes), path, started.runs, started.line)
-    refuse_text((REWARDED, *LAUNCHERS), text, path)
+    if (refused := refusal_of_text("launcher", text, path)) is not None:
+        raise refused
     for is_of_stack, read_one, is_setting in _SCRIPTS:
         given = _given(text, overrides, is_setting, whole)
         if is_of_stack(given.script):
@@ -193,7 +193,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return None
     if (table := tables.stack_of_file(values, path, overrides)) is not None:
         return partial(tables.read_table, table, values, path), partial(tables.is_setting, table, values)
-    refuse_mapping(values, path)
+    refuse_mapping("configuration", values, path)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
@@ -206,6 +206,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
         return partial(nemo.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+    refuse_mapping("remaining", values, path)
     if is_own_yaml(values):
         return partial(megatron.read_own_yaml, document), megatron.is_argument
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:

@@ -22,7 +22,7 @@ from asap.experiments.shell import (
     unread_line,
     words,
 )
-from asap.experiments.unread_texts import OTHERWISE, refusal_of_text
+from asap.experiments.unread import refusal_of_text
 
 _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
 _INSTEAD = (
@@ -53,7 +53,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         path: its file.
     """
     commands = list(_commands(text))
-    if (known := refusal_of_text(OTHERWISE, "\n".join(command.text for command in commands), path)) is not None:
+    if (known := refusal_of_text("otherwise", "\n".join(command.text for command in commands), path)) is not None:
         return known
     named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
