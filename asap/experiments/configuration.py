@@ -5,20 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, UnreadError, UsageError
+from asap.core.errors import UnreadError, UsageError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.assumed_vocabulary import with_vocabulary
 from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
-from asap.experiments.files.yaml_text import one_value_needed
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.job import manifests, read_job, refuse_job, starts_maxtext, with_devices
-from asap.experiments.launch.reader import is_launch, read_launched, read_manifested, read_started
+from asap.experiments.launch.job import manifests, read_job, refuse_job, starts_maxtext
+from asap.experiments.launch.reader import read_launched, read_manifested, read_started
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import read_launch
-from asap.experiments.launch.task_file import task_devices, task_script
 from asap.experiments.logs.read import is_log
 from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
@@ -31,7 +29,6 @@ from asap.experiments.other_stacks import read_as_document, read_as_text, read_s
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
 from asap.experiments.settings.optimizer_names import note_on_paged
 from asap.experiments.shell import is_script
-from asap.hardware import find_chip
 from asap.stacks.detection import is_claimed
 from asap.stacks.megatron.forks import of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED
@@ -115,7 +112,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         return _with_fields(read_log_record(path, rest, experiment, _read_settings), fields)
     if other := read_as_text(path, overrides, experiment):
         return other
-    if is_launch(path):
+    if is_script(path):
         maxtext, fields = _split(overrides, with_maxtext=True)
         return _with_fields(read_launched(path, maxtext, experiment), fields)
     if found := manifests(path):
@@ -145,17 +142,9 @@ def _read_settings(document: Document, overrides: Sequence[str], experiment: Exp
 
 def _read_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """What a YAML or JSON file of any stack says; raises like :func:`read_configuration`."""
-    try:
-        return _read_one_run(document, tuple(overrides), experiment)
-    except ConfigError as error:
-        raise one_value_needed(error, document.values, document.path) from error
-
-
-def _read_one_run(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
+    overrides = tuple(overrides)
     if other := read_as_document(document, overrides, experiment):
         return other
-    if (task := _read_task(document, overrides, experiment)) is not None:
-        return task
     maxtext, fields = _split(overrides, _is_maxtext(document))
     if _is_maxtext(document):
         experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
@@ -165,20 +154,6 @@ def _read_one_run(document: Document, overrides: tuple[str, ...], experiment: Ex
         document = replace(document, values=_without(document.values, fields))
         experiment = read_record_file(document, experiment)
     return _with_fields(experiment, fields)
-
-
-def _read_task(document: Document, overrides: tuple[str, ...], experiment: Experiment) -> Experiment | None:
-    """What the commands of a task start; ``None`` where it has none, or none that is read."""
-    script = task_script(document.values)
-    if script is None:
-        return None
-    chip, devices = task_devices(document.values)
-    known = chip if chip and find_chip(chip) is not None else None
-    found = with_devices(devices or 0, known, experiment, str(document.path))
-    if found is not experiment:
-        sources = experiment.provenance | {"hardware": f"{document.path.name}: resources"}
-        experiment = found.model_copy(update={"provenance": sources})
-    return read_commands(script, document.path, overrides, experiment)
 
 
 def read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:

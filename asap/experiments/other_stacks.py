@@ -10,14 +10,13 @@ from asap.core.numbers import parse_toml
 from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trainer_file, trainer_program
+from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
 from asap.experiments.files.named_file import Brought
-from asap.experiments.files.yaml_text import one_value_needed
 from asap.experiments.launch.refusal import check_evaluated
 from asap.experiments.megatron import bridge, nemo
 from asap.experiments.megatron import reader as megatron
@@ -78,11 +77,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         if not torchtitan.is_torchtitan(values):
             sections = plain(", ".join(values), 80) or "nothing"
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
-        try:
-            read = partial(torchtitan.read_torchtitan, values, path)
-            return _read(read, torchtitan.is_setting, overrides, experiment)
-        except ConfigError as error:
-            raise one_value_needed(error, values, path) from error
+        read = partial(torchtitan.read_torchtitan, values, path)
+        return _read(read, torchtitan.is_setting, overrides, experiment)
     if is_script(path) and (found := _read_script_file(path, overrides, experiment)) is not None:
         return found
     if path.suffix == _GIN:
@@ -90,12 +86,10 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
         read = partial(torchtitan_registry.read_registry, text, path)
         return _read(read, torchtitan_registry.is_setting, overrides, experiment)
-    if path.suffix == ".py" and trainer_program.is_trainer_program(text := read_text(path)):
-        return _read(
-            partial(trainer_program.read_trainer_program, text, path), trainer_file.is_setting, overrides, experiment
-        )
     if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:
         raise refused
+    if path.suffix == ".py":
+        raise refusal("Python program", "model", path)
     return None
 
 

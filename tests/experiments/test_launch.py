@@ -178,70 +178,27 @@ def test_a_script_that_calls_another_names_it(tmp_path):
         add(tmp_path / "big.sh")
 
 
-DEFINITIONS = """\
-from benchmarks import xla_flags_library
-COMMON = {"dataset_type": "synthetic", "enable_checkpointing": False}
-small = _add(
-    models,
-    MaxTextModel(
-        model_name="small-8-v5e",
-        model_type="llama2-7b",
-        tuning_params={
-            **COMMON,
-            "per_device_batch_size": 2,
-            "ici_fsdp_parallelism": -1,
-            "remat_policy": "minimal",
-            "tokenizer_path": os.path.join("a", "b"),
-        },
-        xla_flags=(xla_flags_library.ONE + xla_flags_library.TWO),
-    ),
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "run.sh",
+            "python3 -m benchmarks.benchmark_runner xpk --model_name=small",
+            "is a script of MaxText's benchmark",
+        ),
+        (
+            "maxtext_model_configs.py",
+            "small = MaxTextModel(model_name='small')",
+            "is a file of definitions of MaxText's",
+        ),
+        ("train.py", "raise SystemExit('run')", "is a Python program, which is not read"),
+        ("task.yaml", "num_nodes: 2\nrun: torchrun train.py\n", "is a task of SkyPilot"),
+    ],
 )
-other = MaxTextModel(model_name="other", model_type="llama2-70b", tuning_params={}, xla_flags="")
-"""
-
-
-def test_flags_that_a_file_of_definitions_puts_into_the_environment_are_read(tmp_path):
-    path = tmp_path / "maxtext_model_configs.py"
-    said = 'MORE = " --two=2"\nos.environ["LIBTPU_INIT_ARGS"] = "--one=1" + MORE\nos.environ["HOME"] = "/root"\n'
-    path.write_text(f"{said}os.environ['XLA_FLAGS'] = made()\n{DEFINITIONS}")
-    experiment = read_configuration(
-        path, ["model_name=other"], Experiment(id="x", hardware=refer_to_hardware("v5e-16")[0])
-    )
-    assert experiment.environment == {"LIBTPU_INIT_ARGS": "--one=1 --two=2"}
-
-
-def test_a_literal_benchmark_definition_is_read_and_nothing_is_run(tmp_path):
-    path = tmp_path / "maxtext_model_configs.py"
-    path.write_text(f"raise SystemExit('run')\n{DEFINITIONS}")
-    (tmp_path / "xla_flags_library.py").write_text('_N = 3\nONE = f" --one={_N}"\nTWO = " --two" " --three"\n')
-    experiment = read_configuration(
-        path, ["model_name=small_8_v5e"], Experiment(id="x", hardware=refer_to_hardware("v5e-16")[0])
-    )
-    assert (experiment.model.name, str(experiment.plan)) == (
-        "llama2-7b",
-        "data=16 microbatches=1 remat=minimal",
-    )
-    assert experiment.environment["LIBTPU_INIT_ARGS"] == "--one=3 --two --three"
-    assert experiment.workload.global_batch == 32
-    with pytest.raises(ConfigError, match=r"defines 2 benchmarks .*name one: model_name="):
-        add(path)
-    with pytest.raises(ConfigError, match=r"has no benchmark smal .*nearest: small"):
-        add(path, "model_name=smal")
-
-
-def test_a_script_of_the_benchmark_runner_needs_the_definition(tmp_path):
-    script = tmp_path / "recipes" / "run.sh"
-    script.parent.mkdir()
-    script.write_text(
-        "python3 -m benchmarks.benchmark_runner xpk --device_type=v5e-16 --num_slices=2 --model_name=small_8_v5e\n"
-    )
-    with pytest.raises(ConfigError, match=r"run\.sh:1: runs the benchmark small_8_v5e, which MaxText defines in"):
-        add(script)
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "maxtext_model_configs.py").write_text(DEFINITIONS)
-    experiment = add(script)
-    assert (experiment.hardware.chip, experiment.hardware.slices) == ("v5e", 2)
-    assert experiment.plan.dcn.replica == 2
+def test_what_is_not_read_is_refused_by_its_name(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        add(tmp_path / name)
 
 
 MANIFEST = """\

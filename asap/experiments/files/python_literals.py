@@ -94,21 +94,6 @@ def _line(node: ast.stmt) -> int:
     return node.lineno
 
 
-def module_environment(tree: ast.Module, names: Mapping[str, Any], lookup: Lookup) -> dict[str, str]:
-    """Variables that the top level sets to a literal value: ``os.environ["XLA_FLAGS"] = "…"``; the last one counts."""
-    found: dict[str, Any] = {}
-    for statement in tree.body:
-        match statement:
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name)))],
-                value=value,
-            ):
-                found[name] = value_of(value, names, lookup)
-            case _:
-                pass
-    return {name: str(value) for name, value in found.items() if is_literal(value)}
-
-
 def value_of(node: ast.expr, names: Mapping[str, Any], lookup: Lookup | None = None) -> Any:
     """The value of constants, collections, sums and names that have one, and of a call what it is given, under
     ``CLASS`` and ``ARGUMENTS`` beside its arguments by name; ``UNKNOWN`` for any other."""

@@ -1,7 +1,6 @@
-"""Launch scripts, job manifests and benchmark definitions: what they start, read without running anything."""
+"""Launch scripts and job manifests: what they start, read without running anything."""
 
-from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.script import read_benchmark, read_launch
+from asap.experiments.launch.script import Launch, read_launch
 from asap.experiments.shell import SCRIPTS
 
-__all__ = ["SCRIPTS", "Launch", "read_benchmark", "read_launch"]
+__all__ = ["SCRIPTS", "Launch", "read_launch"]

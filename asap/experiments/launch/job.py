@@ -16,8 +16,7 @@ from asap.experiments.files.named_file import Brought, NamedFile, find_brought
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.containers import Container, config_maps, containers, machine_of
-from asap.experiments.launch.launch import Launch
-from asap.experiments.launch.script import read_call, read_launch
+from asap.experiments.launch.script import Launch, read_call, read_launch
 
 _CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
 _CHIPS = {

@@ -1,11 +1,10 @@
-"""An experiment from what starts a run: a script, a manifest, or a benchmark definition."""
+"""An experiment from what starts a run of MaxText: a script or a manifest."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import AsapError, ConfigError, UnreadError
+from asap.core.errors import AsapError, ConfigError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
@@ -15,18 +14,16 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, parse_document, read_document
 from asap.experiments.files.named_file import Brought, find_brought
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.launch.benchmarks import definition_files, find_definition, read_definitions
 from asap.experiments.launch.containers import config_maps
 from asap.experiments.launch.job import read_manifest, with_gpus
-from asap.experiments.launch.launch import Launch
 from asap.experiments.launch.refusal import refuse_script
-from asap.experiments.launch.script import find_other_program, read_benchmark, read_launch
+from asap.experiments.launch.script import Launch, find_other_program, read_launch
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.defaults import known_keys, shipped
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, TRAINS
 from asap.experiments.processes import note_on_cut
-from asap.experiments.shell import is_script, script_text, with_given, with_sources
+from asap.experiments.shell import script_text, with_given, with_sources
 from asap.models import Architecture
 from asap.stacks.maxtext.axes import decides_mesh
 
@@ -72,34 +69,21 @@ def without_unsettled(experiment: Experiment, keys: Collection[str]) -> Experime
     return experiment.model_copy(update=update)
 
 
-DEFINITIONS = (".py",)
 _BASE = Path("base.yml")
-_NAME = "model_name="
 _MOST_STRAYS = 3
 
 
-def is_launch(path: Path) -> bool:
-    """Whether a file starts a run: a script, or a Python file."""
-    return path.suffix in DEFINITIONS or is_script(path)
-
-
 def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what a script or a benchmark definition starts, and overrides on top.
+    """``experiment`` with what a script starts, and overrides on top.
 
     Args:
-        path: a shell script, or a Python file with MaxText's benchmark definitions, of which ``model_name=NAME`` in
-            the overrides names one.
+        path: a shell script.
         overrides: ``key=value`` of the user.
         experiment: what is known besides.
 
     Raises:
         ConfigError: nothing that is understood is started, or its configuration is wrong.
     """
-    if path.suffix in DEFINITIONS:
-        names = [override.removeprefix(_NAME) for override in overrides if override.startswith(_NAME)]
-        definition = find_definition(read_definitions(path), names[-1] if names else None, str(path))
-        rest = [override for override in overrides if not override.startswith(_NAME)]
-        return read_started(definition.launch(), path, rest, experiment)
     text = with_sources(script_text(path), path.parent)
     given = with_given(text, overrides, known_keys().__contains__)
     found = read_started(_of_script(given.script, path), path, given.rest, experiment)
@@ -141,29 +125,12 @@ def read_started(
 def _of_script(text: str, path: Path) -> Launch:
     if (launch := read_launch(text)) is not None:
         return launch
-    if (runner := read_benchmark(text)) is not None:
-        return _of_benchmark(runner, path)
     if program := find_other_program(text):
         raise ConfigError(f"starts {plain(program, 80)}", where=str(path), hint=TRAINS)
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
     raise refuse_script(text, path)
-
-
-def _of_benchmark(runner: Launch, script: Path) -> Launch:
-    for file in definition_files(script):
-        try:
-            definition = find_definition(read_definitions(file), runner.benchmark, str(file))
-        except ConfigError:
-            continue
-        return replace(definition.launch(), line=runner.line, hardware=runner.hardware, slices=runner.slices)
-    name = plain(runner.benchmark, 80)
-    raise UnreadError(
-        f"runs the benchmark {name}, which MaxText defines in benchmarks/maxtext_*_model_configs.py",
-        where=f"{script}:{runner.line}",
-        hint=f"give that file with {_NAME}{name}, and the hardware",
-    )
 
 
 def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Document, tuple[str, ...]]:

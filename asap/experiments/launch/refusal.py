@@ -10,14 +10,13 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import below_variable, find_named
-from asap.experiments.launch.launch import suggestion, trained_part
-from asap.experiments.launch.task_file import STARTS
 from asap.experiments.shell import (
     EVALUATED,
     SCRIPTS,
     Command,
     commands_within,
     has_substitution,
+    options,
     read_commands,
     unread_line,
     words,
@@ -36,6 +35,15 @@ _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpie
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]{0,400}/)?(?P<file>[\w-]{1,200}\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
 )
+_STARTS = re.compile(
+    r"(?:^|[\s/;&(])(?:torchrun|python3?|accelerate|deepspeed|llamafactory-cli|axolotl|swift|megatron|composer|litgpt"
+    r"|tune)\s",
+    re.MULTILINE,
+)
+"""What a command begins with that starts a training."""
+_PART = re.compile(r"(?:^|[^a-z])(?:q?lora|dora|peft|adapters?)(?:[^a-z]|$)", re.IGNORECASE)
+_WAYS = re.compile(r"(?:^|_)(?:type|method|mode|tuning)$")
+_OFF = ("", "0", "false", "no", "none")
 _TEST = re.compile(r"^[ \t]*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _PRINTED = re.compile(r"\$\(.*\)|`.*`", re.DOTALL)
@@ -68,13 +76,11 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided[:_MOST_LISTED])}"
     elif other:
         hint = f"give {plain(other, 60)}, which it names"
-    elif program and start and (part := trained_part(start, program)):
+    elif program and start and (part := _trained_part(start, program)):
         reason = f"starts {plain(program, 60)} with {part}: training a part of the parameters is not modelled"
         hint = "give a run that trains all of them"
     elif program and start:
         reason += f": it starts {plain(program, 60)}, whose settings are not known"
-        line = suggestion(start, path)
-        hint = f"try {line}, or replica where nothing is sharded" if line else _INSTEAD
     elif missing:
         there = find_named(missing, path) is not None
         hint = f"give {plain(missing.rpartition('/')[2], 60)}, which it hands over to"
@@ -87,7 +93,7 @@ def refuse_script(text: str, path: Path) -> ConfigError:
 def check_evaluated(text: str, path: Path) -> None:
     """Raise UnreadError where a script puts the command together that starts its run: ``eval "$COMMAND"``."""
     evaluated = (command for command in read_commands(text) if command.text == EVALUATED)
-    start = next((each for each in evaluated if STARTS.search(" ".join(words(_PRINTED.sub("", each.written))))), None)
+    start = next((each for each in evaluated if _STARTS.search(" ".join(words(_PRINTED.sub("", each.written))))), None)
     if start is not None:
         raise UnreadError("starts its run by eval, which is not read", where=f"{path}:{start.line}")
 
@@ -129,3 +135,13 @@ def _program(command: Command) -> str | None:
     found = _PROGRAM.search(command.text)
     name = (found["file"] or found["module"]) if found else None
     return name if name and (_LAUNCHER.search(command.text) or _TRAINS.search(name)) else None
+
+
+def _trained_part(command: Command, program: str) -> str | None:
+    """What says that a command trains adapters, an argument or its program's name; ``None`` where nothing does."""
+    for option in options(command.text):
+        value = option.words[0] if option.words else "true"
+        named = _PART.search(option.name) is not None or (_WAYS.search(option.name) and _PART.search(value))
+        if named and value.casefold() not in _OFF:
+            return f"--{plain(option.name, 40)} {plain(value, 20)}"
+    return "adapters, by its name" if _PART.search(program) else None

@@ -5,27 +5,42 @@ say the hardware.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from asap.experiments.launch.launch import Launch
 from asap.experiments.maxtext.settings import OTHER_PROGRAMS, TRAINERS
 from asap.experiments.shell import SCRIPTS, Command, has_substitution, read_commands, words
 from asap.flags.environment import is_performance_variable
 
-_RUNNER = re.compile(r"(?:^|[./])benchmarks[./]benchmark_runner(?:\.py)?$")
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
 _HARDWARE = ("tpu-type", "device-type")
 _SLICES = ("num-slices", "num-nodes")
-_MODEL = "model-name"
 _ENVIRONMENT = "M_"
 _DEEPEST_NESTING = 3
 _LONGEST_COMMAND = 300
 
 
-_Read = Callable[[Command, list[str]], Launch | None]
+@dataclass(frozen=True)
+class Launch:
+    """One start of MaxText."""
+
+    config: str | None
+    overrides: tuple[str, ...]
+    line: int
+    hardware: str | None = None
+    slices: int | None = None
+    unknown: tuple[str, ...] = ()
+    """Keys whose value is not said."""
+    strays: tuple[str, ...] = ()
+    """Arguments that are no ``key=value``, which MaxText refuses."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that hold flags of a compiler or runtime, or are one."""
+    others: int = 0
+    """Further starts of MaxText in the same script."""
+    cut: str = ""
+    """What a comment in the middle of the command keeps from it."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +60,11 @@ def read_launch(script: str, known: Mapping[str, str] | None = None) -> Launch |
         script: its text.
         known: variables that it is started with; arguments are called ``1``, ``2``, …
     """
-    found = list(_launches(script, _maxtext_command, known))
+    found = list(_launches(script, known))
     if not found:
         return None
     best = min(found, key=lambda launch: len(launch.unknown))
     return replace(best, others=len(found) - 1)
-
-
-def read_benchmark(script: str) -> Launch | None:
-    """The start of MaxText's benchmark runner in a script, with the name of the benchmark; ``None`` if it has none."""
-    return next(_launches(script, _runner_command), None)
 
 
 def read_call(script: str) -> Call | None:
@@ -76,22 +86,19 @@ def find_other_program(script: str) -> str | None:
     return next((part for part in said if len(part) <= _LONGEST_COMMAND and OTHER_PROGRAMS.search(part)), None)
 
 
-def _launches(
-    script: str, read: _Read, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0
-) -> Iterator[Launch]:
+def _launches(script: str, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0) -> Iterator[Launch]:
     """Starts in a script, and in the scripts that its commands hold in quotes (``--command="… && python3 …"``)."""
     for command in read_commands(script, known):
-        folded = command.text.casefold()
-        if command.assigns or not ("maxtext" in folded or "benchmark" in folded):
+        if command.assigns or "maxtext" not in command.text.casefold():
             continue
         command = replace(command, line=first + command.line - 1)
         said = words(command.text)
-        if (launch := read(command, said)) is not None:
+        if (launch := _maxtext_command(command, said)) is not None:
             yield _with_hardware(launch, said)
             continue
         nested = (word for word in said if depth < _DEEPEST_NESTING and " " in word)
         environment = {**command.scope.environment(), **_set_on_the_line(said)}
-        inner = (launch for word in nested for launch in _launches(word, read, environment, command.line, depth + 1))
+        inner = (launch for word in nested for launch in _launches(word, environment, command.line, depth + 1))
         yield from (_with_hardware(launch, said) for launch in inner)
 
 
@@ -131,13 +138,6 @@ def _open_arguments(arguments: list[str], command: Command) -> list[str]:
     """Arguments that are a variable which the script sets, to something that only a run can tell."""
     found = (_VARIABLE.match(word) for word in arguments)
     return [f"${name[1]}" for name in found if name and name[1] in command.scope.variables]
-
-
-def _runner_command(command: Command, said: list[str]) -> Launch | None:
-    if not any(len(word) <= _LONGEST_COMMAND and _RUNNER.search(word) for word in said):
-        return None
-    name = _options(said).get(_MODEL)
-    return None if name is None or has_substitution(name) else Launch(None, (), command.line, benchmark=name)
 
 
 def _set_on_the_line(said: list[str]) -> dict[str, str]:
