@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from asap.agents.settings import read_settings
-from asap.agents.workflow.evaluator import AgentProposer
+from asap.agents.workflow.evaluator import OVERRULED, AgentProposer
 from asap.core.errors import ServiceError
 from asap.core.units import Provenance
 from asap.experiments import ExperimentStore
@@ -127,6 +127,16 @@ def test_precedents_and_notes_reach_the_model_and_may_be_cited(played):
     session, _, _ = played(script, budget=2)
     assert session.tries[1].configuration == GOOD
     assert session.tries[1].why.startswith("As the note says [")
+
+
+def test_the_engine_is_overruled_in_a_quarter_of_the_budget(played):
+    """After the fastest has run, the model of the step expects nothing of more tensor parallelism."""
+    slow = [f"data=8 model=32 microbatches={count} remat=full" for count in (1, 2, 4)]
+    said = iter([choice("data=256 microbatches=1 remat=full"), *map(choice, slow), choice("")])
+    session, _, questions = played(lambda question: next(said), budget=8)
+    overruled = [each.configuration for each in session.tries if each.why.startswith(OVERRULED)]
+    assert overruled == slow[:2]
+    assert "save nothing that is worth" in questions[-1].asked
 
 
 def test_a_model_that_fails_ends_the_session_without_a_loss(played):

@@ -2,7 +2,7 @@
 
 It sees what the built-in proposer sees (tries, feedback, candidates), with precedents and notes. It says what and why;
 every figure stays the engine's, a proposal that cannot be used goes back to it, and the loop alone decides whether
-anything is spent.
+anything is spent. In a quarter of the budget it may try what the engine expects nothing of.
 """
 
 import asyncio
@@ -48,6 +48,9 @@ ATTEMPTS = 3
 CANDIDATES = 10
 RECORDS, NOTES = 4, 2
 _LONGEST_REASON = 300
+OVERRULED = "against the engine: "
+_OVERRULES, _UNKNOWN_BUDGET = 1 / 4, 8
+"""Share of the budget in which the model may overrule the engine, and tries of a budget of time."""
 
 
 class Choice(BaseModel):
@@ -142,11 +145,18 @@ class AgentProposer:
         expected = self.guided.expected(configuration, tries) or self._predicted(plan)
         if any(each.configuration == configuration for each in tries if not _may_be_repeated(each)):
             raise UnusableError("this configuration was tried")
-        if expected.saving is not None and expected.saving <= WORTH_KNOWING:
-            raise UnusableError("the engine expects this configuration to save nothing that is worth an evaluation")
-        reason = rendered(check(choice.reason, catalogue, configuration))
+        reason = rendered(check(choice.reason, catalogue, configuration)) or "proposed by the language model"
+        if _expects_nothing(expected, tries):
+            if not choice.faster or not self._overrules_left(tries):
+                raise UnusableError("the engine expects this configuration to save nothing that is worth an evaluation")
+            reason, expected = OVERRULED + reason, expected.model_copy(update={"saving": None})
         self._expected_faster[len(tries) + 1] = choice.faster
-        return expected.model_copy(update={"why": plain(reason, _LONGEST_REASON) or "proposed by the language model"})
+        return expected.model_copy(update={"why": plain(reason, _LONGEST_REASON)})
+
+    def _overrules_left(self, tries: Sequence[Try]) -> int:
+        """How often the model may still try what the engine expects nothing of."""
+        used = sum(each.why.startswith(OVERRULED) for each in tries)
+        return max(int(_OVERRULES * (self.evaluations or _UNKNOWN_BUDGET)) - used, 0)
 
     def _predicted(self, plan: Plan) -> Suggestion:
         """What the model of the step says of a plan that the built-in proposer does not consider."""
@@ -167,6 +177,7 @@ class AgentProposer:
             "best": {"configuration": best.configuration, "step_time_s": best.step_time_s} if best else None,
             "candidates": candidates,
             "left": left,
+            "overrules_left": self._overrules_left(tries),
             "your_last": self._verdict(tries),
         }
 
@@ -204,6 +215,14 @@ class AgentProposer:
         before, now = best_of(tries[:-1]), last.outcome.step_time_s
         was = now is not None and (before is None or now < before.step_time_s)
         return f"you expected it to be {_words(expected)}; it was {_words(was) if now else 'not timed'}"
+
+
+def _expects_nothing(expected: Suggestion, tries: Sequence[Try]) -> bool:
+    """Of what the built-in proposer leaves out, the model of the step is all that is known."""
+    if expected.saving is not None:
+        return expected.saving <= WORTH_KNOWING
+    best, low = best_of(tries), expected.predicted.low_s
+    return best is not None and low is not None and low > best.step_time_s
 
 
 def _subject(tries: Sequence[Try]) -> str:
