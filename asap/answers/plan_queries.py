@@ -23,8 +23,7 @@ from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
 from asap.proposals.proposal import ChangedSetting, Citation
-from asap.proposals.reasons.cite import cite
-from asap.proposals.reasons.explain import changed_settings, reasons, trade_offs
+from asap.proposals.reasons.explain import changed_settings, cite, reasons, trade_offs
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.passed_over import why_passed_over
 from asap.proposals.selection.ranked_candidates import evaluate

@@ -1,10 +1,9 @@
-"""The proposals of a run together: its situation, what is advised, and what would take more than is allowed."""
+"""The proposals of a run together, what would take more than is allowed, and what the agents wrote."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
-from asap.proposals.agent_words import AgentWords
 from asap.proposals.ideas import Idea
 from asap.proposals.options import Option
 from asap.proposals.proposal import Proposal, Recommendation
@@ -12,6 +11,17 @@ from asap.proposals.reasons.modelled_step import ModelledStep
 from asap.proposals.situation import Situation
 from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial
+
+
+class AgentWords(BaseModel):
+    """Words of a language model, held against the engine's figures; ``~`` stands before what is the model's own."""
+
+    model_config = ConfigDict(frozen=True)
+
+    statement: str | None = Field(default=None, description="the analyzer's: what holds the run back, and why")
+    evidence: tuple[str, ...] = Field(default=(), description="the analyzer's: the facts that say so")
+    missing: tuple[str, ...] = Field(default=(), description="the analyzer's: what is not known and could change it")
+    summary: str | None = Field(default=None, description="the critic's, of the whole choice")
 
 
 class ProposalSet(BaseModel):

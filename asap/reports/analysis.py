@@ -13,9 +13,9 @@ from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.profiles import Kpis, Operation, Roofline
 from asap.proposals import Proposal, ProposalSet, Recommendation
-from asap.proposals.agent_words import AgentWords
 from asap.proposals.ideas import Idea
 from asap.proposals.options import Option
+from asap.proposals.proposal_set import AgentWords
 from asap.proposals.reasons.modelled_step import ModelledStep
 from asap.proposals.situation import SituationName
 from asap.proposals.trials import OfferedTrial

@@ -6,7 +6,7 @@ from asap.experiments import ExperimentStore, HardwareReference
 from asap.history import HistoryRecord, Outcome, Source, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
-from asap.proposals.reasons.cite import cite
+from asap.proposals.reasons.explain import cite
 from asap.proposals.reasons.principles import PRINCIPLES, SELECTIVE
 from asap.study.open_study import open_study
 

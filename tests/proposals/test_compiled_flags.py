@@ -8,7 +8,7 @@ from asap.core.units import GIB
 from asap.experiments import Experiment, HardwareReference
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.proposals.compiled.flags import missing_compiler_flags, try_missing_flags
+from asap.proposals.compiled.rank_compiled import missing_compiler_flags, try_missing_flags
 from asap.study.study import study_of
 
 PLAN = Plan.parse("data=16 microbatches=1 remat=full offload=activations")

@@ -19,7 +19,7 @@ from asap.proposals.ideas import MOST, Idea, Standing, bounded, engine_ideas
 from asap.proposals.launch import why_not_launched
 from asap.proposals.options import options
 from asap.proposals.propose import propose
-from asap.proposals.reasons.cite import cite
+from asap.proposals.reasons.explain import cite
 from asap.proposals.recommend import add_options
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.choice import COUNT

@@ -17,7 +17,7 @@ from asap.core.text import plain
 from asap.core.units import Provenance, Quantity
 from asap.diagnosis import Bottleneck
 from asap.proposals import Proposal, ProposalSet
-from asap.proposals.agent_words import AgentWords
+from asap.proposals.proposal_set import AgentWords
 from asap.proposals.propose import no_proposals
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 

@@ -31,7 +31,7 @@ _MOST_CITATIONS = 20
 
 def proposals_for(study: Study) -> ProposalSet:
     """Three proposals, or why there are none."""
-    from asap.proposals.reasons.cite import cite
+    from asap.proposals.reasons.explain import cite
 
     try:
         return propose(rank_candidates(study), cite)
