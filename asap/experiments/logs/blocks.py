@@ -1,16 +1,14 @@
 """Blocks of resolved settings in a log: where one begins, which lines are its own, and where it ends."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 from asap.experiments.logs.carriers import without_rank
+from asap.experiments.logs.formats import table
 from asap.experiments.logs.text import clean
 
-_TABLE = Path(__file__).parent / "tables" / "blocks.toml"
 MOST_LINES = 20_000
 MOST_TEXT = 1_000_000
 _MOST_BETWEEN = 40
@@ -56,7 +54,7 @@ def starts() -> tuple[BlockStart, ...]:
     """What begins a block, of every stack."""
     return tuple(
         BlockStart(one["anchor"].encode(), re.compile(one["pattern"]), one["kind"], one.get("itself", False))
-        for one in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["start"]
+        for one in table("blocks")["start"]
     )
 
 

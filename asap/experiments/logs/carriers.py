@@ -2,15 +2,14 @@
 
 import json
 import re
-import tomllib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from pathlib import Path
 
-_TABLE = Path(__file__).parent / "tables" / "carriers.toml"
+from asap.experiments.logs.formats import table
+
 _MOST = 4
 """Carriers that lie within each other."""
 _STRAY = 2
@@ -129,21 +128,19 @@ def rank_of(line: str) -> str:
 
 @cache
 def _carriers() -> tuple[_Prefix | _Json, ...]:
-    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    objects = ["|".join(one["members"]) for one in table["json"]]
+    objects = ["|".join(one["members"]) for one in table("carriers")["json"]]
     string = r'\s*:\s*"((?:[^"\\\n]|\\.)*)"'
     return (
         *(_Json(re.compile(rf'"({members})"{string}'.encode())) for members in objects),
         *(
             _Prefix(re.compile(rf"^{_COLOUR}(?:{one['pattern']}){_COLOUR} ?".encode(), re.MULTILINE))
-            for one in table["prefix"]
+            for one in table("carriers")["prefix"]
         ),
     )
 
 
 @cache
 def _some() -> re.Pattern[str]:
-    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return re.compile(
-        rf"(?:(?:{'|'.join(one['pattern'] for one in table['prefix'] if one.get('some'))})\s?){{1,{_MOST}}}"
+        rf"(?:(?:{'|'.join(one['pattern'] for one in table('carriers')['prefix'] if one.get('some'))})\s?){{1,{_MOST}}}"
     )

@@ -84,19 +84,19 @@ class DeviceForm:
 @cache
 def steps() -> tuple[Form, ...]:
     """What is printed of each step."""
-    return tuple(map(_form, _table("steps")["line"]))
+    return tuple(map(_form, table("steps")["line"]))
 
 
 @cache
 def totals() -> tuple[Form, ...]:
     """What is printed once of a run, or now and then: memory, the time of all steps."""
-    return tuple(map(_form, _table("steps")["total"]))
+    return tuple(map(_form, table("steps")["total"]))
 
 
 @cache
 def statements() -> tuple[Form, ...]:
     """What programs say on a line of what they run with."""
-    return tuple(map(_form, _table("statements")["line"]))
+    return tuple(map(_form, table("statements")["line"]))
 
 
 @cache
@@ -109,7 +109,7 @@ def endings() -> tuple[EndingForm, ...]:
             tuple(map(re.compile, one.get("patterns", ()))),
             re.compile(rf"(?<![\w=/]){re.escape(anchor)}") if one.get("words") else None,
         )
-        for one in _table("endings")["ending"]
+        for one in table("endings")["ending"]
         for anchor in one["anchors"]
     )
 
@@ -117,7 +117,7 @@ def endings() -> tuple[EndingForm, ...]:
 @cache
 def devices() -> tuple[DeviceForm, ...]:
     """What names the chip."""
-    return tuple(DeviceForm(one["anchor"].encode(), re.compile(one["pattern"])) for one in _table("devices")["line"])
+    return tuple(DeviceForm(one["anchor"].encode(), re.compile(one["pattern"])) for one in table("devices")["line"])
 
 
 def _form(one: Mapping[str, Any]) -> Form:
@@ -132,5 +132,7 @@ def _form(one: Mapping[str, Any]) -> Form:
     )
 
 
-def _table(name: str) -> dict[str, Any]:
+@cache
+def table(name: str) -> dict[str, Any]:
+    """A file of ``tables``, by its name."""
     return tomllib.loads((_TABLES / f"{name}.toml").read_text(encoding="utf-8"))

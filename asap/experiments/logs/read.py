@@ -86,7 +86,7 @@ def read_log(path: Path) -> LogReading:
 
 
 def read_resolved(path: Path) -> LogReading:
-    """What a log says, or settings that a run saved.
+    """What a log says, or settings that a run saved: ``args.json``, ``hparams.yaml``, a tracker's ``config.yaml``.
 
     Args:
         path: of the one or the other.
@@ -102,7 +102,9 @@ def read_resolved(path: Path) -> LogReading:
             raise ConfigError("holds nothing of a run", where=str(path), hint=instead_of_log(None))
         return reading
     if path.suffix in _SAVED:
-        return _saved_settings(path)
+        values = without_secrets(without_wrapping(read_document(path).values))
+        block = SettingsBlock(kind="file", line=1, complete=True, values=values)
+        return LogReading(schema="asap.log/1", file=path.name, blocks=(block,))
     if not path.exists():
         raise NotFoundError("no such file", where=str(path))
     hint = f"asap analyze {path} reads a configuration"
@@ -111,21 +113,15 @@ def read_resolved(path: Path) -> LogReading:
     raise UsageError("is neither a log nor settings that a run saved", where=str(path), hint=hint)
 
 
-def _saved_settings(path: Path) -> LogReading:
-    """``args.json``, ``hparams.yaml``, or a tracker's ``config.yaml``, as a log that holds nothing else."""
-    document = read_document(path)
-    values = without_secrets(without_wrapping(document.values))
-    block = SettingsBlock(kind="file", line=1, complete=True, values=values)
-    return LogReading(schema="asap.log/1", file=path.name, blocks=(block,))
-
-
 def reading_of(found: Scan, path: Path) -> LogReading:
     """What the lines of a log say of its last run."""
     cuts = _cuts(found)
     start, first = (cuts[-1], cuts[-1]) if cuts else (0, 0)
     notes: list[str] = []
     if cuts:
-        notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {_line_at(found, start)}")
+        begun = [(one.offset, one.line) for one in found.blocks] + [(one[3], one[2]) for one in found.steps]
+        line = min((line for offset, line in begun if offset >= start), default=1)
+        notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {line}")
     blocks = _blocks(found, start)
     if not blocks and cuts:
         blocks = _blocks(found, 0)
@@ -241,7 +237,8 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
             return "megatron"
         if block.kind.startswith("arguments") or "pipe_parallel_size" in block.values:
             return "gpt-neox" if block.values.keys() & _OF_NEOX or block.kind.startswith("json") else "megatron"
-    said = [one.form for one in found.statements if isinstance(one.form, Form) and _states(one)]
+    lines = [(one.form, one.text) for one in found.statements if isinstance(one.form, Form)]
+    said = [form for form, text in lines if form.sets or form.axes or form.read(text)]
     forms = [one[0].stack for one in (*found.steps, *found.totals) if not one[0].bar]
     forms += [form.stack for form in said]
     for beneath in _BENEATH:
@@ -254,19 +251,7 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
     return counted.most_common(1)[0][0] if counted else None
 
 
-def _states(one: Found) -> bool:
-    """Whether a line that has the anchor of a statement makes it."""
-    return isinstance(one.form, Form) and bool(one.form.sets or one.form.axes or one.form.read(one.text))
-
-
 def _batch_of_steps(steps: Sequence[Any]) -> int | None:
     """The batch of the last step; it grows in runs that ramp it up."""
     found = (number(one[1]["global_batch"]) for one in reversed(steps) if "global_batch" in one[1])
     return next((int(batch) for batch in found if batch), None)
-
-
-def _line_at(found: Scan, offset: int) -> int:
-    lines = [one[2] for one in found.steps if one[3] >= offset] + [
-        one.line for one in found.blocks if one.offset >= offset
-    ]
-    return min(lines, default=1)

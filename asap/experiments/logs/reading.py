@@ -2,13 +2,12 @@
 
 import re
 import shlex
-import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
+from asap.experiments.logs.formats import table
 from asap.experiments.observed import Ending, Measured
 from asap.stacks.registry import specs
 
@@ -93,15 +92,11 @@ class LogDocument(BaseModel):
         )
 
 
-_TABLE = Path(__file__).parent / "tables" / "printing.toml"
-_CONFIGURATION = "or give the configuration, and this log with --step-time"
-
-
 def instead_of_log(stack: str | None) -> str:
     """What to do about a log that has no settings."""
     prints = _prints(stack or "")
     prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints its settings"
-    return f"{prints}, {_CONFIGURATION}"
+    return f"{prints}, or give the configuration, and this log with --step-time"
 
 
 def instead_of_script(text: str, path: Path) -> str:
@@ -111,7 +106,9 @@ def instead_of_script(text: str, path: Path) -> str:
         text: of the script, which tells the stack.
         path: of the file, as the user named it.
     """
-    known = next((one["prints"] for one in _table().values() if any(sign in text for sign in one["signs"])), "")
+    known = next(
+        (one["prints"] for one in table("printing").values() if any(sign in text for sign in one["signs"])), ""
+    )
     started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
     prints = next(started, known)
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"
@@ -125,10 +122,5 @@ def _program_of(path: Path) -> str:
 
 
 def _prints(stack: str) -> str:
-    known, table = _table().get(stack), specs().get(stack)
-    return known["prints"] if known else table.prints if table else ""
-
-
-@cache
-def _table() -> dict[str, dict[str, str]]:
-    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    known, spec = table("printing").get(stack), specs().get(stack)
+    return known["prints"] if known else spec.prints if spec else ""

@@ -3,9 +3,7 @@
 What the log leaves open stays unknown: no default of a program is taken where its settings were not printed.
 """
 
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import read_shapes
 from asap.experiments.logs.measured import disagreement, measured_step
 from asap.experiments.logs.read import read_log
@@ -29,12 +28,10 @@ from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 """What reads a mapping of settings of any stack."""
-_RENAMED = Path(__file__).parent / "tables" / "renamed.toml"
 _REMAT = {"none": Remat.NONE, "full": Remat.FULL}
 _FRAMEWORKS = {"megatron": "Megatron-Core", "gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "nemo": "NeMo"}
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
-_UNKNOWN = ": what is missing is unknown"
 _OTHER_STEPS = {
     "generates": "generates text in its steps: reinforcement learning",
     "compares": "compares answers with those of a second model in its steps: preference optimization",
@@ -155,9 +152,9 @@ def _documents(
 
 def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
     """Arguments under the names of today's Megatron-LM, with what DeepSpeed prints of its own."""
-    table = _renamed()["megatron"]
-    values = {key: value for key, value in block.values.items() if key not in table}
-    values |= {new: block.values[old] for old, new in table.items() if old in block.values and new not in values}
+    renamed = table("renamed")["megatron"]
+    values = {key: value for key, value in block.values.items() if key not in renamed}
+    values |= {new: block.values[old] for old, new in renamed.items() if old in block.values and new not in values}
     filled = {
         "global_batch_size": settings.global_batch, "world_size": settings.devices, "zero_stage": settings.zero,
         "padded_vocab_size": settings.vocab, "tensor_model_parallel_size": settings.tensor,
@@ -272,8 +269,10 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     notes = [] if reading.blocks else [f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}"]
     for block in reading.blocks:
         if not block.complete:
-            taken = ": what is missing is taken as MaxText's defaults" if "model_name" in block.values else ""
-            notes.append(f"the settings that begin in line {block.line} of {path.name} are cut{taken or _UNKNOWN}")
+            missing = "taken as MaxText's defaults" if "model_name" in block.values else "unknown"
+            notes.append(
+                f"the settings that begin in line {block.line} of {path.name} are cut: what is missing is {missing}"
+            )
     printed = any("activation_checkpoint" in block.values for block in reading.blocks)
     if reading.statements.get("recompute") == "selective" and not printed:
         notes.append(f"{path.name} does not say what selective checkpointing keeps: {_SELECTIVE}")
@@ -293,8 +292,3 @@ _SELECTIVE = (
     "every second layer is taken, as is torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
 )
 _VERB = {"stopped": "was ended from outside"}
-
-
-@cache
-def _renamed() -> dict[str, dict[str, str]]:
-    return tomllib.loads(_RENAMED.read_text(encoding="utf-8"))

@@ -98,10 +98,8 @@ _Anchored = tuple[bytes, Form | EndingForm | DeviceForm | BlockStart | None]
 
 
 def _all_anchors() -> list[_Anchored]:
-    forms: list[_Anchored] = [(form.anchor, form) for form in (*steps(), *totals(), *statements(), *devices())]
-    forms += [(form.anchor, form) for form in endings()]
-    forms += [(start.anchor, start) for start in starts()]
-    return [*forms, (_CONFIG_PARAM, None)]
+    forms = (*steps(), *totals(), *statements(), *devices(), *endings(), *starts())
+    return [*((form.anchor, form) for form in forms), (_CONFIG_PARAM, None)]
 
 
 class _Pass:
@@ -161,17 +159,16 @@ class _Pass:
     def _read_on(self, ending: Found, chunk: bytes, place: int) -> None:
         """Lines of the same process behind one that tells an ending with figures, up to another ending."""
         form, prefix = cast(EndingForm, ending.form), rank_of(ending.text)
-        while form.spans and len(ending.rest) < MOST_LINES_OF_ENDING and place < len(chunk):
-            end = chunk.find(b"\n", place)
+        self._unfinished = None
+        while form.spans and len(ending.rest) < MOST_LINES_OF_ENDING:
+            if (end := chunk.find(b"\n", place)) < 0:
+                self._unfinished = ending
+                return
             line, place = clean(chunk[place:end]), end + 1
             if (rank := rank_of(line)) in (prefix, ""):
                 if not line.strip() or form.anchor in line.encode("utf-8", "replace"):
-                    break
+                    return
                 ending.rest.append(line[len(rank) : 400])
-        else:
-            self._unfinished = ending if place >= len(chunk) and form.spans else None
-            return
-        self._unfinished = None
 
     def _look_later(self, chunk: bytes) -> None:
         """Behind the beginning: times of steps all at once, what begins a run again, and endings behind the steps."""
@@ -233,32 +230,25 @@ class _Pass:
             self._head_until = self.scan.size + HEAD
         before = arguments_before(chunk, place) if start.kind == "arguments" and "arguments" not in line else []
         collector = Collector(start, found, line, number - len(before), base + place, before)
-        position = end + 1
-        while collector.open and position < len(chunk):
-            stop = chunk.find(b"\n", position)
-            collector.feed(clean(chunk[position:stop]))
-            position = stop + 1
+        position = self._collect(collector, chunk, end + 1)
+        return position - 2 if start.kind != "yaml" else place
+
+    def _collect(self, collector: Collector, chunk: bytes, place: int) -> int:
+        """Give lines to a block, for as long as they are its own; where the first that is not begins."""
+        while collector.open and (end := chunk.find(b"\n", place)) >= 0:
+            collector.feed(clean(chunk[place:end]))
+            place = end + 1
         if collector.open:
             self._collectors.append(collector)
         elif collector.block.lines:
             self._keep(collector.block)
-        return position - 2 if start.kind != "yaml" else place
+        return place
 
     def _feed_open(self, chunk: bytes) -> int:
         """Give a piece's first lines to the blocks that go on in it; where the last line ends in which none begins."""
-        place = taken = 0
-        while any(one.open for one in self._collectors) and (end := chunk.find(b"\n", place)) >= 0:
-            line = clean(chunk[place:end])
-            for collector in self._collectors:
-                if collector.open:
-                    collector.feed(line)
-                    taken = end + 1 if collector.block.kind != "yaml" else taken
-            place = end + 1
-        for one in self._collectors:
-            if not one.open and one.block.lines:
-                self._keep(one.block)
-        self._collectors = [one for one in self._collectors if one.open]
-        return taken
+        going_on, self._collectors = self._collectors, []
+        places = [(self._collect(one, chunk, 0), one.block.kind) for one in going_on]
+        return max((place for place, kind in places if kind != "yaml"), default=0)
 
     def _keep(self, block: RawBlock) -> None:
         """Each rank may print the same block: only the first of those that are equal stays, for a run."""

@@ -2,19 +2,16 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from asap.core.text import plain
+from asap.experiments.logs.formats import table
 from asap.experiments.logs.reading import LogReading, SettingsBlock
 from asap.experiments.logs.text import number
 
-_TABLE = Path(__file__).parent / "tables" / "settings.toml"
 _COUNTS = (
     "layers", "hidden", "ffn", "heads", "kv_heads", "vocab", "sequence", "global_batch", "accumulation", "devices",
     "nodes", "devices_per_node", "tensor", "pipeline", "context", "expert", "data", "replicate", "shard",
@@ -163,9 +160,9 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
 
 
 def _of_block(block: SettingsBlock) -> dict[str, Any]:
-    table = _table()
+    known = table("settings")
     found: dict[str, Any] = {}
-    for field, names in table["names"].items():
+    for field, names in known["names"].items():
         for name in names:
             value = _look_up(block.values, name)
             if (read := _value(field, value)) is not None:
@@ -178,8 +175,9 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
     if block.values.get("deepspeed") is False:
         found.pop("zero", None)  # arguments of an engine that is not used
     for field in ("recompute", "precision", "adapters"):
-        for name, meanings in table[field].items():
-            meaning = next((meanings.get(_word(said)) for said in _matches(block.values, name)), None)
+        for name, meanings in known[field].items():
+            words = (str(said).strip().casefold() for said in _matches(block.values, name))
+            meaning = next(map(meanings.get, words), None)
             if meaning is not None:
                 found[field] = meaning
                 break
@@ -195,9 +193,9 @@ def _of_tokens(micro: int, batch: int | None, sequence: int | None) -> dict[str,
 
 def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    table = _table()
+    known = table("settings")
     for name, text in said.items():
-        axis = table["mesh"].get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
+        axis = known["mesh"].get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
         if axis in _COUNTS and text.isdigit() and int(text):
             found[axis] = int(text)
         elif axis in ("parameters", "trainable", "micro_batch") and (axis != "trainable" or "adapted" not in said):
@@ -210,8 +208,8 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         found["parameters"] = float(said["parameters_billion"]) * 1e9
     if said.get("zero"):
         found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
-    if (dtype := said.get("compute_dtype", "").casefold()) in table["dtypes"]:
-        found["precision"] = table["dtypes"][dtype]
+    if (dtype := said.get("compute_dtype", "").casefold()) in known["dtypes"]:
+        found["precision"] = known["dtypes"][dtype]
     for name in ("bf16", "fp16"):
         if said.get(name) == "True":
             found["precision"] = name
@@ -252,10 +250,6 @@ def _whole(value: Any, least: int) -> int | None:
     return number if least <= number < 10**12 else None
 
 
-def _word(value: Any) -> str:
-    return str("none" if value is None else value).strip().casefold()
-
-
 def _look_up(values: Mapping[str, Any], name: str) -> Any:
     return next(_matches(values, name), None)
 
@@ -271,8 +265,3 @@ def _matches(values: Mapping[str, Any], name: str) -> Iterator[Any]:
             yield from (one for one in _matches(inner, name) if not section)
         elif section and parent == name:
             yield inner
-
-
-@cache
-def _table() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(_TABLE.read_text(encoding="utf-8"))
