@@ -186,7 +186,9 @@ def _gain(record: HistoryRecord) -> float:
 
 def _idea(family: Family, standing: Standing, bound: Quantity | None) -> Idea:
     measured = [one for one in family.records if one.speedup]
-    nearest = max(zip(family.weights, family.records, strict=True), key=lambda one: (one[1].speedup or 0, one[0]))[1]
+    nearest = max(
+        zip(family.weights, family.records, strict=True), key=lambda one: ((one[1].speedup or 0) > 1, one[0])
+    )[1]
     worse = sum(one.outcome is not Outcome.IMPROVED for one in family.records)
     return Idea(
         title=family.name,

@@ -11,7 +11,7 @@ _SETTING = re.compile(r"(?:--)?[A-Za-z_][\w.-]{0,120}=[\w.,:/+=-]{1,200}", re.AS
 _OPTION = re.compile(r"--[A-Za-z][\w.-]{0,120}", re.ASCII)
 _VALUE = re.compile(r"[\w.,:/+][\w.,:/+-]{0,200}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+=", re.ASCII)
-_XLA, _XLA_OF_TPU = ("xla_", "--xla_"), ("xla_tpu_", "--xla_tpu_")
+_XLA, _NOT_OF_TPU = ("xla_", "--xla_"), ("xla_gpu_", "xla_cpu_")
 _ON_ONE_LINE = {"maxtext", "megatron", "nemo", "bridge", "fsdp", "settings"}
 
 
@@ -35,6 +35,14 @@ def read_typed(text: str) -> str:
     return " ".join(words)
 
 
+def typed_or_none(text: str) -> str | None:
+    """The words of a change that can be typed; ``None`` of one that is only described."""
+    try:
+        return read_typed(text)
+    except UsageError:
+        return None
+
+
 def is_flag(typed: str) -> bool:
     """Whether a change is of flags and variables alone."""
     return all(word.startswith(_XLA) or _VARIABLE.match(word) for word in typed.split())
@@ -47,7 +55,10 @@ def with_typed(overrides: Overrides, typed: str) -> Overrides:
         PlanError: the launcher takes a file, in which a single word has no place.
     """
     words = typed.split()
-    exports = [_export(word) for word in words if word.startswith(_XLA) or _VARIABLE.match(word)]
+    flags = [word.removeprefix("--") for word in words if word.startswith(_XLA)]
+    of_tpu = any(flag.startswith("xla_tpu_") for flag in flags)
+    exports = [_export(word) for word in words if _VARIABLE.match(word)]
+    exports += [_flag(flag, of_tpu and not flag.startswith(_NOT_OF_TPU)) for flag in flags]
     rest = [word for word in words if not (word.startswith(_XLA) or _VARIABLE.match(word))]
     text = overrides.text
     if rest and (overrides.stack not in _ON_ONE_LINE or "\n" in text or (text and text[:1] in "{[")):
@@ -56,8 +67,11 @@ def with_typed(overrides: Overrides, typed: str) -> Overrides:
 
 
 def _export(word: str) -> str:
-    if not word.startswith(_XLA):
-        name, _, value = word.partition("=")
-        return f"export {name}={shlex.quote(value)}"
-    variable = "LIBTPU_INIT_ARGS" if word.startswith(_XLA_OF_TPU) else "XLA_FLAGS"
-    return f'export {variable}="${variable} --{word.removeprefix("--")}"'
+    name, _, value = word.partition("=")
+    return f"export {name}={shlex.quote(value)}"
+
+
+def _flag(flag: str, of_tpu: bool) -> str:
+    """Libtpu reads flags of its own, those beside them too; XLA ends at one that it does not know."""
+    variable = "LIBTPU_INIT_ARGS" if of_tpu else "XLA_FLAGS"
+    return f'export {variable}="${variable} --{flag}"'

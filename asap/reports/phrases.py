@@ -23,6 +23,7 @@ from asap.plans.axes import MEANINGS, Axis
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals import Proposal
 from asap.proposals.ideas import Idea, Standing
+from asap.proposals.typed_change import typed_or_none
 from asap.reports.analysis import Analysis
 from asap.study.start import ASSUMED
 
@@ -227,7 +228,8 @@ def idea_sentence(idea: Idea) -> str:
         said.append(f"It touches {format_percent(idea.bound.value)} of the step and can save no more.")
     elif idea.standing is not Standing.PREDICTED:
         said.append("What it can save here must be measured.")
-    said += [f"Test: {idea.how}."] if idea.how else []
+    by = ", by asap optimize --evaluate run --idea with these words" if typed_or_none(idea.change) else ""
+    said += [f"Test: {idea.how}{by}."] if idea.how else []
     return " ".join(said)
 
 

@@ -22,8 +22,10 @@ from asap.core.text import plain
 from asap.diagnosis import Bottleneck
 from asap.history.record import ChangeKind, Part
 
-LOOKUPS = 3
-"""Calls of a model in which an agent may look things up before it is asked for its answer."""
+LOOKUPS = {"proposal": 2}
+"""Calls of a model in which an agent may look things up before it is asked for its answer; of the others one."""
+MOST_FAULTS = 30
+"""Of the fields of one answer that are taken out one by one."""
 CORRECTIONS = 1
 LONGEST = 4000
 
@@ -51,7 +53,7 @@ class ProtocolPlugin(BasePlugin):
         if callback_context.agent_name not in self._schemas:
             return
         self._calls[key] += 1
-        if self._calls[key] > LOOKUPS and ANSWER in llm_request.tools_dict:
+        if self._calls[key] > LOOKUPS.get(callback_context.agent_name, 1) and ANSWER in llm_request.tools_dict:
             llm_request.tools_dict = {ANSWER: llm_request.tools_dict[ANSWER]}
             for tool in llm_request.config.tools or ():
                 if isinstance(tool, types.Tool):
@@ -114,7 +116,7 @@ def usable(arguments: dict[str, Any], schema: type[BaseModel]) -> tuple[BaseMode
     """The part of some arguments that a schema takes, and what is wrong with the rest."""
     left = {name: value for name, value in arguments.items() if name in schema.model_fields}
     wrong: list[str] = []
-    for _ in range(LOOKUPS * 10):
+    for _ in range(MOST_FAULTS):
         try:
             return schema.model_validate(left), wrong
         except ValidationError as error:
