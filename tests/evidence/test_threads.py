@@ -16,7 +16,7 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import study_of
 
 THREADS = tomllib.loads((Path(__file__).parents[1] / "data" / "threads.toml").read_text(encoding="utf-8"))["thread"]
-NOT_CALM = ("likely to fit", "smallest change that fits", "Start with a setting")
+NOT_CALM = ("likely to fit", "smallest change that fits", "Start with a setting", "does not fit", "it fits with")
 
 
 def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
