@@ -154,7 +154,7 @@ class StackSettings(Mapping[str, Any]):
 
     def harmless(self) -> dict[str, Any]:
         """The values for a record, without what looks like a secret."""
-        return {key: _harmless(value) for key, value in self._values.items()}
+        return {key: harmless(value) for key, value in self._values.items()}
 
 
 def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -218,9 +218,10 @@ def overriding(overrides: Iterable[str], name: Callable[[str], str] = str) -> di
     return found
 
 
-def _harmless(value: Any) -> Any:
+def harmless(value: Any) -> Any:
+    """A value without what looks like a secret."""
     if isinstance(value, dict):
-        return {redacted(str(key)): _harmless(item) for key, item in value.items()}
+        return {redacted(str(key)): harmless(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_harmless(item) for item in value]
+        return [harmless(item) for item in value]
     return redacted(value) if isinstance(value, str) else value

@@ -10,7 +10,7 @@ import pytest
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.maxtext.defaults import known_keys
-from asap.experiments.maxtext.settings import unmodelled
+from asap.experiments.maxtext.settings import TABLE
 from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.models import Architecture, Workload
 from asap.plans import Plan
@@ -112,13 +112,13 @@ def test_what_touches_time_or_memory_by_its_name_is_modelled_or_said_to_be_unmod
 
 @pytest.mark.parametrize("name", [*TABLES, "torchtitan", "trainer", "maxtext"])
 def test_a_setting_that_is_not_modelled_is_said_with_what_it_is_likely_to_bring(name):
-    listed = unmodelled() if name == "maxtext" else (specs().get(name) or abstract(name)).unmodelled
+    listed = TABLE.unmodelled if name == "maxtext" else (specs().get(name) or abstract(name)).unmodelled
     for likely, usual in listed.items():
         assert note_on_unmodelled(usual, listed) == ()
         for key in usual:
             (note,) = note_on_unmodelled({key: "other"}, listed)
             assert note == f"the prediction does not use {key}=other (likely {likely})"
-    assert {key for usual in unmodelled().values() for key in usual} <= known_keys()
+    assert {key for usual in TABLE.unmodelled.values() for key in usual} <= known_keys()
     read = {} if name == "maxtext" else (specs().get(name) or abstract(name)).workload
     assert not {key for words in read.values() for key in word_keys(words)} & {
         key for keys in listed.values() for key in keys

@@ -21,7 +21,7 @@ from asap.experiments.launch.script import Launch, find_other_program, read_laun
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.defaults import known_keys, shipped
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE, TRAINS
+from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.processes import note_on_cut
 from asap.experiments.shell import script_text, with_given, with_sources
 from asap.models import Architecture
@@ -126,7 +126,11 @@ def _of_script(text: str, path: Path) -> Launch:
     if (launch := read_launch(text)) is not None:
         return launch
     if program := find_other_program(text):
-        raise ConfigError(f"starts {plain(program, 80)}", where=str(path), hint=TRAINS)
+        raise ConfigError(
+            f"starts {plain(program, 80)}",
+            where=str(path),
+            hint="pre-training and supervised fine-tuning of all weights are read",
+        )
     if starts_under_condition(text):
         reason = "starts DeepSpeed under a condition that it does not decide"
         raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from asap.experiments.maxtext.settings import OTHER_PROGRAMS, TRAINERS
+from asap.experiments.maxtext.settings import TABLE
 from asap.experiments.shell import SCRIPTS, Command, has_substitution, read_commands, words
 from asap.flags.environment import is_performance_variable
 
+_TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
+_OTHER_PROGRAMS = re.compile("|".join(TABLE.command.wrong if TABLE.command else ()))
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
@@ -83,7 +85,7 @@ def find_other_program(script: str) -> str | None:
     """A program of MaxText that a script starts and that does not train; ``None`` if there is none."""
     commands = (command.text for command in read_commands(script) if not command.assigns)
     said = (part for text in commands for word in words(text) for part in word.split())
-    return next((part for part in said if len(part) <= _LONGEST_COMMAND and OTHER_PROGRAMS.search(part)), None)
+    return next((part for part in said if len(part) <= _LONGEST_COMMAND and _OTHER_PROGRAMS.search(part)), None)
 
 
 def _launches(script: str, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0) -> Iterator[Launch]:
@@ -103,7 +105,7 @@ def _launches(script: str, known: Mapping[str, str] | None = None, first: int = 
 
 
 def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
-    starts = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and TRAINERS.search(word))
+    starts = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _TRAINS.search(word))
     start = next(starts, None)
     if start is None:
         return None

@@ -7,43 +7,14 @@ from typing import Any
 from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
 from asap.experiments.maxtext.defaults import model_name_of, note_on_own_keys
-from asap.experiments.maxtext.settings import OVERRIDE, MaxTextSettings, SettingLayer
-from asap.experiments.maxtext.unsupported import not_counted, refuse_model, refuse_unsupported
+from asap.experiments.maxtext.settings import OVERRIDE, TABLE, MaxTextSettings, SettingLayer
 from asap.experiments.maxtext.workload import mean_attention_parameters
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
+from asap.stacks.spec import word_keys
 
-_ROW_KEYS = {
-    "layers": "base_num_decoder_layers",
-    "d_model": "base_emb_dim",
-    "d_ff": "base_mlp_dim",
-    "heads": "base_num_query_heads",
-    "kv_heads": "base_num_kv_heads",
-    "head_dim": "head_dim",
-    "vocab": "vocab_size",
-    "gated_mlp": "mlp_activations",
-    "tied_embeddings": "logits_via_embedding",
-    "parallel_block": "decoder_block",
-    "qk_norm": "decoder_block",
-    "learned_positions": "trainable_position_size",
-    "experts": "num_experts",
-    "experts_per_token": "num_experts_per_tok",
-    "expert_d_ff": "base_moe_mlp_dim",
-    "shared_experts": "shared_experts",
-    "leading_dense_layers": "first_num_dense_layers",
-    "moe_every": "interleave_moe_layer_step",
-    "sliding_window": "sliding_window_size",
-    "q_lora_rank": "q_lora_rank",
-    "kv_lora_rank": "kv_lora_rank",
-    "qk_nope_head_dim": "qk_nope_head_dim",
-    "qk_rope_head_dim": "qk_rope_head_dim",
-    "v_head_dim": "v_head_dim",
-}
-
+_ROW_KEYS = {field: word_keys(words)[0] for field, words in TABLE.model.shapes.items()}
 _NAMES = ("model_name", "override_model_config", "global_parameter_scale")
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
-_AS_WIDE_AS_DENSE = ("mixtral", "mistral", "llama2", "default")
-"""Blocks whose experts have the width of their dense MLP, and none that all tokens share."""
-_LOCAL_LAYERS = ("gemma2", "gemma3", "gemma4", "gpt_oss", "olmo3")
 
 
 def decides_model(key: str) -> bool:
@@ -70,13 +41,12 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
 
 def _without_predicted_tokens(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
     name = model_name_of(settings.text("model_name"))
-    notes = (*note_on_own_keys(settings), *not_counted(settings))
+    notes = note_on_own_keys(settings)
     if name is None or _has_file(settings):
-        refuse_unsupported(settings, name)
+        _check_block(settings)
         model, sources, more = _described(settings, name)
         return model, sources, (*notes, *more, *_unnamed(settings, name), *_edited(name, model), *_overruled(settings))
     place = settings.source("model_name")
-    refuse_model(name, place)
     known = find_architecture(name)
     if known is None:
         raise _unknown(name, place)
@@ -99,14 +69,10 @@ UNNAMED = "no model is named and no shape is said"
 
 
 def _unnamed(settings: MaxTextSettings, name: str | None) -> tuple[str, ...]:
-    if name is not None or any(_is_own(settings, key) for key in _SHAPES):
+    if name is not None or any(map(settings.said, _SHAPES)):
         return ()
     layers, width = settings.get("base_num_decoder_layers"), settings.get("base_emb_dim")
     return (f"{UNNAMED}: MaxText takes its own {layers} layers of {width}",)
-
-
-def _is_own(settings: MaxTextSettings, key: str) -> bool:
-    return settings.layer(key) in (SettingLayer.FILE, SettingLayer.OVERRIDE)
 
 
 def _overruled(settings: MaxTextSettings) -> tuple[str, ...]:
@@ -131,6 +97,15 @@ def _edited(name: str | None, model: Architecture) -> tuple[str, ...]:
     return (f"the file of {plain(name, 60)} is not MaxText's own: {', '.join(parts)}",) if parts else ()
 
 
+def _check_block(settings: MaxTextSettings) -> None:
+    """Raise ConfigError where MaxText has no ``decoder_block`` of that name, with the nearest."""
+    block, known = settings.text("decoder_block") or "", TABLE.names["decoder_blocks"]
+    if block not in known:
+        near = difflib.get_close_matches(block, known, n=2, cutoff=0.5) or known
+        reason = f"MaxText has no decoder_block {plain(block, 40)!r}"
+        raise ConfigError(reason, where=settings.where("decoder_block"), hint=f"nearest: {', '.join(near)}")
+
+
 def _unknown(name: str, place: str) -> ConfigError:
     near = difflib.get_close_matches(name, known_architectures(), n=3, cutoff=0.5)
     hint = f"put its shapes into models/{plain(name, 60)}.yml beside the configuration"
@@ -140,7 +115,7 @@ def _unknown(name: str, place: str) -> ConfigError:
 
 def _changed(settings: MaxTextSettings, known: Architecture) -> dict[str, Any]:
     """Fields of a named model that overrides change, which MaxText allows with ``override_model_config`` only."""
-    overridden = settings.overridden()
+    overridden = settings.only(lambda _, layer: layer is SettingLayer.OVERRIDE)
     described, _, _ = _described(overridden, known.name)
     changed = {
         field: getattr(described, field)
@@ -151,7 +126,7 @@ def _changed(settings: MaxTextSettings, known: Architecture) -> dict[str, Any]:
         keys = ", ".join(_ROW_KEYS[field] for field in changed)
         raise ConfigError(
             f"{keys} contradicts model_name={known.name}",
-            where=overridden.origin(_ROW_KEYS[next(iter(changed))]),
+            where=overridden.where(_ROW_KEYS[next(iter(changed))]),
             hint="MaxText wants override_model_config=true",
         )
     return changed
@@ -210,7 +185,10 @@ def _row(settings: MaxTextSettings, name: str | None) -> dict[str, Any]:
 
 def _has_own(settings: MaxTextSettings, key: str) -> bool:
     """Whether experts go by a key of their own; a base.yml of 2025 has it for DeepSeek's, whatever the model is."""
-    return settings.text("decoder_block") not in _AS_WIDE_AS_DENSE or settings.layer(key) is not SettingLayer.BASE
+    return (
+        settings.text("decoder_block") not in TABLE.names["experts_as_wide_as_dense"]
+        or settings.layer(key) is not SettingLayer.BASE
+    )
 
 
 def _window(settings: MaxTextSettings) -> int | None:
@@ -218,7 +196,7 @@ def _window(settings: MaxTextSettings) -> int | None:
     kind = settings.text("attention_type")
     if kind == "chunk":
         return settings.positive("chunk_attn_window_size")
-    local = kind == "local_sliding" or settings.text("decoder_block") in _LOCAL_LAYERS
+    local = kind == "local_sliding" or settings.text("decoder_block") in TABLE.names["with_local_layers"]
     return settings.positive("sliding_window_size") if local else None
 
 

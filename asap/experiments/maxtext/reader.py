@@ -13,8 +13,9 @@ from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.maxtext.architecture import architecture_of
 from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.experiments.maxtext.loading import load_settings
-from asap.experiments.maxtext.settings import DEFAULT, MaxTextSettings, SettingLayer, not_predicted, refuse_other_tasks
+from asap.experiments.maxtext.settings import DEFAULT, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
 from asap.experiments.maxtext.workload import workload_of
+from asap.experiments.settings.remarks import table_notes
 from asap.models import Architecture
 from asap.plans import AXES, Plan
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes
@@ -22,6 +23,7 @@ from asap.stacks.maxtext.overrides import from_overrides, is_written
 from asap.stacks.maxtext.pipeline import LAYERS
 from asap.stacks.maxtext.rematerialisation import remat_note
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
+from asap.stacks.stack_settings import harmless
 
 OF_MODEL = "hyperparameters of the model's file: "
 """What the provenance of a key begins with that the file of the model sets."""
@@ -46,7 +48,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
         UsageError: an override that is not ``key=value``.
     """
     settings = load_settings(document, overrides)
-    refuse_other_tasks(settings)
+    refuse_unmodelled(settings)
     model, provenance, notes = architecture_of(settings)
     hardware, sources, more = _hardware(settings, experiment.hardware)
     provenance |= sources
@@ -58,7 +60,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     devices = hardware.devices or (plan.devices if plan else None)
     in_pipeline = pipelined if plan and plan.degree("stage") > 1 and pipelined != model.layers else None
     workload, sources, more = workload_of(settings, document, model, devices, in_pipeline)
-    sources |= {f"{OF_MODEL}{key}": settings.origin(key) for key in settings.of_model if is_written(key)}
+    sources |= {f"{OF_MODEL}{key}": settings.where(key) for key in settings.of_model if is_written(key)}
     flags = settings.text("compile_xla_flags")
     return experiment.model_copy(
         update={
@@ -69,7 +71,7 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
             "hyperparameters": experiment.hyperparameters | _hyperparameters(settings),
             "environment": experiment.environment | ({"compile_xla_flags": redacted(flags)} if flags else {}),
             "provenance": experiment.provenance | provenance | sources,
-            "notes": (*experiment.notes, *notes, *more, *not_predicted(settings)),
+            "notes": (*experiment.notes, *notes, *more, *_notes(settings)),
         }
     )
 
@@ -167,10 +169,15 @@ def _mesh_sources(settings: MaxTextSettings, network: Network, total: int | None
     return sources
 
 
+def _notes(settings: MaxTextSettings) -> tuple[str, ...]:
+    said = {key: settings[key] for key in settings if settings.layer(key) is not SettingLayer.DEFAULT}
+    return table_notes(TABLE, said, None)
+
+
 def _hyperparameters(settings: MaxTextSettings) -> dict[str, Any]:
     """What the run says: all but MaxText's defaults, and of the model's file what is no shape."""
     said = settings.only(lambda key, layer: _is_said(settings, key, layer))
-    return {key: REDACTED if key in _SECRETS and said[key] else _harmless(said[key]) for key in said}
+    return {key: REDACTED if key in _SECRETS and said[key] else harmless(said[key]) for key in said}
 
 
 def _is_said(settings: MaxTextSettings, key: str, layer: SettingLayer) -> bool:
@@ -184,11 +191,3 @@ def _is_said(settings: MaxTextSettings, key: str, layer: SettingLayer) -> bool:
         return not axis_roles(settings).usual
     usual = _DEGREES.get(key, 1 if key.endswith("_parallelism") else DEFAULTS.get(key, settings[key]))
     return settings[key] != usual
-
-
-def _harmless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {redacted(key): _harmless(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_harmless(item) for item in value]
-    return redacted(value) if isinstance(value, str) else value

@@ -1,34 +1,20 @@
 """The workload that MaxText settings describe: batch, sequence, precision, optimizer."""
 
-import difflib
 import math
+from typing import cast
 
 from pydantic import ValidationError
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, PlanError
 from asap.experiments.files.documents import Document, validation_reason
-from asap.experiments.maxtext.settings import MaxTextSettings
+from asap.experiments.maxtext.settings import TABLE, MaxTextSettings
 from asap.models import Architecture, Workload
 from asap.models.parameters import linear_attention_parameters
 from asap.models.workload import ContextParallel
 from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.pipeline import LAYERS
-
-_PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-_OPTIMIZERS = ("adamw", "adam_pax", "sgd", "muon")
-"""``OptimizerType`` of MaxText's configs/types.py (commit e591f30c)."""
-
-_SOURCES = {
-    "sequence_length": "max_target_length",
-    "weight_precision": "weight_dtype",
-    "gradient_precision": "grad_dtype",
-    "first_moment_precision": "mu_dtype",
-    "optimizer": "opt_type",
-    "attention": "attention",
-    "loss_chunks": "num_vocab_tiling",
-    "head_gathered_once": "vocab_tiling_ag_once",
-    "scan_layers": "scan_layers",
-}
+from asap.stacks.reading import field_of
+from asap.stacks.spec import word_keys
 
 
 def workload_of(
@@ -47,34 +33,33 @@ def workload_of(
     """
     batch, notes = _global_batch(settings, document, devices)
     parallel_keys = [axis_key(network, "tensor_sequence") for network in ("ici", "dcn")]
-    weights = _dtype(settings, "weight_dtype")
     try:
+        found = {field: field_of(TABLE, field, settings) for field in TABLE.workload}
+        found["sequence_length"] = settings.positive("max_target_length")
+        weights = found["weight_precision"]
+        if weights in (found["gradient_precision"], "bf16", "fp16"):
+            found["gradient_precision"] = None
+        if weights == found["first_moment_precision"]:
+            found["first_moment_precision"] = None
         workload = Workload(
+            **found,
             global_batch=batch,
-            sequence_length=settings.positive("max_target_length"),
-            precision=_precision(settings),
-            weight_precision=weights,
-            gradient_precision=_other_than(weights, _dtype(settings, "grad_dtype")) if weights == "fp32" else None,
-            first_moment_precision=_other_than(weights, _dtype(settings, "mu_dtype")),
-            optimizer=_optimizer(settings),
-            attention=settings.text("attention"),
-            framework="MaxText",
-            loss_chunks=settings.positive("num_vocab_tiling"),
-            head_gathered_once=settings.flag("vocab_tiling_ag_once"),
-            scan_layers=settings.flag("scan_layers"),
+            framework=TABLE.framework,
             pipelined_layers=pipelined_layers,
             zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
             context_parallel=_context_parallel(settings),
             capacity_factor=_capacity_factor(settings, model),
             sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
         )
+    except PlanError as error:
+        raise ConfigError(error.message, where=str(document.path)) from error
     except ValidationError as error:
         raise ConfigError(validation_reason(error), where=str(document.path)) from error
-    sources = {f"workload.{field}": settings.source(key) for field, key in _SOURCES.items()}
-    sources |= {
-        "workload.precision": settings.source("quantization" if settings.text("quantization") else "dtype"),
-        "workload.framework": document.path.name,
+    said = {field: next(filter(settings.text, word_keys(words)), None) for field, words in TABLE.workload.items()}
+    sources = {
+        f"workload.{field}": settings.source(key or word_keys(TABLE.workload[field])[0]) for field, key in said.items()
     }
+    sources["workload.framework"] = document.path.name
     if workload.pipelined_layers:
         sources["workload.pipelined_layers"] = settings.source(LAYERS)
     if batch is not None:
@@ -88,11 +73,7 @@ def _context_parallel(settings: MaxTextSettings) -> ContextParallel | None:
     keys = [axis_key(network, "context") for network in ("ici", "dcn")]
     if all((settings.whole(key) or 1) == 1 for key in keys):
         return None
-    key = "context_parallel_strategy"
-    said = settings.text(key)
-    if said not in ("all_gather", "ring"):
-        raise ConfigError(f"{key} must be all_gather or ring", where=settings.origin(key))
-    return said
+    return cast(ContextParallel, settings.choice("context_parallel_strategy", ("all_gather", "ring")))
 
 
 def _capacity_factor(settings: MaxTextSettings, model: Architecture) -> float | None:
@@ -116,32 +97,6 @@ def _global_batch(
         raise ConfigError(reason, where=document.place("per_device_batch_size"))
     notes = () if micro == int(micro) else (f"MaxText cuts {micro:g} sequences a step to {int(micro)}",)
     return int(micro) * (settings.positive("gradient_accumulation_steps") or 1), notes
-
-
-def _precision(settings: MaxTextSettings) -> str | None:
-    quantization = settings.text("quantization")
-    if quantization:
-        return "fp8" if "fp8" in quantization else quantization
-    return _dtype(settings, "dtype")
-
-
-def _dtype(settings: MaxTextSettings, key: str) -> str | None:
-    dtype = settings.text(key)
-    return _PRECISIONS.get(dtype or "", dtype)
-
-
-def _other_than(usual: str | None, found: str | None) -> str | None:
-    """A precision of its own; ``None`` where it is that of the weights."""
-    return found if found != usual else None
-
-
-def _optimizer(settings: MaxTextSettings) -> str | None:
-    name = settings.text("opt_type")
-    if name is None or name in _OPTIMIZERS:
-        return name
-    near = difflib.get_close_matches(name, _OPTIMIZERS, n=1) or _OPTIMIZERS
-    reason = f"MaxText has no opt_type {name[:40]!r}"
-    raise ConfigError(reason, where=settings.origin("opt_type"), hint=f"one of {', '.join(near)}")
 
 
 _GLOBAL_EVERY = {"gemma4": 6, "qwen3_next": 4, "qwen3_5": 4}

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from asap.core.text import plain
 from asap.stacks.deepspeed.settings import MICRO_BATCH
+from asap.stacks.reading import is_on
+from asap.stacks.spec import Spec, matches
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 NO_BATCH = "the batch is not said"
@@ -62,6 +64,27 @@ def _differs(said: object, usual: object) -> bool:
         return float(text) != float(str(usual))
     except ValueError:
         return usual is False or text != str(usual).casefold()
+
+
+_GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
+_KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
+
+
+def table_notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
+    """What a reader should know of settings by their table: what no prediction uses, and what is read otherwise."""
+    off = ("false", "none", "null", "0", "")
+    found = list(note_on_unmodelled(settings, spec.unmodelled))
+    if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPS_GATHERED:
+        found.append(_GATHERED)
+    if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
+        found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
+    for note in spec.notes:
+        if any(str(settings.get(key, "")).casefold() not in off for key in note.unless):
+            continue
+        said = [str(value).casefold() for key, value in settings.items() if matches(note.keys, key)]
+        if any(value in note.only if note.only else value not in off for value in said):
+            found.append(note.text)
+    return tuple(found)
 
 
 _SHAPES = re.compile(

@@ -14,7 +14,7 @@ from asap.experiments.files.documents import validation_reason
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
 from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
-from asap.experiments.settings.remarks import no_batch, note_on_unmodelled
+from asap.experiments.settings.remarks import no_batch, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.model import with_model
 from asap.experiments.tables.planned import keys_of, planned, read_with_deepspeed
@@ -23,17 +23,15 @@ from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.stacks.detection import claimant
-from asap.stacks.reading import field_of, global_batch_of, is_on, layout_of
+from asap.stacks.reading import field_of, global_batch_of, layout_of
 from asap.stacks.registry import STACK, code, folder_of, irrelevant
-from asap.stacks.spec import Spec, matches, word_keys
+from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding, resolved
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""
 _UNREAD = "not settings of {}, so not read; their effect is unknown: {}"
 _MOST = 8
-_GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
-_KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
 
 def stack_of_file(values: Mapping[str, Any], path: Path, overrides: Iterable[str] = ()) -> Spec | None:
@@ -210,20 +208,9 @@ def _with_said_devices(
 
 
 def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
-    off = ("false", "none", "null", "0", "")
-    found = list(note_on_unmodelled(settings, spec.unmodelled))
-    if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPS_GATHERED:
-        found.append(_GATHERED)
-    if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
-        found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
-    for note in spec.notes:
-        if any(str(settings.get(key, "")).casefold() not in off for key in note.unless):
-            continue
-        said = [str(value).casefold() for key, value in settings.items() if matches(note.keys, key)]
-        if any(value in note.only if note.only else value not in off for value in said):
-            found.append(note.text)
     own = code(folder_of(spec))
-    return (*found, *(own.notes(settings) if own is not None and hasattr(own, "notes") else ()))
+    more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
+    return (*table_notes(spec, settings, sequence), *more)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

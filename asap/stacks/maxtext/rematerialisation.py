@@ -12,18 +12,16 @@ from asap.core.text import plain
 from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import Plan
 from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
+from asap.stacks.registry import spec
 
+_TABLE = spec("maxtext")
 _NEAREST = {Remat.SELECTIVE: "minimal_with_context", Remat.NONE: "minimal_with_context"}
 """What is written for a group that MaxText does not have: it keeps products and the context of attention."""
 
 CUSTOM = "custom"
 NO_POLICY = "none"
 LAYER_INPUT = "decoder_layer_input"
-TENSORS = (
-    LAYER_INPUT, "context", "mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo", "moe_mlpwi_0", "moe_mlpwi_1", "moe_mlpwo",
-    "query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj", "out_proj", "query_wa_proj", "kv_wa_proj",
-    "mla_q", "mla_kv", "attention_out", "indexer_cutoff_threshold", "engram",
-)  # fmt: skip
+TENSORS = _TABLE.names["tensors"]
 """What ``remat_policy=custom`` places: ``remat``, ``device`` or ``offload``."""
 
 PLACES = ("remat", "device", "offload")
@@ -48,8 +46,7 @@ _UNFELT = frozenset(("kv_proj", "mlpwo", "moe_mlpwo"))
 """Names of tensors that a step does not have, or whose value its backward pass does not read."""
 
 _HOST: dict[Offload, str] = {
-    "optimizer": "optimizer_memory_host_offload",
-    "parameters": "parameter_memory_host_offload",
+    what: word.keys[0] for moved in _TABLE.offload for what, word in zip(moved.what, moved.keys, strict=True)
 }
 
 
