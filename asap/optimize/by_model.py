@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from asap.core.feedback import Feedback
 from asap.core.units import Provenance, format_bytes, format_percent, format_seconds, significant
@@ -49,7 +48,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     situation = found.situation.statement if found.situation else ""
     chips = study.slice.chips if study.slice else 0
     three = first_three([each.prediction for each in ranked.candidates], chips)
-    offer = (three.statement,) if three and not advice.keep_incumbent else ()
+    offer = (three,) if three and not advice.keep_incumbent else ()
     kept = (advice.statement,) if advice.keep_incumbent or advice.setting else ()
     return OptimizationReport(
         experiment=study.experiment.id,
@@ -160,35 +159,16 @@ def _proposed(proposal: Proposal, start: str | None) -> Best:
     )
 
 
-@dataclass(frozen=True)
-class FirstThree:
-    """Short runs of the most promising configurations: seconds and chip-hours of all of them together."""
-
-    runs: int
-    seconds: float
-    chip_hours: float
-
-    @property
-    def statement(self) -> str:
-        """The offer in two sentences."""
-        cost = f"{format_seconds(self.seconds)}, {significant(self.chip_hours, 2)} chip-hours beside start-up"
-        first, after = format_percent(REGRET_OF_FIRST), format_percent(REGRET_AFTER_THREE)
-        return (
-            f"Measure the first {self.runs} (--evaluate run --budget {self.runs}): {WARM_UP_STEPS + STEPS} steps each,"
-            f" {cost}. In {GROUPS} groups of published runs the model's first choice took {first} longer than the"
-            f" fastest, the best of three measured {after}."
-        )
-
-
-def first_three(candidates: Sequence[Prediction], chips: int) -> FirstThree | None:
-    """The offer; ``None`` where there are not two candidates with a step time.
-
-    Args:
-        candidates: in their order.
-        chips: of the run.
-    """
+def first_three(candidates: Sequence[Prediction], chips: int) -> str | None:
+    """The offer of short runs of the first candidates on so many chips; ``None`` where not two have a step time."""
     steps = [each.step_time.value for each in candidates if each.step_time is not None][:_MEASURED]
     if len(steps) < 2:
         return None
-    spent = sum(steps) * (WARM_UP_STEPS + STEPS)
-    return FirstThree(len(steps), spent, chips * spent / _HOUR)
+    seconds = sum(steps) * (WARM_UP_STEPS + STEPS)
+    cost = f"{format_seconds(seconds)}, {significant(chips * seconds / _HOUR, 2)} chip-hours beside start-up"
+    first, after = format_percent(REGRET_OF_FIRST), format_percent(REGRET_AFTER_THREE)
+    return (
+        f"Measure the first {len(steps)} (--evaluate run --budget {len(steps)}): {WARM_UP_STEPS + STEPS} steps each,"
+        f" {cost}. In {GROUPS} groups of published runs the model's first choice took {first} longer than the fastest,"
+        f" the best of three measured {after}."
+    )

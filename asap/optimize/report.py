@@ -55,11 +55,9 @@ def spent_on(tries: Sequence[Try]) -> Cost:
     costs = [each.cost for each in tries if each.cost is not None]
     money = [cost.money for cost in costs if cost.money is not None]
     return Cost(
-        seconds=sum(cost.seconds for cost in costs),
-        chip_hours=sum(cost.chip_hours for cost in costs),
-        money=sum(money) if money else None,
-        currency=next((cost.currency for cost in costs if cost.currency), None),
-    )
+        seconds=sum(cost.seconds for cost in costs), chip_hours=sum(cost.chip_hours for cost in costs),
+        money=sum(money) if money else None, currency=next((cost.currency for cost in costs if cost.currency), None),
+    )  # fmt: skip
 
 
 def best_measured(
@@ -96,16 +94,13 @@ def best_measured(
     comparable = present if present and not present.at_most else None
     low, high = _interval(found, comparable) if comparable and not kept else (None, None)
     return Best(
-        configuration=found.configuration,
-        step_time_s=found.step_time_s,
+        configuration=found.configuration, step_time_s=found.step_time_s,
         standard_error_s=found.standard_error_s or None,
         provenance=first.provenance if first else Provenance.MEASURED,
         evidence=f"it is what runs now; {evidence}" if kept else evidence,
-        saves=1 - found.step_time_s / comparable.step_time_s if comparable else None,
-        saves_low=low,
-        saves_high=high,
+        saves=1 - found.step_time_s / comparable.step_time_s if comparable else None, saves_low=low, saves_high=high,
         lines=() if kept else tuple(lines(found.configuration).splitlines()),
-    )
+    )  # fmt: skip
 
 
 def _interval(found: Result, present: Result) -> tuple[float | None, float | None]:

@@ -12,7 +12,7 @@ from asap.evidence.step_belief import Prior, Result, StepBelief, believe, plans_
 from asap.experiments.create import Statement, create_experiment
 from asap.optimize.outcome import Code, Outcome, Status, Try, feedback
 from asap.optimize.proposers.memory_belief import MemoryKernel, probability_fits
-from asap.optimize.proposers.model_guided import ModelGuided, expected_saving
+from asap.optimize.proposers.model_guided import ModelGuided, blamed, expected_saving
 from asap.optimize.proposers.study_prior import Searched
 from asap.optimize.results import best_of
 from asap.plans import Plan
@@ -233,6 +233,20 @@ def test_after_a_refusal_something_less_like_it_is_tried():
     suggestion = ModelGuided(prior, KERNEL).propose([died(1, 0, "rejected", Code.INVALID)])
     assert suggestion is not None
     assert suggestion.configuration == "2"
+
+
+def test_a_setting_that_the_launcher_refuses_is_found_out():
+    """Blame falls on what the refused have in common and nothing has run with; what ran is cleared."""
+    tries = [refusal(number, text) for number, text in ((1, "data=8 seq=2 remat=full"), (3, "data=4 seq=4 remat=none"))]
+    tries.insert(1, done(2, 0, 1.0).model_copy(update={"configuration": "data=16 remat=full"}))
+    blame = blamed(tries)
+    assert max(blame, key=lambda setting: blame[setting]) == "seq"
+    assert {"data", "remat", "remat=full"}.isdisjoint(blame)
+    assert sum(blamed(tries[:1]).values()) == pytest.approx(1)
+
+
+def refusal(number, configuration):
+    return died(number, 0, "rejected", Code.INVALID).model_copy(update={"configuration": configuration})
 
 
 def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit():

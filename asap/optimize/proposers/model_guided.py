@@ -1,5 +1,7 @@
 """The built-in proposer: the model as prior, evaluations correct it, and the next is what is expected to save most."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -234,7 +236,8 @@ class ModelGuided:
             died = outcome.status == "failed" or (outcome.status == "rejected" and "OUT_OF_MEMORY" not in outcome.codes)
             if died and place is not None:
                 odds = odds * (1 - self.kernel.nearness(self._from(place)))
-        return odds
+        blame = blamed(tries)
+        return odds * [math.prod(1 - blame.get(each, 0.0) for each in _settings(c)) for c in self.prior.configurations]
 
     def _from(self, place: int) -> Array:
         if place not in self._apart:
@@ -283,3 +286,25 @@ def _upper_tail(z: float) -> float:
     from scipy.special import ndtr
 
     return float(ndtr(-z))
+
+
+def blamed(tries: Sequence[Try]) -> dict[str, float]:
+    """How likely each setting, or each of its values, is what a launcher refused.
+
+    It is one of those of a refused configuration that none has run with, and rather one that several refused have.
+    """
+    ran, refused = set[str](), list[set[str]]()
+    for each, outcome in ended(tries):
+        if outcome.status == "done":
+            ran |= _settings(each.configuration)
+        elif "INVALID" in outcome.codes:
+            refused.append(_settings(each.configuration))
+    suspects = [settings - ran for settings in refused]
+    weight = {each: count**2 for each, count in Counter(each for some in suspects for each in some).items()}
+    shares = [{each: weight[each] / sum(weight[other] for other in some) for each in some} for some in suspects]
+    return {each: max(share.get(each, 0.0) for share in shares) for each in weight}
+
+
+def _settings(configuration: Configuration) -> set[str]:
+    """Of ``seq=2`` both ``seq=2`` and ``seq``."""
+    return {part for word in configuration.split() for part in (word, word.partition("=")[0])}
