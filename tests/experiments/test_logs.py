@@ -314,6 +314,7 @@ HOSTILE = {
     "brackets": "{" * 50_000,
     "calls": "Config(" * 20_000,
     "blank lines": "Config(" + "\n" * 200_000,
+    "a prefix above blank lines": "\n0: x" + "\n" * 400_000,
     "many arguments": "arguments ---\n" + "a .... b\n" * 30_000,
     "dashes": "\n" + "-" * 200_000 + " arguments -",
     "prefixes": "\n" + "0: " * 70_000 + "x",
