@@ -1,12 +1,13 @@
 """What carries a log: an encoding, prefixes of launchers and collectors, objects of JSON; its lines without them."""
 
-import json
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+
+from pydantic_core import from_json
 
 from asap.experiments.logs.formats import table
 
@@ -64,7 +65,7 @@ class _Json:
 
 def _unescaped(text: bytes) -> bytes:
     try:
-        return json.loads(b'"' + text + b'"', strict=False).encode("utf-8", "replace")
+        return from_json(b'"' + text + b'"').encode("utf-8", "replace")
     except ValueError:
         return text
 
@@ -129,7 +130,7 @@ def rank_of(line: str) -> str:
 @cache
 def _carriers() -> tuple[_Prefix | _Json, ...]:
     objects = ["|".join(one["members"]) for one in table("carriers")["json"]]
-    string = r'\s*:\s*"((?:[^"\\\n]|\\.)*)"'
+    string = r'[ \t]*:[ \t]*"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
     return (
         *(_Json(re.compile(rf'"({members})"{string}'.encode())) for members in objects),
         *(
