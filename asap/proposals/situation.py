@@ -58,25 +58,35 @@ def situation_of(
         considered: configurations that were evaluated.
         trial: the most promising setting beside every plan.
     """
-    found = _with_odds(_of_what_runs(study, incumbent, best, considered, trial), incumbent)
+    found = _with_odds(_of_what_runs(study, incumbent, best, considered, trial), incumbent, study)
     if incumbent is None or not is_start(study.experiment):
         return found
     return found.model_copy(update={"statement": f"{_START} {found.statement}"})
 
 
-def _with_odds(found: Situation, incumbent: Prediction | None) -> Situation:
+def _with_odds(found: Situation, incumbent: Prediction | None, study: Study) -> Situation:
     """The situation with how likely what runs is to fit, where that is open; what may die is not well set."""
     memory = incumbent.memory if incumbent is not None else None
     odds = memory.probability_fits if memory is not None else None
     if memory is None or not memory.fits or odds is None or odds >= LIKELY:
         return found
     held = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
-    risk = f"It is {format_percent(odds, 0)} likely to fit, with {held} (modelled)."
+    risk = f"It is {format_percent(odds, 0)} likely to fit, with {held} (modelled).{_uneven(study)}"
     name: SituationName = "near_limit" if found.name == "well_set" else found.name
     statement = found.statement.removeprefix(_WELL_SET)
     return found.model_copy(
         update={"name": name, "statement": f"Near the limit of HBM: {risk} {statement[0].upper()}{statement[1:]}"}
     )
+
+
+def _uneven(study: Study) -> str:
+    """What is taken for granted of experts on several devices, which get as many tokens as their router sends."""
+    model, plan = study.experiment.model, study.plan
+    if model is None or not model.is_moe or plan is None or plan.degree("expert") == 1:
+        return ""
+    if study.experiment.workload.capacity_factor is not None:
+        return ""
+    return " That is of tokens spread evenly over the experts: none are dropped, so a busier device holds more."
 
 
 def _of_what_runs(

@@ -243,6 +243,16 @@ def test_what_host_memory_cannot_hold_does_not_fit():
     assert any("host memory" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("factor", "named"), [(None, True), (1.0, False)])
+def test_near_the_limit_it_is_said_that_experts_may_get_more_than_their_share(factor, named):
+    study = run(
+        "expert=16 microbatches=64 remat=none", "qwen3-30b-a3b", "h100-16", 1024, 6144, "Megatron-Core",
+        zero_stage=1, attention="flash", capacity_factor=factor,
+    )  # fmt: skip
+    statement = proposed(study).situation.statement
+    assert ("Near the limit of HBM" in statement, "evenly over the experts" in statement) == (True, named)
+
+
 def test_where_nothing_fits_more_chips_and_other_numerics_are_named():
     study = run("data=16 remat=full", "llama2-70b", "v5e-16", 64, 4096)
     ranked = rank_candidates(study, priors={})
