@@ -20,9 +20,8 @@ from asap.experiments.launch.script import read_launch
 from asap.experiments.logs.read import is_log
 from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
-from asap.experiments.maxtext.defaults import is_told_by, known_keys, model_name_of
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.maxtext.settings import OVERRIDE, is_told_by, known_keys, model_name_of
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script

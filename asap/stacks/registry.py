@@ -37,6 +37,11 @@ def abstract(folder: str) -> Spec:
     return Spec.model_validate({"name": folder} | _values(folder))
 
 
+def capture_of(folder: str) -> str:
+    """How a run by the table in a folder is profiled, also by one that others extend; empty where it is not said."""
+    return str(_values(folder).get("capture", "")) if (_FOLDER / folder / _TABLE).exists() else ""
+
+
 @cache
 def by_framework(framework: str | None) -> Spec | None:
     """The table of a record's framework; ``None`` where it has none."""

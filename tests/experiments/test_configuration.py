@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, ConfigError, NotFoundError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.experiments.huggingface.reader import FAMILIES, NAMES
-from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
+from asap.experiments.maxtext.settings import DEFAULTS, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS

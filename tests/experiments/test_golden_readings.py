@@ -11,3 +11,4 @@ CASES = list(cases())
 def test_a_file_is_read_as_on_record(case, tmp_path):
     on_record = {key: case[key] for key in ("reads", "refuses", "lines") if key in case}
     assert {"lines": case["lines"]} | outcome(case, tmp_path) == on_record
+    assert "\n" not in on_record.get("refuses", "")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from asap.core.errors import ConfigError, PlanError
-from asap.experiments.maxtext.defaults import known_keys
-from asap.experiments.maxtext.settings import TABLE
+from asap.experiments.maxtext.settings import TABLE, known_keys
 from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.models import Architecture, Workload
 from asap.plans import Plan

@@ -12,7 +12,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
 from asap.experiments.launch import SCRIPTS, read_launch
-from asap.experiments.maxtext.defaults import DEFAULTS
+from asap.experiments.maxtext.settings import DEFAULTS
 from asap.plans import Plan
 from asap.proposals.proposal import Proposal
 from asap.proposals.proposal_set import ProposalSet

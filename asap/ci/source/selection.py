@@ -17,7 +17,7 @@ from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.experiment import SCHEMA
 from asap.experiments.launch import SCRIPTS, read_launch
-from asap.experiments.maxtext.defaults import known_keys
+from asap.experiments.maxtext.settings import known_keys
 
 _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)
 _FOLDERS = {"models": "model_name", "custom_mesh_and_rule": "custom_mesh_and_rule"}

@@ -19,9 +19,8 @@ from asap.experiments.launch.job import read_manifest, with_gpus
 from asap.experiments.launch.refusal import refuse_script
 from asap.experiments.launch.script import Launch, find_other_program, read_launch
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
-from asap.experiments.maxtext.defaults import known_keys, shipped
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.maxtext.settings import OVERRIDE, known_keys, shipped
 from asap.experiments.processes import note_on_cut
 from asap.experiments.shell import script_text, with_given, with_sources
 from asap.models import Architecture

@@ -6,8 +6,14 @@ from typing import Any
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.experiments.maxtext.defaults import model_name_of, note_on_own_keys
-from asap.experiments.maxtext.settings import OVERRIDE, TABLE, MaxTextSettings, SettingLayer
+from asap.experiments.maxtext.settings import (
+    OVERRIDE,
+    TABLE,
+    MaxTextSettings,
+    SettingLayer,
+    model_name_of,
+    note_on_own_keys,
+)
 from asap.experiments.maxtext.workload import mean_attention_parameters
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
 from asap.stacks.spec import word_keys

@@ -10,16 +10,20 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import Document, read_document
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.maxtext.defaults import (
+from asap.experiments.maxtext.settings import (
+    DEFAULT,
     DEFAULTS,
     EARLIER,
+    OVERRIDE,
+    MaxTextSettings,
+    Setting,
+    SettingLayer,
     check_key,
     check_keys,
     find_model_file,
     is_own,
     model_name_of,
 )
-from asap.experiments.maxtext.settings import DEFAULT, OVERRIDE, MaxTextSettings, Setting, SettingLayer
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
 
 _BASE = "base_config"

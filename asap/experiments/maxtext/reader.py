@@ -11,9 +11,8 @@ from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.maxtext.architecture import architecture_of
-from asap.experiments.maxtext.defaults import DEFAULTS
 from asap.experiments.maxtext.loading import load_settings
-from asap.experiments.maxtext.settings import DEFAULT, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
+from asap.experiments.maxtext.settings import DEFAULT, DEFAULTS, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
 from asap.experiments.maxtext.workload import workload_of
 from asap.experiments.settings.remarks import table_notes
 from asap.models import Architecture

@@ -1,15 +1,23 @@
-"""MaxText's settings: each value, and which layer of MaxText's configuration said it."""
+"""MaxText's settings: each value and which layer of its configuration said it; its keys, defaults and models' files."""
 
-from collections.abc import Callable, Iterator, Mapping
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import real_number
+from asap.core.text import plain
+from asap.experiments.files.documents import Document
+from asap.experiments.settings.remarks import decides
 from asap.experiments.training_program import refuse
-from asap.stacks.registry import spec
-from asap.stacks.stack_settings import StackSettings
+from asap.models import find_architecture
+from asap.stacks.registry import irrelevant, spec, specs
+from asap.stacks.stack_settings import StackSettings, nearest
 
 TABLE = spec("maxtext")
 DEFAULT = "MaxText default (base.yml)"
@@ -113,3 +121,130 @@ def refuse_unmodelled(settings: MaxTextSettings) -> None:
     if width and width != residual:
         reason = f"experts of {width}, narrower than the residual stream of {residual}, are not modelled"
         raise ConfigError(reason, where=settings.source("moe_expert_input_dim"))
+
+
+DEFAULTS: dict[str, Any] = {**TABLE.defaults, "mlp_activations": ["silu", "linear"]}
+"""Of MaxText's base.yml for what ASAP reads; those of the mesh are with its axes."""
+
+EARLIER = TABLE.sections
+"""Keys that MaxText had until the end of 2023, and those that say the same now."""
+_KEYS = Path(__file__).parent / "maxtext_keys.txt"
+
+
+@cache
+def known_keys() -> frozenset[str]:
+    """Keys that MaxText has or had since 2024."""
+    lines = _KEYS.read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+@cache
+def own_keys() -> frozenset[str]:
+    """Those that no table of another stack has: a file with none of them is not known to be MaxText's."""
+    words = {word for folder, table in specs().items() for word in table.words() | irrelevant(folder)}
+    return known_keys() - {word.rpartition(".")[2] for word in words}
+
+
+def is_told_by(settings: Collection[str], config: Path, model: str | None) -> bool:
+    """Whether settings are MaxText's for certain: by a key of its own, or by a model that it has."""
+    if not own_keys().isdisjoint(settings):
+        return True
+    return model is not None and (find_model_file(config, model) is not None or find_architecture(model) is not None)
+
+
+_INSTRUCT = "-Instruct"
+_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
+
+
+def model_name_of(value: object) -> str | None:
+    """The model whose file is meant; ``None`` for ``default``. An instruct model has the shapes of its base."""
+    name = str(value or "").replace(_INSTRUCT, "")
+    return None if name in ("", "default", "None", "none") else name
+
+
+def find_model_file(config: Path, name: str | None) -> Path | None:
+    """``models/<name>.yml`` beside the configuration, beside its folder, or in MaxText's folder ``configs`` above."""
+    if name is None or not _NAME.fullmatch(name):
+        return None
+    folder = config.absolute().parent
+    configs = (parent for parent in config.absolute().parents if parent.name == "configs")
+    files = (place / "models" / f"{name}.yml" for place in (folder, folder.parent, *configs))
+    return next((file for file in files if file.is_file()), None)
+
+
+_LIKE, _ALMOST = 0.7, 0.88
+"""Shares of equal letters: of a name that a user may have meant, and of one that even a fork's user means."""
+_MOST_LISTED = 6
+
+
+def check_key(key: str, place: str) -> None:
+    """Refuse a key that MaxText does not have.
+
+    Raises:
+        ConfigError: with the nearest keys.
+    """
+    if key not in known_keys():
+        raise _unknown(key, place)
+
+
+def check_keys(said: Mapping[str, str], of_fork: bool = False) -> None:
+    """Refuse slips among keys. A key that resembles none of MaxText's is a fork's; beside one of these only a key that
+    almost has a name of MaxText's is a slip.
+
+    Args:
+        said: keys, and where each was said.
+        of_fork: whether a fork is known to run.
+
+    Raises:
+        ConfigError: with the nearest keys.
+    """
+    unknown = {key: place for key, place in said.items() if key not in known_keys()}
+    of_fork = of_fork or any(not _alike(key) for key in unknown)
+    for key, place in unknown.items():
+        if not of_fork or nearest(key, known_keys(), _ALMOST):
+            raise _unknown(key, place)
+
+
+def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
+    """The keys of a fork; first what a run sets, and of that what by its name decides the model."""
+    own = [key for key in settings if key not in known_keys()]
+    if not own:
+        return ()
+    own.sort(key=lambda key: (settings.layer(key) is SettingLayer.BASE, not decides(key)))
+    listed = plain(", ".join(own[:_MOST_LISTED]), 200) + (", …" if len(own) > _MOST_LISTED else "")
+    reason = "keys of a fork, which MaxText does not have, so not read; their effect is unknown"
+    return (f"{settings.where(own[0])}: {reason}: {listed}",)
+
+
+def is_own(key: str) -> bool:
+    """Whether a key is none of MaxText's."""
+    return key not in known_keys()
+
+
+def _unknown(key: str, place: str) -> ConfigError:
+    near = _alike(key)
+    hint = f"did you mean {' or '.join(near)}?" if near else "MaxText's base.yml has no such key"
+    return ConfigError(f"unknown key {plain(key, 60)}", where=place, hint=hint)
+
+
+def _alike(key: str) -> list[str]:
+    return difflib.get_close_matches(key, known_keys(), n=2, cutoff=_LIKE)
+
+
+_OF_MAXTEXT = re.compile(r"(?:^|/)maxtext/configs/", re.IGNORECASE)
+_TUNING: dict[str, Any] = {"use_sft": True, "packing": True}
+_OF_IMAGES: dict[str, Any] = {"use_sft": True, "packing": False, "use_multimodal": True}
+_SHIPPED = {
+    "sft.yml": _TUNING,
+    "sft-vision-chartqa.yml": _OF_IMAGES,
+    "sft-vision-coco-captions.yml": _OF_IMAGES,
+    "sft-vision-slidevqa.yml": _OF_IMAGES,
+}
+"""What they say of a step over base.yml, which is next to nothing."""
+
+
+def shipped(named: str) -> Document | None:
+    """The configuration of MaxText's own that a path names; ``None`` where it names none."""
+    name = PurePosixPath(named).name
+    known = _SHIPPED.get(name) if _OF_MAXTEXT.search(named) else None
+    return None if known is None else Document(Path(name), dict(known), {})

@@ -14,9 +14,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
-from asap.experiments.maxtext.defaults import DEFAULTS, known_keys
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE
+from asap.experiments.maxtext.settings import DEFAULTS, OVERRIDE, known_keys
 from asap.experiments.megatron.bridge import check_is_decoder, left_to_recipe
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.named_model import read_named_model
