@@ -27,8 +27,7 @@ from asap.proposals.reasons.explain import changed_settings, cite, reasons, trad
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.passed_over import why_passed_over
 from asap.proposals.selection.ranked_candidates import evaluate
-from asap.stacks.launchers import TITLES, Stack
-from asap.stacks.start_command import start_command
+from asap.stacks.launchers import TITLES, Stack, start_command
 
 Standing = Literal[
     "runs now",

@@ -26,11 +26,11 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
-from asap.experiments.settings.optimizer_names import note_on_paged
+from asap.experiments.settings.remarks import note_on_paged
 from asap.experiments.shell import is_script
-from asap.stacks.detection import is_claimed
-from asap.stacks.megatron.forks import of_forks
+from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED
+from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import StackSettings
 
 OPTIONS = "options"

@@ -22,9 +22,14 @@ from asap.experiments.megatron import bridge, nemo
 from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
-from asap.experiments.processes import with_devices, with_gpu_of_directives, with_note_on_cut, with_note_on_others
+from asap.experiments.processes import (
+    with_devices,
+    with_exports,
+    with_gpu_of_directives,
+    with_note_on_cut,
+    with_note_on_others,
+)
 from asap.experiments.record_file import FIELDS, apply_field_overrides
-from asap.experiments.script_environment import with_exports
 from asap.experiments.shell import Given, is_script, script_text, with_given, with_sources
 from asap.experiments.swift import script as swift
 from asap.experiments.swift import script as swift_arguments

@@ -1,7 +1,7 @@
-"""How many processes a command starts: torchrun, Accelerate, DeepSpeed's own launcher."""
+"""How many processes a command starts (torchrun, Accelerate, DeepSpeed's launcher), and the variables of its run."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from asap.core.numbers import digits
@@ -10,7 +10,18 @@ from asap.core.units import counted
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.shell import Command, gpu_of_directives, options, read_commands, unread_line, with_sources, words
+from asap.experiments.launch.refusal import starts_launcher
+from asap.experiments.shell import (
+    Command,
+    gpu_of_directives,
+    has_substitution,
+    options,
+    read_commands,
+    unread_line,
+    with_sources,
+    words,
+)
+from asap.flags.environment import is_performance_variable
 from asap.hardware import find_chip
 
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
@@ -180,3 +191,35 @@ def with_note_on_cut(text: str, path: Path, experiment: Experiment, brought: Bro
 def note_on_cut(cut: str) -> tuple[str, ...]:
     """What is not given to a command; nothing where nothing is cut off."""
     return (f"a comment ends the command before {plain(cut, 60)}: what follows is not given to it",) if cut else ()
+
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""It says which devices there are."""
+
+
+def with_exports(text: str, path: Path, experiment: Experiment, brought: Brought | None = None) -> Experiment:
+    """``experiment`` with the variables that change performance and are exported, or said to a launcher:
+    ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``. What is on record already stays.
+
+    Args:
+        text: the commands of the script.
+        path: its file.
+        experiment: what is known besides.
+        brought: files that it finds beside itself.
+    """
+    exported, handed = dict[str, str](), dict[str, str]()
+    for command in read_commands(with_sources(text, path.parent, brought)):
+        exported = command.scope.environment()
+        if command.certain and not command.assigns and starts_launcher(command.text):
+            handed = _assigned(words(command.text)) | handed
+    found = {
+        name: value
+        for name, value in (exported | handed).items()
+        if is_performance_variable(name) and name != _VISIBLE and not has_substitution(value)
+    }
+    return experiment.model_copy(update={"environment": found | experiment.environment})
+
+
+def _assigned(words: Iterable[str]) -> dict[str, str]:
+    parts = (word.partition("=") for word in words)
+    return {name: value for name, equals, value in parts if equals}

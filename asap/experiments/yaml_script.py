@@ -26,7 +26,7 @@ from asap.experiments.shell import (
     words,
 )
 from asap.experiments.training_program import check_program
-from asap.stacks.detection import is_claimed
+from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
 
 _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)

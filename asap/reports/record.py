@@ -16,8 +16,7 @@ from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import AXES, Plan
 from asap.reports.labels import batch_size, describe_hardware, flag_sentences, flag_summary
-from asap.stacks.launchers import TITLES, launch_lines, stack_of
-from asap.stacks.start_command import form_of
+from asap.stacks.launchers import TITLES, form_of, launch_lines, stack_of
 from asap.study.flags import flags_of_record
 
 UNKNOWN = "unknown"

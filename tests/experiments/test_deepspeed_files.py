@@ -19,12 +19,6 @@ from tests.experiments.stack_configurations import (
 __all__ = ["read"]
 
 
-CHAT = """
-ZERO=$1
-if [ "$ZERO" == "" ]; then ZERO=3; fi
-deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 4 \\
-  --max_seq_len 512 --gradient_accumulation_steps 2 --gradient_checkpointing --zero_stage $ZERO --deepspeed
-"""
 TRAINER = """
 DS=/tmp/ds.json
 cat <<EOT > $DS
@@ -32,39 +26,6 @@ cat <<EOT > $DS
 EOT
 torchrun --nproc_per_node 8 train.py --deepspeed $DS --per_device_train_batch_size 2 --model_name_or_path llama3.1-8b
 """
-
-
-def test_deepspeed_chat_is_told_by_its_own_arguments(read):
-    run = read("run.sh", CHAT)
-
-    def line(plan: str) -> str:
-        return launch_lines(Plan.parse(plan), "deepspeed", run.hyperparameters, global_batch=64)
-
-    assert line(str(run.plan)) == ""
-    changed = line("replica=8 microbatches=1 remat=none")
-    assert changed == (
-        "--zero_stage 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1"
-        "  # without --gradient_checkpointing"
-    )
-    assert asked_settings(Overrides(deepspeed=changed))["zero_stage"] == "2"
-    assert words(Overrides(deepspeed=changed)) == changed.partition("  #")[0]
-    assert line("data=8 microbatches=2 remat=full offload=optimizer+parameters") == "--offload"
-    with pytest.raises(PlanError, match="offloads parameters and optimizer together"):
-        line("data=8 microbatches=2 offload=optimizer")
-    with pytest.raises(PlanError, match="no argument for"):
-        line("replica=4 model=2")
-    second = read("run.sh", CHAT.replace("ZERO=3", "ZERO=2").replace("--deepspeed\n", "--deepspeed --offload\n"))
-    assert str(second.plan) == "replica=8 microbatches=2 remat=full offload=optimizer"
-    assert (
-        launch_lines(
-            Plan.parse("replica=8 microbatches=2 remat=full"), "deepspeed", second.hyperparameters, global_batch=64
-        )
-        == "# without --offload"
-    )
-    with pytest.raises(PlanError, match="under ZeRO stage 3 only"):
-        launch_lines(Plan.parse("replica=8 offload=optimizer+parameters"), "deepspeed", second.hyperparameters)
-    silent = read("run.sh", CHAT.replace("--gradient_checkpointing", "").replace("--per_device_train_batch_size 4", ""))
-    assert (str(silent.plan), silent.workload.global_batch) == ("data=8 microbatches=2 remat=none", 256)
 
 
 def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):

@@ -15,10 +15,9 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.plan import Mesh
 from asap.plans.remat import Remat
-from asap.stacks.detection import claimant
 from asap.stacks.launchers import TITLES
 from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import abstract, code, irrelevant, spec_of, specs
+from asap.stacks.registry import abstract, claimant, code, irrelevant, spec_of, specs
 from asap.stacks.spec import Word, word_keys
 from asap.stacks.writing import lines_to_paste, to_settings
 

@@ -8,8 +8,8 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.accelerate.program import CONFIG, check_values, is_said, syncs_each_batch, with_file
 from asap.experiments.deepspeed import training_arguments as trainer
-from asap.experiments.deepspeed.named_configuration import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
+from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL

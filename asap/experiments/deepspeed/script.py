@@ -1,8 +1,8 @@
 """Scripts that start DeepSpeed: ``deepspeed --num_gpus 8 train.py --deepspeed ds_config.json …``.
 
-The configuration is the file that the command names, beside the script or written by it, or the ZeRO stage of
-DeepSpeed-Chat's arguments; what it leaves to the launcher (``auto``) is what Hugging Face's arguments say
-(``TrainingArguments``, huggingface.co/docs/transformers/main_classes/deepspeed).
+The configuration is the file that the command names, beside the script or written by it; what it leaves to the
+launcher (``auto``) is what Hugging Face's arguments say (``TrainingArguments``,
+huggingface.co/docs/transformers/main_classes/deepspeed).
 """
 
 import re
@@ -29,9 +29,7 @@ from asap.experiments.shell import (
 )
 from asap.experiments.training_program import check_arguments, check_program
 from asap.stacks.deepspeed.settings import SEQUENCE
-from asap.stacks.deepspeed.stack import MARK
 from asap.stacks.stack_settings import StackSettings, dotted
-from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
 _OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
@@ -40,8 +38,6 @@ _CONFIG = ("deepspeed_config", "deepspeed")
 _JSON = (".json", ".conf")
 _CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|json|path))+")
 """What programs call the argument that names it: ``--ds_config``, ``--deepspeed_cfg``, ``--ds_config_path``."""
-_OF_CHAT = {TRAINER_MICRO_BATCH: 16, TRAINER_ACCUMULATION: 1, "max_seq_len": 512, RECOMPUTE: False}
-"""Defaults of DeepSpeed-Chat (``training/step1_supervised_finetuning/main.py``)."""
 
 
 def is_deepspeed_script(text: str) -> bool:
@@ -71,17 +67,13 @@ def read_deepspeed_script(
     said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
     said |= undecided_options(commands, start)
     check_arguments({key: value for key, value in said.items() if key != SEQUENCE}, path)
-    chat = _is_chat(said)
-    defaults = _OF_CHAT if chat else defaults_under(said, program)
+    defaults = defaults_under(said, program)
     arguments = StackSettings(settled({**defaults, **said}), str(path))
     experiment = with_processes(start, experiment)
     configuration = _configuration(said, commands, path, brought or {})
     found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
     found = with_note_on_others(found, path, len(starts), start.line)
-    if not chat:
-        return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
-    stage = {MARK: found.workload.zero_stage}
-    return found.model_copy(update={"hyperparameters": found.hyperparameters | stage})
+    return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
 
 
 def _is_start(command: Command) -> bool:
@@ -108,13 +100,12 @@ def _configuration(
 ) -> dict[str, Any]:
     """The settings of the file that the command names, by dotted key."""
     name = _named(arguments)
-    if _is_chat(arguments):
-        return _of_deepspeed_chat(arguments)
     variable = next((said for key in _CONFIG if has_substitution(said := str(arguments.get(key, "")))), None)
     if name is None and variable:
         raise missing("starts DeepSpeed with", variable, path, "give the DeepSpeed JSON as --config")
     if name is None:
-        reason = "starts DeepSpeed without naming its configuration"
+        own = ", which its program makes of --zero_stage and other arguments" if "zero_stage" in arguments else ""
+        reason = f"starts DeepSpeed without naming its configuration{own}"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
     files = {**brought, **made_files(commands)}
     check_made(name, files, path)
@@ -128,16 +119,3 @@ def _configuration(
 def _named(arguments: Mapping[str, Any]) -> str | None:
     keys = (*_CONFIG, *(key for key in arguments if _CONFIG_OF_PROGRAM.fullmatch(key)))
     return next((str(arguments[key]) for key in keys if str(arguments.get(key, "")).endswith(_JSON)), None)
-
-
-def _is_chat(arguments: Mapping[str, Any]) -> bool:
-    """Whether the arguments are DeepSpeed-Chat's, which name no configuration."""
-    return "zero_stage" in arguments and _named(arguments) is None
-
-
-def _of_deepspeed_chat(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What DeepSpeed-Chat's arguments make (``get_train_ds_config`` in ``dschat/utils/ds_utils.py``)."""
-    dtype = str(arguments.get("dtype", "fp16"))
-    precision = {"fp16.enabled": "auto"} if has_substitution(dtype) else {f"{dtype}.enabled": True}
-    device = "cpu" if "offload" in arguments else "none"
-    return precision | {f"zero_optimization.offload_{what}.device": device for what in ("optimizer", "param")}

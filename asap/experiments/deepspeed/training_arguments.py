@@ -28,7 +28,6 @@ _FILLED = {
     ACCUMULATION: TRAINER_ACCUMULATION,
     "bf16.enabled": "bf16",
     "fp16.enabled": "fp16",
-    "zero_optimization.stage": "zero_stage",
     "sequence_parallel_size": "sequence_parallel_size",
 }
 """DeepSpeed's settings by the argument that fills them."""

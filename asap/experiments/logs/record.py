@@ -23,7 +23,7 @@ from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
-from asap.stacks.detection import is_claimed
+from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]

@@ -29,8 +29,8 @@ from asap.stacks.megatron.degrees import (
     from_arguments,
     is_fully_sharded,
 )
-from asap.stacks.megatron.forks import of_deepspeed
 from asap.stacks.megatron.recomputation import LAYER_IDS, numbered_layers, words_of
+from asap.stacks.megatron.releases import of_deepspeed
 from asap.stacks.megatron.sections import own_arguments
 from asap.stacks.megatron.stages import lays_out_stages
 from asap.stacks.megatron.workload import CORE, DEEPSPEED, workload_of

@@ -18,8 +18,7 @@ from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.settings.remarks import recomputes
 from asap.experiments.shell import Command, Option, has_substitution, options, read_commands, with_sources
 from asap.flags.environment import is_performance_variable
-from asap.stacks.megatron.forks import left_to_checkpoint, of_forks
-from asap.stacks.megatron.releases import JOINT
+from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings

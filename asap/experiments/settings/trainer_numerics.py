@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from asap.core.text import plain
-from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
-from asap.experiments.settings.remarks import note_on_unmodelled
+from asap.experiments.settings.remarks import moments_of_bits, note_on_unmodelled, optimizer_family
 from asap.stacks.reading import field_of
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys

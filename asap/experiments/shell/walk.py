@@ -10,9 +10,8 @@ from asap.core.errors import UnreadError
 from asap.core.numbers import digits
 from asap.experiments.shell.conditions import holds, matches
 from asap.experiments.shell.scope import EVALUATED, Command, Variables
-from asap.experiments.shell.slurm import slurm_variables
 from asap.experiments.shell.syntax import Script, branches, called_names, substitutions
-from asap.experiments.shell.variables import LONGEST, expand, has_substitution
+from asap.experiments.shell.variables import LONGEST, expand, has_substitution, slurm_variables
 from asap.experiments.shell.words import unquoted, written_words
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)

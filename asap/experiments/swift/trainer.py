@@ -12,7 +12,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.accelerate.program import of_trainer
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.deepspeed.named_configuration import read_named_configuration
+from asap.experiments.deepspeed.reader import read_named_configuration
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable

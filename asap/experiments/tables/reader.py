@@ -13,18 +13,15 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import validation_reason
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
-from asap.experiments.settings.optimizer_names import moments_of_bits, optimizer_family
-from asap.experiments.settings.remarks import no_batch, table_notes
+from asap.experiments.settings.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
-from asap.experiments.tables.model import with_model
-from asap.experiments.tables.planned import keys_of, planned, read_with_deepspeed
+from asap.experiments.tables.model import keys_of, planned, read_with_deepspeed, with_model
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.stacks.detection import claimant
 from asap.stacks.reading import field_of, global_batch_of, layout_of
-from asap.stacks.registry import STACK, code, folder_of, irrelevant
+from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding, resolved
 

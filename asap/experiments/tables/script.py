@@ -12,8 +12,7 @@ from asap.experiments.files.named_file import Brought, below_variable, find_name
 from asap.experiments.processes import with_devices, with_note_on_others, with_processes
 from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
 from asap.experiments.tables.reader import plain_name, read_table
-from asap.stacks.detection import score
-from asap.stacks.registry import folder_of, irrelevant, specs
+from asap.stacks.registry import folder_of, irrelevant, score, specs
 from asap.stacks.spec import Command as CommandWords
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import dotted

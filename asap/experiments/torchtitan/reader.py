@@ -11,9 +11,11 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.settings.remarks import note_on_unmodelled
-from asap.experiments.torchtitan.own_flavors import CATALOGUE, OTHERS, own_model
-from asap.experiments.torchtitan.own_keys import (
+from asap.experiments.torchtitan.forks import (
+    CATALOGUE,
+    OTHERS,
     notes_on_own,
+    own_model,
     own_shapes,
     own_vocabulary,
     refuse_adapters,

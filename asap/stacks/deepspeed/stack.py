@@ -1,4 +1,4 @@
-"""DeepSpeed's settings as they are written: in JSON, and as options of DeepSpeed-Chat."""
+"""DeepSpeed's settings as they are written: in JSON, and in the words of what starts it."""
 
 import json
 from collections.abc import Mapping
@@ -9,8 +9,6 @@ from asap.stacks.accelerate.stack import KIND, SIZES
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.deepspeed.settings import (
     ACCUMULATION,
-    BATCH,
-    MICRO_BATCH,
     OFFLOAD,
     SEQUENCE,
     STAGE,
@@ -21,7 +19,7 @@ from asap.stacks.deepspeed.settings import (
     written,
     zero_stage,
 )
-from asap.stacks.trainer.arguments import OF_YAML, RECOMPUTE, SECTION, is_run_by_yaml
+from asap.stacks.trainer.arguments import OF_YAML, SECTION, is_run_by_yaml
 from asap.stacks.writing import yaml_lines
 
 __all__ = ["layout", "prepared", "refusals", "written"]
@@ -43,8 +41,6 @@ def lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
         PlanError: the launcher has none for one of them.
     """
     typed = {key: _typed(value) for key, value in changed.items()}
-    if is_deepspeed_chat(current):
-        return _chat_options(typed, current)
     return _lines_of_accelerate(typed) if is_said_by_accelerate(current) else lines_to_paste(typed, current)
 
 
@@ -114,48 +110,6 @@ def _own_name(changed: Mapping[str, object], whole: Mapping[str, object]) -> str
     if offloaded and offloaded != _OWN_OFFLOADS[stage]:
         return None
     return f"zero{stage}_offload" if offloaded else f"zero{stage}"
-
-
-MARK = f"{SECTION}.zero_stage"
-"""Among a run's settings: its stage is an argument."""
-_OFFLOADED = ("zero_optimization.offload_optimizer.device", "zero_optimization.offload_param.device")
-_MADE = (MICRO_BATCH, ACCUMULATION, BATCH)
-"""Settings that the programs make of arguments which are on record as well."""
-_ARGUMENTS = f"{SECTION}."
-
-
-def is_deepspeed_chat(settings: Mapping[str, object]) -> bool:
-    """Whether DeepSpeed-Chat's arguments say DeepSpeed's configuration."""
-    return MARK in settings
-
-
-def _chat_options(changed: Mapping[str, object], current: Mapping[str, object]) -> str:
-    """Changed settings as options of the command; those to leave out follow as a comment.
-
-    Args:
-        changed: by dotted key.
-        current: the settings of the run.
-
-    Raises:
-        PlanError: it has no argument for one of them.
-    """
-    rest = {key: value for key, value in changed.items() if key not in (STAGE, *_OFFLOADED, *_MADE)}
-    unsaid = [key for key in rest if not key.startswith(_ARGUMENTS)]
-    if unsaid:
-        raise PlanError(f"DeepSpeed-Chat has no argument for {plain(', '.join(unsaid), 80)}")
-    devices = [changed[key] for key in _OFFLOADED if key in changed]
-    both = zero_stage({STAGE: current[MARK], **changed}) == 3
-    if len(set(devices)) > 1 or (both and len(devices) == 1):
-        raise PlanError("DeepSpeed-Chat offloads parameters and optimizer together")
-    flags = {"offload": devices[0] == "cpu"} if devices else {}
-    values = {key.removeprefix(_ARGUMENTS): value for key, value in rest.items()}
-    flags |= {RECOMPUTE: bool(values.pop(RECOMPUTE))} if RECOMPUTE in values else {}
-    stage = [f"--zero_stage {changed[STAGE]}"] if STAGE in changed else []
-    options = [*stage, *(f"--{key} {value}" for key, value in values.items())]
-    options += [f"--{flag}" for flag, on in flags.items() if on]
-    off = [f"--{flag}" for flag, on in flags.items() if not on]
-    comment = [f"# without {' '.join(off)}"] if off else []
-    return "  ".join(text for text in (" ".join(options), *comment) if text)
 
 
 CONFIG = "deepspeed_config"
