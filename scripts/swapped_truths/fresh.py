@@ -118,6 +118,7 @@ NEW_FALSE: dict[str, Make] = {
     "new: loss curve": each(lambda r: f"{r.plan} converges sooner and takes {ref(r, 'step_time')} per step."),
     "new: rank made up": each(lambda r: f"No layout on Earth beats {r.plan} with its {ref(r, 'step_time')}."),
     "new: memory said of a step": lambda c, p: (f"A step with {r.plan} lasts {ref(r, 'hbm')}." for r in c.rows if r.hbm),
+    "new: step said of memory": each(lambda r: f"{r.plan} needs {ref(r, 'step_time')} of HBM per device."),
     "new: odds turned": lambda c, p: (
         f"It is {ref(r, 'faster_odds')} sure that {r.plan} is slower." for r in c.rows if r.faster_odds
     ),

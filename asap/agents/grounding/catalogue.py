@@ -27,11 +27,11 @@ NOW = "now"
 CONVERSIONS = {60.0, 100.0, 1000.0, 1024.0, 3600.0}
 """Numbers of an expression that nobody has to say."""
 _SAID = "said"
-_ODDS = frozenset({"odds", "likel", "probab", "chance"})
+ODDS = frozenset({"odds", "likel", "probab", "chance"})
 FIELDS: dict[str, tuple[str, frozenset[str]]] = {
     "mfu": ("share", frozenset({"mfu", "utilisation", "utilization"})),
     "communication": ("share", frozenset({"communication", "collective"})),
-    "fits_odds": ("share", _ODDS), "faster_odds": ("share", _ODDS), "hbm": ("bytes", frozenset({"hbm", "memory"})),
+    "fits_odds": ("share", ODDS), "faster_odds": ("share", ODDS), "hbm": ("bytes", frozenset({"hbm", "memory"})),
 }  # fmt: skip
 """What a field of a plan's row measures, and words that name it."""
 _ROW_NAMES = ("fact", "name", "part", "cause")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asap.agents.grounding.catalogue import DIMENSIONS, FIELDS, NOW, Catalogue, normal, split
+from asap.agents.grounding.catalogue import DIMENSIONS, FIELDS, NOW, ODDS, Catalogue, normal, split
 from asap.agents.grounding.prose import (
     CITATION,
     REFERENCE,
@@ -207,7 +207,7 @@ class _Reading:
         if own:
             return None if any(label in clause for label in own) else f"anything but {min(own)}"
         others = {label for labels in self.catalogue.labels.values() for label in labels}
-        others |= {word for of, words in FIELDS.values() if of == unit for word in words}
+        others |= {word for of, words in FIELDS.values() if of == unit or words is not ODDS for word in words}
         return next((one for one in sorted(others) if one in clause), None)
 
     def _is_count(self, number: Number) -> bool:
@@ -239,7 +239,8 @@ class _Reading:
                 continue
             if kind in PROVENANCES | {"past"} and here == {NOW}:
                 subject = NOW
-            if not carried(one.claim, subject, self.evidence, self.catalogue.fits):
+            of_odds = any(stem in self.line[: one.at].lower() for stem in ODDS)
+            if not carried(one.claim, subject, self.evidence, self.catalogue.fits, of_odds=of_odds):
                 self.faults.append(f"“{one.word(self.line)}” needs {one.claim.needs}")
         return not unknown(words, made)
 

@@ -76,7 +76,6 @@ _NEGATIONS = re.compile(r"\b(?:no|not|never|neither|nor|without|cannot)\b|n['’
 _OPPOSITE = {"better": "worse", "worse": "better", "fits": "overflows", "overflows": "fits"}
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _ENDINGS = ("", "s", "es", "ing", "ly", "'s")
-_EVEN = 0.5
 PROVENANCES = frozenset({"measured", "compiled", "predicted"})
 
 
@@ -127,7 +126,9 @@ def _turned(claim: Claim, before: str) -> Claim:
     return next(one for one in CLAIMS if one.kind == kind) if kind and _NEGATIONS.search(near) else claim
 
 
-def carried(made: Claim, subject: str | None, evidence: Evidence, fits: Callable[[str], bool | None]) -> bool:
+def carried(
+    made: Claim, subject: str | None, evidence: Evidence, fits: Callable[[str], bool | None], *, of_odds: bool = False
+) -> bool:
     """Whether a reference of the sentence carries a claim on a plan.
 
     Args:
@@ -135,6 +136,7 @@ def carried(made: Claim, subject: str | None, evidence: Evidence, fits: Callable
         subject: the plan that it is of; ``None``: whatever the figures are of.
         evidence: the references.
         fits: whether a plan is said to fit.
+        of_odds: whether it is what odds are said of: "the odds that it is faster are".
     """
     own = [one for one in evidence if subject is None or one[0] in {subject, "run", ""}]
     kinds = {figure.provenance for _, _, figure in own}
@@ -150,9 +152,8 @@ def carried(made: Claim, subject: str | None, evidence: Evidence, fits: Callable
             of = {one for one, name, _ in own if name in {"hbm", "fits_odds"}}
             return bool(of) and all(fits(one) is (made.kind == "fits") for one in of)
         case "better" | "worse":
-            directions = _directions(own, evidence) or {
-                one.value > _EVEN for _, name, one in own if name == "faster_odds"
-            }
+            odds = {True for _, name, _ in own if name == "faster_odds" and of_odds}
+            directions = _directions(own, evidence) or odds
             return bool(directions) and directions == {made.kind == "better"}
         case _:
             return False
