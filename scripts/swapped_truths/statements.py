@@ -69,9 +69,12 @@ def case_of(inquiry: Inquiry) -> Case:
 
 def statements(case: Case, seed: int) -> Iterator[Statement]:
     """All statements of a run, one of each kind for each plan."""
-    from swapped_truths.fresh import FRESH_FALSE, FRESH_TRUE, LATER_FALSE, LATER_TRUE, NEW_FALSE, NEW_TRUE
+    from swapped_truths import fresh
 
-    tables = (TRUE | FRESH_TRUE | LATER_TRUE | NEW_TRUE), (FALSE | FRESH_FALSE | LATER_FALSE | NEW_FALSE)
+    tables = (
+        TRUE | fresh.FRESH_TRUE | fresh.LATER_TRUE | fresh.NEW_TRUE | fresh.LAST_TRUE,
+        FALSE | fresh.FRESH_FALSE | fresh.LATER_FALSE | fresh.NEW_FALSE | fresh.LAST_FALSE,
+    )
     for true, table in zip((True, False), tables, strict=True):
         for kind, make in table.items():
             picks = random.Random(f"{kind}{seed}")
@@ -80,8 +83,8 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
 
 
 def half_of(kind: str) -> str:
-    """Which half a kind is of: mended on, put away (opened since), fresh or later (opened since), or new."""
-    if kind.startswith(("fresh", "later", "new")):
+    """Which half a kind is of: mended on, put away (opened since), fresh, later or new (opened since), or last."""
+    if kind.startswith(("fresh", "later", "new", "last")):
         return kind.partition(":")[0]
     names = sorted({*TRUE, *FALSE})
     return "put away" if names.index(kind) % 2 == 1 else "mended on"

@@ -146,13 +146,21 @@ class _Reading:
         """The plans that a place speaks of; empty: any. What is compared with now is of another plan."""
         clause = next(number for number, (_, end) in enumerate(self.clauses) if at < end)
         for start, end in [self.clauses[clause], *reversed(self.clauses[:clause])]:
-            here = {one.subject or "?" for one in self.mentions if start <= one.start < end}
+            here = self._nearest([one for one in self.mentions if start <= one.start < end], at, compared)
             if here - {NOW} or (here and not compared):
                 earlier = {one.subject for one in self.mentions if one.start < start and one.subject not in (None, NOW)}
                 return here | earlier if here == {NOW} and end != self.clauses[clause][1] else here
         later = {one.subject or "?" for one in self.mentions}
         later = later - {NOW} if compared else later
         return later or ({self.context} if self.context else set())
+
+    def _nearest(self, places: Sequence[_Place], at: int, compared: bool) -> set[str]:
+        """Of the plans of a clause that before a figure, or the first; all of them where it compares."""
+        named = [one for one in places if one.subject != NOW]
+        if compared or len({one.subject for one in named}) < 2:
+            return {one.subject or "?" for one in places}
+        before = [one for one in named if one.start < at]
+        return {(before[-1] if before else named[0]).subject or "?"}
 
     def _typed(self) -> None:
         """Takes each number that is written out for the figure that it reads like, or for a count of the run."""
@@ -225,7 +233,9 @@ class _Reading:
         """Holds each claim against the references; whether no other word can claim anything."""
         words = blank(blank(self.line, REFERENCE), CITATION)
         spared = [(one.start, one.end) for one in (*self.numbers, *mentions(self.line))]
-        spared += [found.span() for label in self._labels() for found in re.finditer(re.escape(label), words.lower())]
+        spared += [
+            found.span() for label in self._labels() for found in re.finditer(rf"{re.escape(label)}\w*", words.lower())
+        ]
         for start, end in spared:
             words = words[:start] + " " * (end - start) + words[end:]
         words = spare_names(words, self.catalogue.names)

@@ -51,23 +51,37 @@ CLAIMS = (
 
 NEUTRAL = frozenset(
     """
-    a an the this that these those it its they their them i i'd i'll i'm my me we our us you your what which whichever
-    when where how why if whether then than as at by for from in into of on onto to with over under between per up down
-    out across against beside besides about around near nearly roughly approximately circa each and or but while
-    whereas though although however so because since not given
-    am is are be been being has have having do does doing don't doesn't isn't aren't wouldn't can could may might should
-    would will shall let let's
-    take need use require spend come stand lie sit amount go stay remain end land get give run runs mean
-    expect expected think believe guess assume suppose suspect recommend recommended suggest suggested propose proposed
-    prefer choose pick try test look see consider check watch keep leave move switch change set make skip avoid start
-    begin begun stop want like hope compare compared say said told ask
-    plan configuration config proposal candidate option layout mesh setup choice alternative recommendation sharding
-    job experiment step time second millisecond device chip core host memory engine model odds chance probability
-    likelihood share part difference figure number value prediction interval range order doubt question answer
-    term iteration throughput go shot thing
-    now today current currently present incumbent baseline right first last next other another one also too
-    only just still yet here there again instead rather maybe perhaps probably possibly likely uncertain unsure worth
-    long short expected average typical note please yes ok okay hi hello thanks mostly overall namely
+    a an the this that these those it its they their them itself themselves i i'd i'll i'm i've my me mine we our
+    us we'd we'll you your you'd you'll what which whichever whatever who whose whom when where how why if whether
+    unless then than as at by for from in into of off on onto to with within over under between per up down out
+    across against along among beside besides about above below around near nearly roughly approximately circa
+    before after during until till through throughout towards toward upon via plus minus versus vs beyond despite
+    except regarding concerning according given each both either every all any some several and or nor but while
+    whereas though although however so because since hence therefore accordingly not once also too only just still
+    yet here there again instead rather maybe perhaps probably possibly likely quite fairly simply basically
+    essentially overall generally mostly namely respectively together apart far afterwards meanwhile finally lastly
+    firstly secondly otherwise else soon later early earlier right first last next other another one now today
+    currently please yes ok okay hi hello thanks well e.g i.e etc am is are be been being become has have having do
+    does doing don't doesn't isn't aren't wouldn't shouldn't can could may might must should would will shall let
+    let's accept agree amount assume ask avoid begin begun believe bet bring calculate call check choose come
+    compare compared compute computed consider continue decide depend describe discuss end evaluate expect expected
+    explain favour favor figure find follow get give go guess hear hope imply include keep know land launch lead
+    leave lie like list look make mark mean mention move name need note offer open pay pick place plan point prefer
+    present put quote quoted rank read reach reckon recommend recommended remain repeat replace reply request
+    require rest run runs said say schedule see select send set settle shorten sit skip spend stand start stay
+    stick stop suggest suggested sum suppose suspect swap switch take talk tell test think told total try turn use
+    want watch weigh wish write account addition advice alternative answer attempt average baseline basis bit
+    budget candidate case chance change chip choice comment comparison conclusion config configuration context core
+    detail device difference direction doubt effect engine estimate evaluation example expectation experiment
+    fraction host idea impact incumbent information interval item iteration job layout likelihood line matter
+    memory mesh message millisecond minute model moment number odds opinion option order part position prediction
+    preference probability proposal proposed quantity question range rate reading reason recommendation remainder
+    row second section setup shape share sharding shot side situation size sort state step suggestion summary table
+    term thing thought throughput time trade-off trial type uncertainty unit value version view way word big close
+    comparable current different due entire extra fair final fine full further general good initial interesting
+    large long main modest necessary new nice old own particular plain possible potential previous promising
+    reasonable relative relevant remaining respective sensible separate short simple single small specific
+    tentative uncertain unsure typical whole worth worthwhile
     """.split()  # noqa: SIM905
 )
 """Words that claim nothing of a figure: of grammar, of having a quantity, of advice, names of quantities."""
