@@ -30,7 +30,7 @@ from asap.stacks.megatron.workload import PRECISION
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted
 
-_PROGRAM = re.compile(r"[\w./-]{0,400}\b(?:megatron_\w{1,200}|train_gpt_sft)\.py\b")
+_PROGRAM = re.compile(r"(?<![\w./-])[\w./-]{0,400}\b(?:megatron_\w{1,200}|train_gpt_sft)\.py\b")
 _SECTIONS = ("trainer", "model", "exp_manager")
 _SETTING = rf"((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)"
 _ASSIGNED = re.compile(rf"\+{{0,2}}{_SETTING}", re.ASCII | re.DOTALL)
