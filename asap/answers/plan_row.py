@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from asap.answers.figure import DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
+from asap.core.units import Provenance
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
@@ -120,7 +121,7 @@ def memory_parts(inquiry: Inquiry, prediction: Prediction) -> tuple[PlanPart, ..
     return tuple(
         PlanPart(
             part=part.name,
-            hbm=bare(of, f"hbm.{part.name}", part.size_bytes, "bytes", memory.total.source, memory.total.provenance),
+            hbm=bare(of, f"hbm.{part.name}", part.size_bytes, "bytes", "the step model", Provenance.MODELLED),
         )
         for part in sorted(memory.parts, key=lambda part: -part.size_bytes)
     )

@@ -116,7 +116,7 @@ def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int
     chips = change.chips * now.chips // now.devices
     alone = now.chip.torus is None or default_topology(now.chip, chips) is not None
     if alone or chips % now.chips_per_slice:
-        return f"{now.chip.name}-{change.chips}", None, change.slices
+        return f"{now.chip.name}-{change.chips * now.chip.cores}", None, change.slices
     name, shape = study.experiment.hardware.name or now.chip.name, now.topology
     return name, "x".join(map(str, shape)) if shape else None, chips // now.chips_per_slice
 

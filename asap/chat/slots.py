@@ -68,9 +68,9 @@ _PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
 _OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
 _POLICIES = {"full", "minimal", "none"}
 _TOKEN = re.compile(
-    r"v\d\w?-\d+|[a-z]\d{2,3}-\d+|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?", re.I
+    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?", re.I
 )
-_HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+", re.I)
+_HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
 """Words at which a number has found its noun, or has none behind it."""
 _AHEAD, _BACK, _LIST = 3, 4, 12

@@ -114,10 +114,10 @@ class Judgement(BaseModel):
                 "Check model, batch, length, hardware and the measurement first: the proposals rest on the model alone."
             )
         first = self.causes[0]
+        rest = " The proposals rest on the model alone, and come after that." if self.measured_s else ""
         what = "it needs more HBM" if self.measured_s is None else f"the step is {self.verdict}"
         return (
-            f"Find out first why {what} than modelled, likeliest because {first.statement}. Check:"
-            f" {first.check}. The proposals rest on the model alone, and come after that."
+            f"Find out first why {what} than modelled, likeliest because {first.statement}. Check: {first.check}.{rest}"
         )
 
 

@@ -84,9 +84,8 @@ def evaluate_plans(
         ).total
         read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
-    doubts = doubts_of(
-        inputs, step, distance, [doubtful_groups(fit.region, groups)], mixture.spread, [groups.framework]
-    )
+    doubtful = doubtful_groups(fit.region, groups, architecture.is_moe)
+    doubts = doubts_of(inputs, step, distance, [doubtful], mixture.spread, [groups.framework])
     return Evaluation(
         plans=tuple(plans),
         inputs=inputs,

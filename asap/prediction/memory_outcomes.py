@@ -11,6 +11,7 @@ from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believ
 from asap.study.study import MemoryOutcome, Study, outcome_of_log
 
 MOVED = "moved by what came of other plans"
+_STATES = ("parameters", "gradients", "optimizer")
 
 
 def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
@@ -58,38 +59,44 @@ def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: Memo
     if outcome is not None:
         return prediction.model_copy(update={"memory": _known(memory, outcome, belief)})
     odds = float(belief.probability_fits(memory.total.value))
-    factor, width = belief.factor, belief.narrowing
-    total = _moved(memory.total, factor, width)
-    parts = tuple(part.model_copy(update={"size_bytes": part.size_bytes * factor}) for part in memory.parts)
-    update = {"total": total, "parts": parts, "probability_fits": odds}
-    update["fits"] = odds >= FIT_CONFIDENCE and memory.fits_host
-    return prediction.model_copy(update={"memory": memory.model_copy(update=update)})
+    update: dict[str, object] = {"probability_fits": odds, "fits": odds >= FIT_CONFIDENCE and memory.fits_host}
+    return prediction.model_copy(update={"memory": _holding(memory, _believed(memory, belief), **update)})
 
 
 def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelief) -> MemoryPrediction:
     """What is known of the plan itself: its peak, or that what it holds is within the HBM, since it ran, or is not."""
-    update: dict[str, object] = {}
-    if outcome.fitted is not None and outcome.peak_bytes is None:
-        bound = min if outcome.fitted else max
-        factor = bound(belief.factor, memory.capacity_bytes / memory.total.value)
-        update["total"] = _moved(memory.total, factor, belief.narrowing)
-        update["parts"] = tuple(p.model_copy(update={"size_bytes": p.size_bytes * factor}) for p in memory.parts)
+    total, capacity = memory.total, memory.capacity_bytes
     if outcome.peak_bytes is not None:
-        factor = outcome.peak_bytes / memory.total.value
-        update["total"] = Quantity(
-            value=outcome.peak_bytes, unit="bytes", provenance=Provenance.MEASURED, source=outcome.source
-        )
-        update["parts"] = tuple(p.model_copy(update={"size_bytes": p.size_bytes * factor}) for p in memory.parts)
-    if outcome.fitted is not None or outcome.peak_bytes is not None:
-        ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= memory.capacity_bytes
-        update |= {"fits": ran, "probability_fits": None if ran else 0.0}
-    return memory.model_copy(update=update)
+        total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=Provenance.MEASURED, source=outcome.source)
+    elif outcome.fitted is not None:
+        believed = _believed(memory, belief) if outcome.fitted else total
+        bound = min if outcome.fitted else max
+        ends = {"value": believed.value, "low": believed.low, "high": believed.high}
+        total = total.model_copy(update={name: bound(end, capacity) for name, end in ends.items() if end is not None})
+    if outcome.fitted is None and outcome.peak_bytes is None:
+        return memory
+    ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
+    return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
 
 
-def _moved(total: Quantity, factor: float, width: float) -> Quantity:
-    ends = {
-        name: total.value * factor * (end / total.value) ** width
-        for name, end in (("low", total.low), ("high", total.high))
-        if end
-    }
-    return total.model_copy(update={"value": total.value * factor, "source": f"{total.source}; {MOVED}", **ends})
+def _believed(memory: MemoryPrediction, belief: MemoryBelief) -> Quantity:
+    """What a plan needs at the required confidence, with its 90 % interval."""
+    total = memory.total
+    low, value, high = (total.value * belief.scale(odds) for odds in (0.05, FIT_CONFIDENCE, 0.95))
+    ends = {"low": low, "high": high} if total.low is not None else {}
+    return total.model_copy(update={"value": value, "source": f"{total.source}; {MOVED}", **ends})
+
+
+def _holding(memory: MemoryPrediction, total: Quantity, **known: object) -> MemoryPrediction:
+    """The prediction with another total. What the states of the model take is arithmetic: the other parts make up the
+    difference, all parts where they cannot."""
+    states = sum(part.size_bytes for part in memory.parts if part.name in _STATES)
+    others = sum(part.size_bytes for part in memory.parts) - states
+    left, of_states = (total.value - states) / others if others else 0.0, 1.0
+    if left <= 0:
+        left = of_states = total.value / memory.total.value
+    parts = tuple(
+        part.model_copy(update={"size_bytes": part.size_bytes * (of_states if part.name in _STATES else left)})
+        for part in memory.parts
+    )
+    return memory.model_copy(update={"total": total, "parts": parts, **known})

@@ -45,7 +45,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=after_judgement(advice, judgement),
+        recommendation=after_judgement(advice, judgement, least),
         smallest_fit=least,
         judgement=judgement,
         considered=ranked.considered,

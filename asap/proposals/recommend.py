@@ -141,10 +141,16 @@ def add_smallest_fit(
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
 
 
-def after_judgement(advice: Recommendation, judgement: Judgement | None) -> Recommendation:
-    """Advice that finds out first why the measured step is not what the model expects; the same where it is."""
+def after_judgement(
+    advice: Recommendation, judgement: Judgement | None, least: SmallestFit | None = None
+) -> Recommendation:
+    """Advice that finds out first why what was measured is not what the model expects; the same where it is. Where the
+    run died out of memory, the smallest change with which it is likely to fit stands beside it."""
     if judgement is None or not judgement.is_finding:
         return advice
+    if judgement.measured_s is None and least is not None:
+        statement = f"{judgement.advice} The smallest change that is likely to fit: {least.statement}."
+        return Recommendation(first=advice.first, keep_incumbent=True, statement=statement, lines=least.lines)
     return Recommendation(first=advice.first, keep_incumbent=True, statement=judgement.advice)
 
 

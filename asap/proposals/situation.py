@@ -142,6 +142,8 @@ def _too_much(memory: MemoryPrediction) -> str:
     mostly = f"; most of it is {parts}" if parts else ""
     odds = f", {format_percent(memory.probability_fits, 0)} likely to fit" if memory.probability_fits else ""
     kind = memory.total.provenance.value
+    if over <= 0:
+        return f"It does not fit: it died out of memory{mostly} ({kind})."
     if memory.verdict == "may not fit":
         return f"It may not fit: it needs about {need}{mostly} ({kind}{odds})."
     return f"It does not fit: it needs {need}, {format_bytes(over)} too much{mostly} ({kind})."

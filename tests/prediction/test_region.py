@@ -20,8 +20,10 @@ def test_the_unseen_is_named():
     strange = Groups(chip="abacus", framework="clay", precision="int8", kernel=None, vendor="sumer")
     assert unseen_groups(region, known) == ()
     assert unseen_groups(region, strange) == ("chip", "vendor", "framework", "precision")
-    assert doubtful_groups(region, known) == ()
-    assert doubtful_groups(region, replace(known, framework="fsdp")) == ("code",)
+    assert doubtful_groups(region, known, mixture=False) == ()
+    assert doubtful_groups(region, replace(known, framework="fsdp"), mixture=False) == ("code",)
+    apart = replace(known, chip="mi355x", vendor="amd", framework="maxtext")
+    assert [doubtful_groups(region, apart, mixture=kind) for kind in (True, False)] == [(), ("together",)]
 
 
 def decoder() -> Architecture:
@@ -48,6 +50,7 @@ def half_width(framework: str, hardware: str = "h100") -> float:
         (("PyTorch FSDP", "h100"), "MaxText"),
         (("Megatron-LM", "gaudi2"), "Megatron-LM"),
         (("Megatron-LM", "h20"), "Megatron-LM"),
+        (("MaxText", "mi355x"), "MaxText"),
     ],
 )
 def test_a_class_of_many_codes_and_unknown_chips_are_predicted_with_less_certainty(wider, known):

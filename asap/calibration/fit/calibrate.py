@@ -110,7 +110,7 @@ def _fit(regression: Regression, theta: NDArray[np.float64], timed: Sequence[Pub
 
 
 def _region(runs: Sequence[PublishedRun]) -> Region:
-    region = region_of(stacked(runs), [groups_of(run) for run in runs])
+    region = region_of(stacked(runs), map(groups_of, runs), [run.architecture.is_moe for run in runs])
     low = {name: round(value, 4) for name, value in region.low.items()}
     high = {name: round(value, 4) for name, value in region.high.items()}
     return region.model_copy(update={"low": low, "high": high})

@@ -75,7 +75,9 @@ def predict_runs(runs: Sequence[PublishedRun], fit: Fit) -> PredictedRuns:
     step = predict_step(inputs, fit.resolve(groups))
     mixture = _mixture(runs, fit, np.log(step.total))
     distance = distance_from(fit.region, inputs)
-    doubtful = [doubtful_groups(fit.region, group) for group in groups]
+    doubtful = [
+        doubtful_groups(fit.region, group, run.architecture.is_moe) for group, run in zip(groups, runs, strict=True)
+    ]
     doubts = doubts_of(inputs, step, distance, doubtful, mixture.spread, [group.framework for group in groups])
     return PredictedRuns(
         step_time=np.asarray(step.total) * np.exp(mixture.shift),

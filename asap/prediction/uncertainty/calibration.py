@@ -22,7 +22,7 @@ from asap.prediction.step_model.groups import EXPANDABLE, PYTORCH, Groups
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.uncertainty.own_runs import Sharing
 from asap.prediction.uncertainty.residual_kernel import PlanWidths, ResidualKernel, ResidualTransfer
-from asap.prediction.uncertainty.step_interval import StepInterval
+from asap.prediction.uncertainty.step_interval import DENSE, MIXTURE, StepInterval
 
 BUNDLED = Path(__file__).with_name("calibration.json")
 DIMENSIONS = tuple(field.name for field in fields(Groups))
@@ -55,6 +55,9 @@ class Region(BaseModel):
     vendors: tuple[str, ...]
     frameworks: tuple[str, ...]
     precisions: tuple[str, ...]
+    together: tuple[str, ...] = Field(
+        default=(), description="kind of model on stack on maker of the chip, kind of model on chip"
+    )
 
 
 class AllocatorOverhead(BaseModel):
@@ -170,8 +173,8 @@ def features(inputs: StepInputs) -> dict[str, Number]:
     return {name: np.log2(value) for name, value in values.items()}
 
 
-def region_of(inputs: StepInputs, groups: Iterable[Groups]) -> Region:
-    """The box around a set of runs."""
+def region_of(inputs: StepInputs, groups: Iterable[Groups], mixtures: Iterable[bool]) -> Region:
+    """The box around a set of runs, of which some are mixtures of experts."""
     found, seen = features(inputs), list(groups)
     return Region(
         low={name: float(np.min(value)) for name, value in found.items()},
@@ -180,6 +183,7 @@ def region_of(inputs: StepInputs, groups: Iterable[Groups]) -> Region:
         vendors=tuple(sorted({group.vendor for group in seen if group.vendor})),
         frameworks=tuple(sorted({group.framework for group in seen if group.framework})),
         precisions=tuple(sorted({group.precision for group in seen})),
+        together=tuple(sorted({pair for one in zip(seen, mixtures, strict=True) for pair in _together(*one)})),
     )
 
 
@@ -201,6 +205,16 @@ def unseen_groups(region: Region, groups: Groups) -> tuple[str, ...]:
     return tuple(kind for kind, known in seen.items() if getattr(groups, kind) not in known)
 
 
-def doubtful_groups(region: Region, groups: Groups) -> tuple[str, ...]:
-    """The unseen groups, and ``code`` where the framework class gathers many, of which a run may use another."""
-    return (*unseen_groups(region, groups), *(("code",) if groups.framework not in ONE_CODE else ()))
+def doubtful_groups(region: Region, groups: Groups, mixture: bool) -> tuple[str, ...]:
+    """The unseen groups; ``together`` where those of a run were seen, but not with one another; and ``code`` where the
+    framework class gathers many, of which a run may use another."""
+    unseen = unseen_groups(region, groups)
+    of_stack, of_model = (pair not in region.together for pair in _together(groups, mixture))
+    apart = (of_stack and not {"framework", "vendor"} & {*unseen}) or (of_model and "chip" not in unseen)
+    code = ("code",) if groups.framework not in ONE_CODE else ()
+    return (*unseen, *(("together",) if apart else ()), *code)
+
+
+def _together(groups: Groups, mixture: bool) -> tuple[str, str]:
+    kind = MIXTURE if mixture else DENSE
+    return f"{kind} on {groups.framework} on {groups.vendor}", f"{kind} on {groups.chip}"

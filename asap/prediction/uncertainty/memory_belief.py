@@ -67,16 +67,9 @@ class MemoryBelief:
         room = self._room(np.exp(_FILL) * self.capacity)[:, None]
         return (self._weights * _below((room - self._shared) / np.sqrt(1 - SHARED))).sum(axis=-1)
 
-    @property
-    def factor(self) -> float:
-        """From modelled to expected bytes: the mean of what is shared."""
-        return float(np.exp(self._deviation * (self._weights * self._shared).sum()))
-
-    @property
-    def narrowing(self) -> float:
-        """Width of the interval over what it was."""
-        mean = (self._weights * self._shared).sum()
-        return float(np.sqrt((self._weights * (self._shared - mean) ** 2).sum() + 1 - SHARED))
+    def scale(self, likelihood: float) -> float:
+        """From the modelled bytes of a plan to those that it needs at most, as likely as is said."""
+        return float(np.exp(-np.interp(-likelihood, -self._by_fill, _FILL)))
 
     @cached_property
     def _deviation(self) -> float:

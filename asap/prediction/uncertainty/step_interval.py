@@ -16,8 +16,8 @@ from asap.core.units import Quantity
 from asap.prediction.step_model.inputs import Number, StepInputs
 from asap.prediction.step_model.step import StepTime, longer
 
-DOUBTFUL = ("chip", "vendor", "framework", "code", "precision")
-NEW = ("distance", "chip", "vendor", "framework", "precision", "unstated")
+DOUBTFUL = ("chip", "vendor", "framework", "together", "code", "precision")
+NEW = ("distance", "chip", "vendor", "framework", "together", "precision", "unstated")
 """Doubts of what the fit has not seen, and of what the run does not say."""
 DENSE, MIXTURE = "dense", "mixture"
 Doubts = Mapping[str, NDArray[np.float64]]
@@ -122,6 +122,7 @@ REASONS = {
     "chip": "the model was fitted to no run on this chip",
     "vendor": "the model was fitted to no run on a chip of this maker",
     "framework": "the software is not stated, or none that the model was fitted to",
+    "together": "it was fitted to no such model on this chip, or with this software on chips of this maker",
     "code": "software of this kind differs much from one code to the next",
     "precision": "the model was fitted to no run in this precision",
     "network": "communication between nodes is hard to predict",
