@@ -12,6 +12,7 @@ from asap.answers.scenario import Change, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
 from asap.core.numbers import digits
 from asap.core.units import Provenance, Quantity
+from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.plans.plan import SETTINGS
@@ -32,6 +33,7 @@ class WhatIfAnswer(Answer):
 
     now: PlanRow
     then: PlanRow
+    run: str | None = Field(default=None, description="batch and hardware of the supposed run")
     throughput: Figure | None = Field(description="tokens per second against those of now")
     per_chip: Figure | None = Field(default=None, description="tokens per second and chip against those of now")
     notes: tuple[str, ...] = ()
@@ -52,10 +54,19 @@ class WhatIf(Change, Query):
         return WhatIfAnswer(
             now=plan_row(inquiry, now, "now"),
             then=_supposed_row(inquiry, then, self.label),
+            run=_batch_on(supposed.study.experiment),
             throughput=_against(other, one, 1.0, "throughput_vs_now"),
             per_chip=_against(other, one, chips, "throughput_per_chip_vs_now") if chips != 1 else None,
             notes=(*supposed.notes, *notes_of([then])),
         )
+
+
+def _batch_on(experiment: Experiment) -> str | None:
+    """``256 sequences of 8,192 tokens on v5e-256``, as far as it is known."""
+    work, hardware = experiment.workload, experiment.hardware.name or experiment.hardware.chip
+    if not work.global_batch or not work.sequence_length:
+        return None
+    return f"{work.global_batch:,} sequences of {work.sequence_length:,} tokens on {hardware}"
 
 
 class SweepRow(Part):

@@ -12,7 +12,7 @@ LINES = {
     "why not model=8": ("explain", {"plan": "model=8"}),
     "Why not TP=8?": ("explain", {"plan": "TP=8"}),
     "compare 1 2": ("compare", {"plans": ("1", "2")}),
-    "compare data=8 model=2 vs now": ("compare", {"plans": ("data=8 model=2", "now")}),
+    "compare data=8 vs data=4 model=2": ("compare", {"plans": ("data=8", "data=4 model=2")}),
     "what if batch=512 seq=16k": ("what_if", {"global_batch": 512, "sequence_length": 16384}),
     "what if seq=4 data=4": ("what_if", {"plan": "seq=4 data=4"}),
     "what if 1 chips=64": ("what_if", {"plan": "1", "chips": 64}),

@@ -23,12 +23,9 @@ WEIGHT_OF_A_SOURCE = 3.0  # independent residuals that a source counts as, again
 SPREADS = {
     # e-folds that a doubt adds, half-normal priors
     "any": 0.1, "distance": 0.1, "chip": 0.3, "vendor": 0.3, "framework": 0.3, "together": 0.3, "code": 0.2,
-    "precision": 0.3,
-    "network": 0.5, "launches": 0.6, "experts": 0.2,
+    "precision": 0.3, "network": 0.5, "launches": 0.6, "experts": 0.2,
 }  # fmt: skip
-LEAST = {
-    "any": 0.05, "distance": 0.1, "chip": 0.3, "vendor": 0.3, "framework": 0.3, "together": 0.3, "precision": 0.3,
-}  # fmt: skip
+LEAST = {"any": 0.05, "distance": 0.1} | dict.fromkeys(("chip", "vendor", "framework", "together", "precision"), 0.3)
 """What the new adds at least: too few sources are new in each way to learn that it adds little. Of 0.1 to 0.6 these are
 among the best by the interval score over sources, each with intervals that have not seen it."""
 SOURCES_OF_A_CELL = 2.0

@@ -71,8 +71,8 @@ def record_of(
     if not _says_something(experiment) and not known:
         reason = refusals[0] if refusals else "has no settings of the run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
-    notes = (*experiment.notes, *reading.notes, *refusals, *_contradictions(reading, settings, path))
-    notes += _notes(reading, path)
+    notes = (*_ended(reading, path), *experiment.notes, *reading.notes, *refusals)
+    notes += (*_contradictions(reading, settings, path), *_notes(reading, path))
     observed = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     measured = measured_step(reading, settings, experiment)
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes)), "observed": observed}
@@ -265,7 +265,7 @@ def _says_something(experiment: Experiment) -> bool:
 
 
 def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
-    """What a reader of the record should know: blocks that are cut, slow steps, and the end."""
+    """What a reader of the record should know: blocks that are cut, slow steps."""
     notes = [] if reading.blocks else [f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}"]
     for block in reading.blocks:
         if not block.complete:
@@ -280,12 +280,17 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
         notes.append(f"slow steps of {path.name}, over 1.5 times the median, are left out: {step.slowest}")
     if reading.hardware.network == "Socket":
         notes.append(f"NCCL uses sockets between nodes, by {path.name}: the fabric is not in use")
-    ending = reading.ending
-    if ending.kind not in ("running", "completed"):
-        notes.append(f"the run of {path.name} {_VERB.get(ending.kind, 'ended')}: {ending} (line {ending.line_number})")
-    if ending.largest:
-        notes.append(f"the largest tensors of {path.name}, by XLA: {'; '.join(map(str, ending.largest[:3]))}")
+    if reading.ending.largest:
+        notes.append(f"the largest tensors of {path.name}, by XLA: {'; '.join(map(str, reading.ending.largest[:3]))}")
     return tuple(notes)
+
+
+def _ended(reading: LogReading, path: Path) -> tuple[str, ...]:
+    """How the run ended, which is said before all else, unless it goes on or was completed."""
+    ending = reading.ending
+    if ending.kind in ("running", "completed"):
+        return ()
+    return (f"the run of {path.name} {_VERB.get(ending.kind, 'ended')}: {ending} (line {ending.line_number})",)
 
 
 _SELECTIVE = (
