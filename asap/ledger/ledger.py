@@ -88,7 +88,7 @@ class Score(BaseModel):
     memory_right: int
 
 
-class SessionIdea(TriedIdea):
+class SessionIdea(TriedIdea, frozen=True):
     """An untested idea that an optimization tried."""
 
     session: str
