@@ -19,12 +19,12 @@ from asap.study.study import Study
 
 IN_FULL = 3
 _DISTANCES: dict[str, Callable[[Prediction], float | None]] = {
-    "outside region": lambda prediction: prediction.region_distance,
-    "doublings": lambda prediction: prediction.doublings,
+    "extrapolation": lambda prediction: prediction.region_distance,
+    "mesh change": lambda prediction: prediction.doublings,
 }
 _LEGEND = {
-    "outside region": "how far from the runs that the model was fitted to, 0 among them",
-    "doublings": "factors of two between a mesh and that of now",
+    "extrapolation": "how far from the runs that the model was fitted to, 0 among them",
+    "mesh change": "factors of two between a mesh and that of now",
 }
 _NARROW = 120
 """Columns of a terminal below which figures are folded for the plan's sake, and distances left out."""

@@ -83,12 +83,12 @@ def _hardware(reading: "LogReading") -> list[tuple[str, str]]:
 
 
 def _measured(reading: "LogReading") -> list[tuple[str, str]]:
-    from asap.core.units import format_bytes, format_percent, format_seconds
+    from asap.core.units import counted, format_bytes, format_percent, format_seconds
 
     found, step = reading.measured, reading.measured.step
     rows = []
     if step.median and step.least and step.most:
-        spread = f"{format_seconds(step.least)} to {format_seconds(step.most)}, {step.steps} steady steps"
+        spread = f"{format_seconds(step.least)} to {format_seconds(step.most)}, {counted(step.steps, 'steady step')}"
         rows.append(("step", f"{format_seconds(step.median)} ({spread})"))
     if step.slow:
         rows.append(("slow steps, left out", step.slowest))
