@@ -10,7 +10,6 @@ from asap.core.units import counted
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.launch.refusal import starts_launcher
 from asap.experiments.shell import (
     Command,
     gpu_of_directives,
@@ -24,11 +23,17 @@ from asap.experiments.shell import (
 from asap.flags.environment import is_performance_variable
 from asap.hardware import find_chip
 
+_LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
 _SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
 _MPI = re.compile(r"(?:^|[\s/])(?:mpirun|mpiexec)(?:\.\w+)?\s(?:[^;&|]*?\s)??-{1,2}(?:np?|ntasks)[\s=]+(\d+)(?=\s)")
 _INCLUDED = re.compile(r"[\w.-]+:(\d+(?:,\d+)*)", re.ASCII)
+
+
+def starts_launcher(text: str) -> bool:
+    """Whether a script has a command that starts a program on several devices."""
+    return _LAUNCHER.search(text) is not None
 
 
 def processes_of(command: Command) -> int | None:

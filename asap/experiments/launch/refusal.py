@@ -10,6 +10,7 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import below_variable, find_named
+from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
     EVALUATED,
     SCRIPTS,
@@ -31,7 +32,6 @@ _SCRIPT = re.compile(r"[\w.-]{1,200}\.(?:sh|sbatch|slurm)\b")
 _SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 _FILLED = re.compile(r"\$\{?\w+\}?", re.ASCII)
-_LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]{0,400}/)?(?P<file>[\w-]{1,200}\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
 )
@@ -98,11 +98,6 @@ def check_evaluated(text: str, path: Path) -> None:
         raise UnreadError("starts its run by eval, which is not read", where=f"{path}:{start.line}")
 
 
-def starts_launcher(text: str) -> bool:
-    """Whether a script has a command that starts a program on several devices."""
-    return _LAUNCHER.search(text) is not None
-
-
 def _undecided(text: str) -> list[str]:
     """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``;
     none where no launcher is under a condition that is not decided."""
@@ -134,7 +129,7 @@ def _program(command: Command) -> str | None:
     """The program that a command starts on several devices, or that trains by its name."""
     found = _PROGRAM.search(command.text)
     name = (found["file"] or found["module"]) if found else None
-    return name if name and (_LAUNCHER.search(command.text) or _TRAINS.search(name)) else None
+    return name if name and (starts_launcher(command.text) or _TRAINS.search(name)) else None
 
 
 def _trained_part(command: Command, program: str) -> str | None:
