@@ -34,7 +34,8 @@ def memory_belief(study: Study) -> MemoryBelief | None:
         return None
     kind = allocator_class(study.experiment.workload.framework, hardware.chip.kind)
     overhead = load_calibration().full.overhead(kind)
-    found = predict([one.plan for one in outcomes], study.experiment.model, study.experiment.workload, hardware)
+    model, now = study.experiment.model, study.experiment.workload
+    found = [predict([one.plan], model, one.workload or now, hardware)[0] for one in outcomes]
     seen = [
         Seen(one.memory.total.value, outcome.fitted, outcome.peak_bytes)
         for one, outcome in zip(found, outcomes, strict=True)
@@ -48,7 +49,7 @@ def with_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Predi
     belief = memory_belief(study)
     if belief is None:
         return list(predictions)
-    known = {one.plan: one for one in outcomes_of(study)}
+    known = {one.plan: one for one in outcomes_of(study) if one.workload is None}
     return [_revised(one, known.get(one.plan), belief) for one in predictions]
 
 

@@ -16,6 +16,7 @@ from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
 from asap.plans import Plan
+from asap.prediction.memory_outcomes import outcomes_of
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import FIT_CONFIDENCE, Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
@@ -75,8 +76,13 @@ def _together(study: Study) -> Iterator[tuple[Trial, ...]]:
 def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
     run = run_of(study)
     changed: Mapping[str, object] = {key: value for trial in trials for key, value in trial.changed(run).items()}
-    workload = Workload.model_validate({**study.experiment.workload.model_dump(), **changed})
-    return replace(study, experiment=study.experiment.model_copy(update={"workload": workload}))
+    before = study.experiment.workload
+    workload = Workload.model_validate({**before.model_dump(), **changed})
+    experiment = study.experiment.model_copy(update={"workload": workload})
+    if not changed:
+        return replace(study, experiment=experiment)
+    seen = tuple(replace(one, workload=one.workload or before) for one in outcomes_of(study))
+    return replace(study, experiment=experiment.model_copy(update={"observed": None}), outcomes=seen)
 
 
 def _smallest(study: Study, required: float) -> tuple[float, Plan] | None:

@@ -14,6 +14,7 @@ from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, HardwareReference
 from asap.experiments.hardware import resolve_reference
 from asap.hardware import Chip, Slice, find_chip
+from asap.models import Workload
 from asap.plans import Plan
 from asap.plans.degrees import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
@@ -63,12 +64,14 @@ class MemoryOutcome:
         fitted: whether it did; None where a peak alone is known.
         peak_bytes: of the fullest device.
         source: who says so.
+        workload: under which it was; None: that on record.
     """
 
     plan: Plan
     fitted: bool | None = None
     peak_bytes: float | None = None
     source: str = "a run"
+    workload: Workload | None = None
 
 
 def outcome_of_log(experiment: Experiment) -> MemoryOutcome | None:
@@ -237,4 +240,4 @@ def _check_incumbent(study: Study) -> tuple[str, ...]:
     fatal = next((v for v in broken if v.rule in {"devices", "slices"}), None)
     if fatal is not None:
         raise PlanError(fatal.sentence, where=f"plan of {study.experiment.id}", hint=f"it is {study.plan}")
-    return tuple(f"The plan that ran breaks a rule: {violation.sentence}." for violation in broken)
+    return tuple(f"The plan on record breaks a rule: {violation.sentence}." for violation in broken)
