@@ -22,6 +22,8 @@ number of devices have a variance of 0.0446 inside of their groups, of 0.0728 in
 UNLIKE, WIDER = 0.05, 6.0
 """Share of runs that are not as on record (another batch, no recomputation, other processes), and how many times as
 wide the shared miss is of those: a judgement. It counts where a run died that was all but sure to fit."""
+ACCIDENTS = 0.01
+"""Share of runs that die whatever they hold, of which other plans learn nothing: a judgement."""
 _UNIT = NormalDist()
 _GRID = np.linspace(-16.0, 16.0, 321)
 _FILL = np.linspace(-2.0, 2.0, 201)
@@ -96,7 +98,7 @@ class MemoryBelief:
                 found = found * np.exp(-(off**2) / (2 * (1 - SHARED)))
             elif one.fitted is not None:
                 below = _below((self._room(one.held) - self._shared) / np.sqrt(1 - SHARED))
-                found = found * (below if one.fitted else 1 - below)
+                found = found * (below if one.fitted else ACCIDENTS + (1 - ACCIDENTS) * (1 - below))
         total = found.sum()
         return found / total if total > 0 else np.full_like(_GRID, 1 / len(_GRID))
 
