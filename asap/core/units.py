@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 GIB = 2**30
 PERCENT = 100.0
+FACTOR = 10.0
+"""From this ratio on a change is written as a factor: judgement, a reader cannot place ``+9354 %``."""
 
 
 def format_seconds(seconds: float) -> str:
@@ -39,6 +41,22 @@ def format_percent(fraction: float, digits: int = 1) -> str:
     if 0 < abs(fraction) * PERCENT < smallest / 2:
         return f"<{smallest:.{digits}f} %"
     return f"{fraction * PERCENT:.{digits}f} %"
+
+
+def format_change(ratio: float, digits: int = 1) -> str:
+    """A ratio as a change: ``0.83`` → ``-17.0 %``; from tenfold on as a factor: ``95.5`` → ``95.5 times``."""
+    if ratio >= FACTOR:
+        return f"{significant(ratio)} times"
+    return f"{(ratio - 1) * PERCENT:+z.{digits}f} %"
+
+
+def change_interval(ratio: float, low: float | None, high: float | None) -> str:
+    """A ratio as a change with its 90 % interval, where it has one: ``-3.1 % (-45 to +70 %)``."""
+    if low is None or high is None or low == high:
+        return format_change(ratio)
+    least, most = format_change(low, 0), format_change(high, 0)
+    least = least.removesuffix(" %") if most.endswith(" %") else least
+    return f"{format_change(ratio)} ({least} to {most})"
 
 
 def counted(count: float, noun: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from asap.core.units import counted, format_bytes, format_percent, format_rate
+from asap.core.units import counted, format_bytes, format_change, format_percent, format_rate, format_seconds
 from asap.evidence.readings import leaves_node
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
@@ -117,9 +117,9 @@ class StatedFact(BaseModel):
         subject = f"{self.plan} " if self.plan is not None and self.claim is not Claim.INCUMBENT else ""
         match self.claim:
             case Claim.STEP_TIME:
-                text = f"measured {self.value:g} s"
+                text = f"measured {format_seconds(self.value or 0)}"
             case Claim.RELATIVE:
-                text = f"measured {self.value:.3g} of the step that runs now"
+                text = f"measured {format_change(self.value or 0)} against the step that runs now"
             case Claim.BATCH | Claim.SEQUENCE:
                 text = f"{self.claim.value} {self.value:g}"
             case Claim.NETWORK:

@@ -99,7 +99,7 @@ class StepTimes(BaseModel):
     @property
     def slowest(self) -> str:
         """``9.11 s (step 4), 8.7 s (step 9) and 12 more``."""
-        listed = [f"{one.seconds:.3g} s" + (f" (step {one.step})" if one.step else "") for one in self.slow]
+        listed = [format_seconds(one.seconds) + (f" (step {one.step})" if one.step else "") for one in self.slow]
         rest = self.slow_steps - len(listed)
         return ", ".join(listed) + (f" and {rest:,} more" if rest > 0 else "")
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from asap.core.feedback import Feedback
-from asap.core.units import Provenance, format_bytes, format_percent, format_seconds, significant
+from asap.core.units import Provenance, format_bytes, format_change, format_percent, format_seconds, significant
 from asap.optimize.outcome import Code, Cost, Expectation, Outcome, Try, feedback
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
@@ -95,7 +95,7 @@ def _at_worst(proposal: Proposal, first: Proposal, first_number: int) -> str:
     if ends[0] <= ends[1]:
         memory = first.prediction.memory
         return f", that of {first_number} {_odds_of_fit(memory).removeprefix('P(fits) ')}" if memory else ""
-    upper, of_first = (f"{math.expm1(end) * 100:+.0f} %" for end in ends)
+    upper, of_first = (format_change(math.exp(end), 0) for end in ends)
     return f", the upper end of its interval is {upper} against what runs now, that of {first_number} {of_first}"
 
 

@@ -9,7 +9,15 @@ from rich.text import Text
 
 from asap.core.feedback import Feedback
 from asap.core.text import plain, plain_lines
-from asap.core.units import Provenance, counted, format_bytes, format_percent, format_seconds, significant
+from asap.core.units import (
+    Provenance,
+    counted,
+    format_bytes,
+    format_change,
+    format_percent,
+    format_seconds,
+    significant,
+)
 from asap.optimize.outcome import Code, Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.results import RunNoise, half_width, noise_of
@@ -62,14 +70,8 @@ def tries_table(tries: Iterable[Try]) -> Table:
     for each in tries:
         style = _STYLES[each.outcome.status] if each.outcome else "cyan"
         predicted = [] if modelled else [_predicted(each)]
-        cells = (
-            each.number,
-            each.configuration,
-            each.why,
-            *predicted,
-            _outcome(each.outcome, below, noise),
-            _against(each, first),
-        )
+        found = (_outcome(each.outcome, below, noise), _against(each, first))
+        cells = (each.number, each.configuration, each.why, *predicted, *found)
         table.add_row(*(Text(plain(cell), style=style) for cell in cells))
     return table
 
@@ -98,7 +100,7 @@ def _comparable(each: Try) -> float | None:
 
 def _against(each: Try, first: Try | None) -> str:
     time, before = _comparable(each), first and _comparable(first)
-    return f"{(time / before - 1) * 100:+z.1f} %" if time and before and each is not first else ""
+    return format_change(time / before) if time and before and each is not first else ""
 
 
 def _predicted(each: Try) -> str:
@@ -141,7 +143,7 @@ def _best(best: Best) -> Iterable[RenderableType]:
     time = f", {format_seconds(best.step_time_s)} a step" if best.step_time_s else ""
     saves = f", {format_percent(best.saves)} less than what runs now" if best.saves and best.saves > 0 else ""
     if saves and best.saves_low is not None and best.saves_high is not None:
-        saves += f" ({_signed(best.saves_low)} to {_signed(best.saves_high)} at 90 %)"
+        saves += f" ({format_percent(best.saves_low)} to {format_percent(best.saves_high)} at 90 %)"
     yield Text(
         f"best: {plain(best.configuration)}{time}{saves} ({best.provenance.value}: {plain(best.evidence)})",
         style="bold",
@@ -149,10 +151,6 @@ def _best(best: Best) -> Iterable[RenderableType]:
     if best.lines:
         yield Text("paste:")
         yield from (Text(textwrap.indent(plain_lines(line), "  "), style="green") for line in best.lines)
-
-
-def _signed(share: float) -> str:
-    return f"{'-' if share < 0 else ''}{format_percent(abs(share))}"
 
 
 def _trial(trial: OfferedTrial) -> Iterable[RenderableType]:

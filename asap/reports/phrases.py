@@ -7,11 +7,12 @@ from typing import get_args
 
 from asap.answers.figure import CHANGE
 from asap.core.units import (
-    PERCENT,
     Provenance,
     Quantity,
+    change_interval,
     counted,
     format_bytes,
+    format_change,
     format_percent,
     format_rate,
     format_seconds,
@@ -33,7 +34,7 @@ _WRITERS: dict[str, Callable[[float], str]] = {
     "s": format_seconds,
     "bytes": format_bytes,
     "fraction": format_percent,
-    CHANGE: lambda value: f"{value * PERCENT:+z.1f} %",
+    CHANGE: lambda value: format_change(1 + value),
     "FLOP/s": lambda value: format_rate(value, "FLOP/s"),
     "FLOP": lambda value: format_rate(value, "FLOP"),
     "bytes/s": lambda value: format_rate(value, "B/s"),
@@ -88,12 +89,7 @@ def relative_change(prediction: Prediction) -> str:
 
 def percent_change(ratio: Quantity | None) -> str:
     """A ratio as ``-3.1 % (-45 to +70 %)``."""
-    if ratio is None:
-        return UNKNOWN
-    text = f"{(ratio.value - 1) * PERCENT:+z.1f} %"
-    if ratio.low is not None and ratio.high is not None and ratio.low != ratio.high:
-        text += f" ({(ratio.low - 1) * PERCENT:+.0f} to {(ratio.high - 1) * PERCENT:+.0f} %)"
-    return text
+    return UNKNOWN if ratio is None else change_interval(ratio.value, ratio.low, ratio.high)
 
 
 def interval(quantity: Quantity | None, write: Callable[[float], str] = format_seconds) -> str:

@@ -2,7 +2,7 @@
 
 import math
 
-from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.core.units import format_bytes, format_change, format_percent, format_seconds
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal
 from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
@@ -43,7 +43,7 @@ def _precedents(analysis: Analysis) -> str:
     added = [one.precedent for one in analysis.proposals]
     if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):
         return ""
-    return ", ".join(f"{math.expm1(one) * 100:+.1f} %" for one in added)
+    return ", ".join(format_change(math.exp(one)) for one in added)
 
 
 def changed(proposal: Proposal) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from asap.ci.render.section import SEVERITY, VERDICTS, findings_of, hbm_use, prose, section, table
 from asap.ci.report import CiReport, ConfigurationReport
+from asap.core.units import format_change
 from asap.reports.phrases import percent_change
 
 MARKER = "<!-- asap-ci -->"
@@ -140,7 +141,7 @@ def _effect(report: CiReport) -> str:
         return ""
     if len(known) == 1:
         return f"chip time per token {percent_change(known[0])}"
-    least, most = (f"{(pick(one.value for one in known) - 1) * 100:+z.1f} %" for pick in (min, max))
+    least, most = (format_change(pick(one.value for one in known)) for pick in (min, max))
     return f"chip time per token {least if least == most else f'{least} to {most}'}"
 
 

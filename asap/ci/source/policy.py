@@ -14,7 +14,7 @@ from asap.ci.report import ConfigurationReport, Level, PolicyFinding, Rule
 from asap.ci.source.revision import Revision
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
-from asap.core.units import PERCENT, format_bytes, significant
+from asap.core.units import PERCENT, change_interval, format_bytes, significant
 from asap.experiments.files.documents import read_text, validation_reason
 from asap.experiments.launch import SCRIPTS
 
@@ -176,10 +176,7 @@ def _regression(report: ConfigurationReport, policy: Policy) -> str:
     cost = report.relative_cost
     if cost is None or cost.low is None or cost.low <= 1 or (cost.value - 1) * PERCENT < policy.regression_percent:
         return ""
-    low, high = (cost.low - 1) * PERCENT, ((cost.high or cost.value) - 1) * PERCENT
-    return (
-        f"is predicted to cost {(cost.value - 1) * PERCENT:.1f} % more chip time per token ({low:.0f} to {high:.0f} %)"
-    )
+    return f"is predicted to change chip time per token by {change_interval(cost.value, cost.low, cost.high)}"
 
 
 def _over_budget(report: ConfigurationReport, policy: Policy) -> str:

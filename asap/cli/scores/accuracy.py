@@ -207,7 +207,9 @@ def ledger(
 
 
 def _idea(one: "SessionIdea") -> tuple[object, ...]:
-    change = f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f}) of without" if one.ratio else one.why
+    from asap.core.units import change_interval
+
+    change = change_interval(one.ratio, one.low, one.high) if one.ratio else one.why
     return one.session, one.experiment, one.idea, one.configuration, change, one.verdict
 
 
@@ -223,11 +225,11 @@ def _rows(entries: "list[Entry]") -> "list[tuple[object, ...]]":
 
 
 def _predicted(entry: "Entry") -> str:
-    from asap.core.units import format_seconds
+    from asap.core.units import change_interval, format_seconds
 
     if entry.unit == "s":
         return f"{format_seconds(entry.predicted)} ({format_seconds(entry.low)} to {format_seconds(entry.high)})"
-    return f"{entry.predicted:.2f} ({entry.low:.2f} to {entry.high:.2f}) of now"
+    return f"{change_interval(entry.predicted, entry.low, entry.high)} against now"
 
 
 def _outcome(entry: "Entry") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from asap.core.units import format_seconds
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import Form, steps
 from asap.experiments.logs.reading import LogReading
@@ -141,9 +142,8 @@ def disagreement(reading: LogReading, settings: LogSettings) -> str | None:
     tokens = settings.global_batch * settings.sequence / settings.devices
     if 1 / _AGREES <= tokens / step / rate <= _AGREES:
         return None
-    return (
-        f"{tokens:,.0f} tokens of a device in {step:.3g} s are {tokens / step:,.0f} a second, and it prints {rate:,.0f}"
-    )
+    counted = f"{tokens:,.0f} tokens of a device in {format_seconds(step)}"
+    return f"{counted} are {tokens / step:,.0f} a second, and it prints {rate:,.0f}"
 
 
 def measured_step(reading: LogReading, settings: LogSettings, experiment: Experiment) -> MeasuredStep | None:

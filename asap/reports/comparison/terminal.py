@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asap.core.text import plain
-from asap.core.units import format_percent, format_seconds
+from asap.core.units import format_change, format_percent, format_seconds
 from asap.reports.comparison.comparison import KpiChange, RunComparison
 from asap.reports.comparison.operations import OperationChange, OperationChanges
 from asap.reports.phrases import UNKNOWN, percent_change, resource_name
@@ -62,7 +62,7 @@ def _outcome(found: RunComparison) -> str:
     if prediction is None or prediction.measured is None:
         return f"; no measured step of {plain(', '.join(_unmeasured(found)))} to compare it with"
     where = {True: ", inside the interval", False: ", outside of the interval", None: ""}[prediction.inside]
-    return f"; measured {(prediction.measured - 1) * 100:+.1f} %{where}"
+    return f"; measured {format_change(prediction.measured)}{where}"
 
 
 def _name(change: OperationChange) -> str:
@@ -80,7 +80,7 @@ def _difference(kpi: KpiChange) -> str:
     if kpi.before is None or kpi.after is None or not kpi.before:
         return ""
     if kpi.name == "step time":
-        return f"{(kpi.after / kpi.before - 1) * 100:+.1f} %"
+        return format_change(kpi.after / kpi.before)
     return f"{(kpi.after - kpi.before) * 100:+.1f} points"
 
 
