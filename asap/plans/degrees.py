@@ -13,6 +13,10 @@ FOLDED = "experts_over"
 """Among settings that hold no degrees: axes beside their own over which the experts of a run lie."""
 
 
+DEVICES_UNKNOWN = "how many devices there are is not said: add --hardware, such as h100-64"
+"""Why a configuration that counts its batch by device has no plan yet."""
+
+
 class InexpressiblePlanError(PlanError):
     """A layout that runs, and that a plan cannot say."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import Slice
 from asap.plans import AXES, Plan
-from asap.plans.degrees import with_micro_batch_of
+from asap.plans.degrees import DEVICES_UNKNOWN, with_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.step_interval import is_outside
@@ -208,7 +208,8 @@ def _missing(study: Study) -> dict[str, str]:
         parts = {"the model's architecture": "model=NAME"}
     else:
         parts = {f"the model's {field}": f"model.{field}=…" for field in architecture.missing()}
-    parts |= {"the global batch": "--batch N"} if workload.global_batch is None else {}
+    counted = study.slice is None and any(DEVICES_UNKNOWN in note for note in study.experiment.notes)
+    parts |= {"the global batch": "--batch N"} if workload.global_batch is None and not counted else {}
     parts |= {"the sequence length": "--sequence N"} if workload.sequence_length is None else {}
     parts |= {"the micro-batch": f"{_MICRO_BATCH}=N"} if _micro_batch_is_open(study) else {}
     return parts | ({"the hardware": "--hardware NAME"} if study.slice is None else {})

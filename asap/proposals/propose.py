@@ -59,12 +59,11 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
 
 def no_proposals(error: InsufficientEvidenceError) -> ProposalSet:
     """An empty set, with the reason."""
-    advice = f"; {error.hint}" if error.hint else ""
-    statement = f"No proposal: {error.message}{advice}."
+    advice = f"No proposal: {error.message}{f'; {error.hint}' if error.hint else ''}."
     return ProposalSet(
         incumbent=None,
         proposals=(),
-        recommendation=Recommendation(first=None, keep_incumbent=True, statement=statement),
+        recommendation=Recommendation(first=None, keep_incumbent=True, statement=advice),
     )
 
 

@@ -8,7 +8,7 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain, fit_odds
-from asap.proposals.selection.choice import LEAST_WORTH
+from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
 from asap.proposals.situation import TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial, effect
@@ -59,10 +59,9 @@ def recommend(
     best = proposals[0]
     if best.prediction.relative_step_time is None:
         times = [one.prediction.step_time.value for one in proposals if one.prediction.step_time]
-        lowest = not times or min(times) == times[0]
-        why = "it has the lowest predicted step time" if lowest else "others are faster, and less likely to fit"
-        statement = f"Start with {first} ({best.plan}): {why}."
-        return Recommendation(first=1, keep_incumbent=False, statement=statement)
+        slower = bool(times) and min(times) < times[0]
+        why = "others are faster, and less likely to fit" if slower else "it has the lowest predicted step time"
+        return Recommendation(first=1, keep_incumbent=False, statement=f"Start with {first} ({best.plan}): {why}.")
     gain = 1 - best.prediction.relative_step_time.value
     named = f"{first} ({_what_changes(best)})"
     if gain <= 0:
@@ -81,6 +80,8 @@ def recommend(
     else:
         varies = f"the {format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
         doubt = f"Its predicted gain of {format_percent(gain)} is below {varies}"
+        if gain < MEASURABLE < best.precedent:
+            doubt = f"Published runs gained by such a change (--full); {doubt[0].lower()}{doubt[1:]}"
     statement = f"If you test one, test {named}. {doubt}, so keeping what you have is as good an answer for now."
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.degrees import InexpressiblePlanError, degree, expert_axis, groups_of
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree, expert_axis, groups_of
 from asap.plans.plan import Mesh, Plan, Remat
 from asap.plans.remat import Offload
 from asap.stacks.registry import code, folder_of
@@ -135,7 +135,7 @@ def _groups(spec: Spec, said: Settings, devices: int | None, inner: Mapping[str,
     if devices is None and spec.axes.data and not any(is_rest(spec, said, key) for key in outer):
         return math.prod(degree(said, key) for key in outer)
     if devices is None:
-        raise InexpressiblePlanError("how many devices there are is not said: add --hardware, such as h100-64")
+        raise InexpressiblePlanError(DEVICES_UNKNOWN)
     return groups_of(devices, degrees)
 
 

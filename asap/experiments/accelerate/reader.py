@@ -18,7 +18,7 @@ from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
 from asap.models import Workload
-from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
@@ -225,7 +225,7 @@ def _plan_and_batch(
     recorded: Mapping[str, object], devices: int | None, syncs_each: bool | None, no_batch_note: str
 ) -> tuple[Plan | None, int | None, tuple[str, ...]]:
     if devices is None:
-        return None, None, ("how many devices there are is not said: add --hardware, such as h100-64",)
+        return None, None, (DEVICES_UNKNOWN,)
     table = spec("accelerate")
     try:
         counted = accelerate.prepared(recorded, devices)

@@ -14,6 +14,7 @@ from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.settings.remarks import no_batch, note_on_unmodelled
 from asap.models import Workload
+from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.plans.plan import Plan
 from asap.stacks.deepspeed import settings as zero
 from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
@@ -198,7 +199,7 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
     try:
         if devices is None:
             said = settings.count(zero.BATCH) if settings.get(zero.BATCH) not in (None, "auto") else None
-            return None, said, ("how many devices there are is not said: add --hardware, such as h100-64",)
+            return None, said, (DEVICES_UNKNOWN,)
         known = _TABLE.words() & settings.keys()
         said = zero.prepared({key: settings[key] for key in known}, devices)
         plan = from_settings(_TABLE, said, devices).model_copy(update={"remat": None})

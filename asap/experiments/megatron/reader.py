@@ -14,7 +14,7 @@ from asap.experiments.named_model import NO_MODEL
 from asap.experiments.settings.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
 from asap.models import Architecture
-from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError
 from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
 from asap.plans.validity import Degrees
@@ -158,7 +158,7 @@ def _hardware(settings: StackSettings, given: HardwareReference) -> tuple[Hardwa
         note = f"the script starts {started}; the plan is for the {given.devices} devices that were said"
         return given, (note,) if launched not in (None, given.devices) else ()
     if launched is None:
-        return given, ("how many devices there are is not said: add --hardware, such as h100-64",)
+        return given, (DEVICES_UNKNOWN,)
     return given.model_copy(update={"devices": launched}), ()
 
 

@@ -25,7 +25,7 @@ from asap.experiments.torchtitan.forks import (
 from asap.experiments.torchtitan.saved_configuration import in_names_of_toml, is_saved, with_what_is_saved
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
-from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
@@ -163,7 +163,7 @@ def _plan(settings: StackSettings, experiment: Experiment, layers: int | None) -
     if devices is None:
         for key in titan.NAMES:
             settings.get(key)
-        return None, ("how many devices there are is not said: add --hardware, such as h100-64",)
+        return None, (DEVICES_UNKNOWN,)
     try:
         plan = titan.from_settings(settings, devices, layers)
     except InexpressiblePlanError as error:
