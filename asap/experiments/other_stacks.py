@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
 from asap.core.numbers import parse_toml
@@ -23,14 +23,14 @@ from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import (
+    processes_of,
     with_devices,
     with_exports,
     with_gpu_of_directives,
     with_note_on_cut,
-    with_note_on_others,
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides
-from asap.experiments.shell import Given, is_script, script_text, with_given, with_sources
+from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
 from asap.experiments.swift import script as swift
 from asap.experiments.swift import script as swift_arguments
 from asap.experiments.tables import reader as tables
@@ -52,22 +52,25 @@ _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
 
-class _ReadScript(Protocol):
-    def __call__(
-        self, text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-    ) -> Experiment: ...
+_Find = Callable[[str, Path, Brought | None], Start | None]
+_ReadStart = Callable[[Start, list[str], Experiment], Experiment]
 
 
-_SCRIPTS: tuple[tuple[Callable[[str], bool], _ReadScript, Callable[[str], bool]], ...] = (
-    (swift.is_swift_script, swift.read_swift_script, swift.is_setting),
-    (table_script.is_table_script, table_script.read_table_script, table_script.is_setting),
-    (accelerate_script.is_accelerate_script, accelerate_script.read_accelerate_script, accelerate.is_setting),
-    (titan_script.is_titan_script, titan_script.read_titan_script, torchtitan.is_setting),
-    (megatron_script.is_megatron_script, megatron_script.read_megatron_script, megatron.is_argument),
-    (nemo.is_nemo_script, nemo.read_nemo_script, nemo.is_setting),
-    (deepspeed_script.is_deepspeed_script, deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
+def _by(starts: Callable[[Command], bool]) -> _Find:
+    return lambda text, path, brought: find_start(text, path, starts, brought)
+
+
+_RECIPES = (_by(bridge.starts), bridge.read_recipe_script, megatron.is_argument)
+_SCRIPTS: tuple[tuple[_Find, _ReadStart, Callable[[str], bool]], ...] = (
+    (_by(swift.starts), swift.read_swift_script, swift.is_setting),
+    (_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
+    (_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
+    (_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
+    (megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
+    (_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
+    (_by(deepspeed_script.starts), deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
 )
-"""Whether a script is of a stack, what reads it, and whether an override is one of the stack's settings."""
+"""What finds the command that starts a stack, what reads it, and whether an override is one of the stack's settings."""
 
 
 def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -124,27 +127,38 @@ def _read_commands(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None
 ) -> Experiment | None:
     check_evaluated(text, path)
-    if (start := bridge.find_start(text)) is not None:
-        return _read(partial(bridge.read_bridge_script, start, path), megatron.is_argument, overrides, experiment)
+    if (start := bridge.find_recipe(text)) is not None:
+        return _read(partial(bridge.read_recipe, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)
-    given = _given(text, overrides, megatron.is_argument, whole)
-    if bridge.is_recipe_script(given.script):
-        read = partial(bridge.read_recipe_script, given.script, path, brought=brought)
-        return _with_notes(_read(read, megatron.is_argument, given.rest, experiment), given.note(path.name))
+    if (found := _read_start(_RECIPES, text, path, overrides, experiment, whole, brought)) is not None:
+        return found
     if (started := started_with_variables(text, path, overrides, whole, brought)) is not None:
         given = _given(text, overrides, _setting_of(started), whole)
         started = started_document(given.script, path, brought) or started
         read = _read_started(started, given.rest, experiment)
-        notes = (*given.note(path.name), *started.notes)
-        return read and with_note_on_others(_with_notes(read, notes), path, started.runs, started.line)
+        return read and _with_notes(read, (*given.note(path.name), *started.notes()))
     if (refused := refusal_of_text("launcher", text, path)) is not None:
         raise refused
-    for is_of_stack, read_one, is_setting in _SCRIPTS:
-        given = _given(text, overrides, is_setting, whole)
-        if is_of_stack(given.script):
-            read = partial(read_one, given.script, path, brought=brought)
-            return _with_notes(_read(read, is_setting, given.rest, experiment), given.note(path.name))
-    return None
+    read = (_read_start(row, text, path, overrides, experiment, whole, brought) for row in _SCRIPTS)
+    return next(filter(None, read), None)
+
+
+def _read_start(
+    row: tuple[_Find, _ReadStart, Callable[[str], bool]],
+    text: str,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    whole: str,
+    brought: Brought | None,
+) -> Experiment | None:
+    """What a script starts of one stack; ``None`` where it does not."""
+    find, read_one, is_setting = row
+    given = _given(text, overrides, is_setting, whole)
+    if (start := find(given.script, path, brought)) is None:
+        return None
+    read = _read(partial(read_one, start), is_setting, given.rest, experiment)
+    return _with_notes(read, (*given.note(path.name), *start.notes()))
 
 
 def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool], whole: str) -> Given:
@@ -166,7 +180,7 @@ def _setting_of(started: Started) -> Callable[[str], bool]:
 
 def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """What a command starts with a YAML, or with options alone."""
-    document, experiment = started.document, with_devices(started.processes, experiment)
+    document, experiment = started.document, with_devices(processes_of(started.start.command), experiment)
     if not trainer_file.is_training_file(document.values):
         return read_as_document(document, overrides, experiment)
     read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)

@@ -12,6 +12,8 @@ from asap.experiments.files.named_file import Brought
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.shell import (
     Command,
+    Start,
+    environment_of,
     gpu_of_directives,
     has_substitution,
     options,
@@ -69,6 +71,11 @@ def gpus_of_a_process(command: Command) -> int | None:
 def with_processes(command: Command, experiment: Experiment) -> Experiment:
     """``experiment`` with the processes that a command starts, where no hardware is said, and with its nodes."""
     return with_nodes_of(command, with_devices(processes_of(command), experiment))
+
+
+def with_processes_of(start: Start, experiment: Experiment) -> Experiment:
+    """``experiment`` with the processes of a start: those of the command in quotes, else of the one around it."""
+    return with_processes(start.command if processes_of(start.command) else start.outer, experiment)
 
 
 def with_nodes_of(command: Command, experiment: Experiment) -> Experiment:
@@ -140,12 +147,6 @@ def visible_gpus(environment: Mapping[str, str]) -> int | None:
     return len(numbers) if all(digits(number) is not None for number in numbers) else None
 
 
-def environment_of(command: Command) -> dict[str, str]:
-    """Variables that a command finds, those of its line first."""
-    on_the_line = (word.partition("=") for word in words(command.text))
-    return command.scope.environment() | {name: value for name, equals, value in on_the_line if equals}
-
-
 def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
     """Of DeepSpeed's launcher, which takes the GPUs that it is told, else those that are visible
     (``deepspeed/launcher/runner.py``)."""
@@ -159,21 +160,6 @@ def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
     if {"num_nodes", "hostfile", "exclude"} & said.keys():
         return None
     return _visible(command)
-
-
-def with_note_on_others(experiment: Experiment, path: Path, runs: int, line: int) -> Experiment:
-    """``experiment`` with a note on which of the runs of a script it is.
-
-    Args:
-        experiment: the run that is read.
-        path: the script.
-        runs: how many it starts.
-        line: of the command that starts the one that is read.
-    """
-    if runs < 2:
-        return experiment
-    note = f"{path.name} starts {runs} runs; the one of line {line} is read"
-    return experiment.model_copy(update={"notes": (*experiment.notes, note)})
 
 
 def with_note_on_cut(text: str, path: Path, experiment: Experiment, brought: Brought | None = None) -> Experiment:

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,7 @@ from asap.experiments.accelerate.trainer_file import is_training_file
 from asap.experiments.files.documents import Document
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.processes import environment_of, processes_of
-from asap.experiments.shell import (
-    Command,
-    check_made,
-    has_substitution,
-    made_files,
-    note_on_made,
-    options,
-    read_commands,
-    with_given,
-    with_sources,
-    words,
-)
+from asap.experiments.shell import Command, Start, check_made, find_start, has_substitution, options, with_given, words
 from asap.experiments.training_program import check_program
 from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
@@ -42,25 +30,30 @@ _FOR_LAUNCHER = " -- "
 _MEGATRON, _ON = "USE_MCA", ("1", "true", "y", "yes", "on")
 
 
+def starts(command: Command) -> bool:
+    """Whether a command starts a program with a YAML, or LLaMA-Factory with options."""
+    text = command.text
+    return any(form.search(text) for form in (_FACTORY, _AXOLOTL, _PROGRAM))
+
+
 @dataclass(frozen=True)
 class Started:
     """What a command starts a program with.
 
     Args:
+        start: the command.
         document: its settings, those of the command on top of those of the YAML.
-        processes: what the launcher starts, where it says them.
         of_yaml: whether there is a YAML, or options alone.
-        line: of the command.
-        runs: how many the script starts.
-        notes: on how the YAML comes to be.
     """
 
+    start: Start
     document: Document
-    processes: int | None
     of_yaml: bool
-    line: int
-    runs: int = 1
-    notes: tuple[str, ...] = ()
+
+    def notes(self) -> tuple[str, ...]:
+        """How the YAML comes to be, and which of the runs of the script it is."""
+        made = self.start.note_on_made(self.document.path.name) if self.of_yaml else ()
+        return (*made, *self.start.notes())
 
 
 def started_document(text: str, path: Path, brought: Brought | None = None) -> Started | None:
@@ -69,23 +62,14 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
     Raises:
         ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
-    first: Started | None = None
-    before: list[Command] = []
-    for command in read_commands(with_sources(text, path.parent, brought)):
-        if first is None:
-            before.append(command)
-        if command.assigns or not command.certain:
-            continue
-        if first is not None:
-            first = replace(
-                first, runs=first.runs + bool(_FACTORY.search(command.text) or _AXOLOTL.search(command.text))
-            )
-        elif (found := _of_command(command, path, before, brought or {})) is not None:
-            document, of_yaml = found
-            _check_backend(command, path)
-            made = note_on_made(document.path.name, made_files(before), path) if of_yaml else ()
-            first = Started(document, processes_of(command), of_yaml, command.line, notes=made)
-    return first
+    start = find_start(text, path, starts, brought)
+    found = _of_command(start) if start else None
+    if start is None or found is None:
+        return None
+    if start.environment.get(_MEGATRON, "").casefold() in _ON:
+        reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
+    return Started(start, *found)
 
 
 def started_with_variables(
@@ -109,20 +93,14 @@ def started_with_variables(
         return started_document(given.script, path, brought)
 
 
-def _check_backend(command: Command, path: Path) -> None:
-    """Raise ConfigError where LLaMA-Factory is told to train by Megatron (``llamafactory/launcher.py``)."""
-    if environment_of(command).get(_MEGATRON, "").casefold() in _ON:
-        reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
-        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
-
-
-def _of_command(command: Command, path: Path, before: list[Command], brought: Brought) -> tuple[Document, bool] | None:
-    start = _FACTORY.search(command.text) or _AXOLOTL.search(command.text)
+def _of_command(started: Start) -> tuple[Document, bool] | None:
+    text, path, files = started.command.text, started.path, started.files
+    start = _FACTORY.search(text) or _AXOLOTL.search(text)
     if start is None:
-        program = _PROGRAM.search(command.text)
-        return _of_program(program, path, {**brought, **made_files(before)}) if program else None
+        program = _PROGRAM.search(text)
+        return _of_program(program, path, files) if program else None
     said = start[1].partition(_FOR_LAUNCHER)[0]
-    if (found := _with_yaml(said, path, {**brought, **made_files(before)})) is not None:
+    if (found := _with_yaml(said, path, files)) is not None:
         return found, True
     if has_substitution(first := next(iter(words(said)), "")):
         raise missing("trains", below_variable(first), path, "give the YAML that it trains as --config")

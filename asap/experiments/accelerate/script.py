@@ -21,19 +21,7 @@ from asap.experiments.accelerate.trainer_file import (
 from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
-from asap.experiments.processes import environment_of, with_note_on_others
-from asap.experiments.shell import (
-    Command,
-    check_made,
-    commands_within,
-    has_substitution,
-    made_files,
-    note_on_made,
-    read_commands,
-    undecided_options,
-    with_sources,
-    words,
-)
+from asap.experiments.shell import Command, Start, check_made, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
@@ -47,16 +35,15 @@ _FILE = "config_file"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 
-def is_accelerate_script(text: str) -> bool:
-    """Whether a script starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    asked = (_TORCHRUN.search(text) or PYTHON.search(text)) and f"--{TRAINER_MICRO_BATCH}" in text
-    found = _ACCELERATE.search(text) or is_trl_command(text) or asked
-    return bool(found) and any(_starts(command) for command in read_commands(text))
+def starts(command: Command) -> bool:
+    """Whether a command starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
+    if _ACCELERATE.search(command.text) or is_trl_command(command.text):
+        return True
+    asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
+    return asked and (_TORCHRUN.search(command.text) or PYTHON.search(command.text)) is not None
 
 
-def read_accelerate_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
@@ -64,24 +51,12 @@ def read_accelerate_script(
             decoder on tokens.
         UsageError: an override is not ``key=value``.
     """
-    commands = read_commands(with_sources(text, path.parent, brought))
-    files, before = dict(brought or {}), list[Command]()
-    start, line, environment, made, open_ = None, 0, dict[str, str](), dict[str, str](), dict[str, str]()
-    for command in commands:
-        before.append(command)
-        if _starts(command):
-            start, line = _innermost(command).text, command.line
-            environment, open_ = environment_of(command), undecided_options(before, command)
-            files |= (made := made_files(before))
-            break
-    if start is None:
-        raise ConfigError("starts nothing that is read", where=str(path))
-    if (launcher := _launcher_of(start)) is not None and launcher.re is PYTHON:
-        experiment = in_one_process(start, text, environment, path, experiment)
-    read = _read_start(start, path, overrides, experiment, files, environment, open_)
-    named = str(said(_parts(start)[0]).get(_FILE, "")) if _launcher_of(start) else ""
-    read = read.model_copy(update={"notes": (*read.notes, *(note_on_made(named, made, path) if named else ()))})
-    return with_note_on_others(read, path, 1 + sum(map(_starts, commands)), line)
+    text, path = start.command.text, start.path
+    if (launcher := _launcher_of(text)) is not None and launcher.re is PYTHON:
+        experiment = in_one_process(text, start.text, start.environment, path, experiment)
+    read = _read_start(text, path, overrides, experiment, start.files, start.environment, start.undecided)
+    named = str(said(_parts(text)[0]).get(_FILE, "")) if launcher else ""
+    return read.model_copy(update={"notes": (*read.notes, *(start.note_on_made(named) if named else ()))})
 
 
 def _read_start(
@@ -140,20 +115,6 @@ def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
     ask = f"; add {' '.join(f'{name}=…' for name in names)}"
     notes = (note + ask if note.startswith(UNSAID) else note for note in read.notes)
     return read.model_copy(update={"notes": tuple(notes)})
-
-
-def _starts(command: Command) -> bool:
-    if command.assigns or not command.certain:
-        return False
-    if _ACCELERATE.search(command.text) or is_trl_command(command.text):
-        return True
-    asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
-    return asked and (_TORCHRUN.search(command.text) or PYTHON.search(command.text)) is not None
-
-
-def _innermost(command: Command) -> Command:
-    """The command that starts the program, where another one has it in quotes: ``srun bash -c "accelerate …"``."""
-    return next((inner for inner in commands_within(command) if _starts(inner)), command)
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:

@@ -14,19 +14,10 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import defaults_under, note_on, read_with_arguments, settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.files.named_file import find_named, missing
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.processes import with_note_on_others, with_processes
-from asap.experiments.shell import (
-    Command,
-    check_made,
-    has_substitution,
-    made_files,
-    options,
-    read_commands,
-    undecided_options,
-    with_sources,
-)
+from asap.experiments.processes import with_processes_of
+from asap.experiments.shell import Command, Start, has_substitution, options, read_commands
 from asap.experiments.training_program import check_arguments, check_program
 from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.stack_settings import StackSettings, dotted
@@ -40,49 +31,35 @@ _CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|j
 """What programs call the argument that names it: ``--ds_config``, ``--deepspeed_cfg``, ``--ds_config_path``."""
 
 
-def is_deepspeed_script(text: str) -> bool:
-    """Whether a script has a command that starts DeepSpeed."""
-    return _LAUNCHER.search(text) is not None and any(_is_start(command) for command in read_commands(text))
-
-
 def starts_under_condition(text: str) -> bool:
     """Whether a script only starts DeepSpeed where a condition holds that it does not decide."""
-    return any(_starts(command) and not command.certain for command in read_commands(text))
+    return any(starts(command) and not command.certain for command in read_commands(text))
 
 
-def read_deepspeed_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def starts(command: Command) -> bool:
+    """Whether a command starts DeepSpeed."""
+    text = f"{command.text} "
+    return _LAUNCHER.search(text) is not None and bool(".py" in text or (_OPTION.search(text) and _program(text)))
+
+
+def read_deepspeed_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
         ConfigError: the configuration is not beside the script, malformed, or none.
         UsageError: an override is not ``key=value``.
     """
-    commands = list(read_commands(with_sources(text, path.parent, brought)))
-    starts = [command for command in commands if _is_start(command)]
-    start = starts[0]
-    program = _program(start.text)
+    text, path = start.command.text, start.path
+    program = _program(text)
     check_program(program, path, experiment.model is not None)
-    said = {option.name: option.words[0] if option.words else True for option in options(start.text)}
-    said |= undecided_options(commands, start)
+    said = {option.name: option.words[0] if option.words else True for option in options(text)}
+    said |= start.undecided
     check_arguments({key: value for key, value in said.items() if key != SEQUENCE}, path)
     defaults = defaults_under(said, program)
     arguments = StackSettings(settled({**defaults, **said}), str(path))
-    experiment = with_processes(start, experiment)
-    configuration = _configuration(said, commands, path, brought or {})
-    found = read_with_arguments(configuration, arguments, path, overrides, experiment, _unsaid(said))
-    found = with_note_on_others(found, path, len(starts), start.line)
+    experiment = with_processes_of(start, experiment)
+    found = read_with_arguments(_configuration(said, start), arguments, path, overrides, experiment, _unsaid(said))
     return found.model_copy(update={"notes": (*found.notes, *note_on(defaults))})
-
-
-def _is_start(command: Command) -> bool:
-    return _starts(command) and command.certain and not command.assigns
-
-
-def _starts(command: Command) -> bool:
-    text = f"{command.text} "
-    return _LAUNCHER.search(text) is not None and bool(".py" in text or (_OPTION.search(text) and _program(text)))
 
 
 def _program(command: str) -> str:
@@ -95,11 +72,9 @@ def _unsaid(said: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(key for key, value in said.items() if has_substitution(str(value)))
 
 
-def _configuration(
-    arguments: Mapping[str, Any], commands: list[Command], path: Path, brought: Brought
-) -> dict[str, Any]:
+def _configuration(arguments: Mapping[str, Any], start: Start) -> dict[str, Any]:
     """The settings of the file that the command names, by dotted key."""
-    name = _named(arguments)
+    name, path = _named(arguments), start.path
     variable = next((said for key in _CONFIG if has_substitution(said := str(arguments.get(key, "")))), None)
     if name is None and variable:
         raise missing("starts DeepSpeed with", variable, path, "give the DeepSpeed JSON as --config")
@@ -107,9 +82,8 @@ def _configuration(
         own = ", which its program makes of --zero_stage and other arguments" if "zero_stage" in arguments else ""
         reason = f"starts DeepSpeed without naming its configuration{own}"
         raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
-    files = {**brought, **made_files(commands)}
-    check_made(name, files, path)
-    found = find_named(name, path, files)
+    start.check_made(name)
+    found = find_named(name, path, start.files)
     if found is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
         raise missing("starts DeepSpeed with", name, path, hint)

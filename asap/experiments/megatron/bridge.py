@@ -7,7 +7,7 @@ Megatron-LM's arguments. What they do not say is the recipe's, as far as it is k
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -18,22 +18,13 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.named_model import read_named_model
-from asap.experiments.processes import processes_of, with_note_on_others, with_processes
+from asap.experiments.processes import with_processes_of
 from asap.experiments.settings.remarks import no_batch
-from asap.experiments.shell import (
-    Command,
-    commands_within,
-    has_substitution,
-    options,
-    read_commands,
-    with_sources,
-    words,
-)
+from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.models import Architecture
 from asap.stacks import megatron
 from asap.stacks.megatron.architecture import arguments_of_shapes
@@ -73,7 +64,7 @@ _OPEN = f"whether replicas share the optimizer's state is the recipe's: add {_SH
 
 
 @dataclass(frozen=True)
-class Start:
+class Recipe:
     """A start of a recipe: its name and task, the size of its model where that is an option, what is laid over it under
     Megatron-LM's names and what it is laid over, shapes that it changes, and the lines of options."""
 
@@ -107,7 +98,7 @@ def left_to_recipe(settings: Mapping[str, object], model: Architecture | None) -
     return frozenset(key for key in wanted if key not in settings)
 
 
-def read_bridge_script(start: Start, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+def read_recipe(start: Recipe, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with a start of a recipe.
 
     Raises:
@@ -162,7 +153,7 @@ def _recipes() -> Mapping[str, Mapping[str, Any]]:
     return {entry["recipe"]: entry for entry in entries if entry["settings"]}
 
 
-def find_start(text: str) -> Start | None:
+def find_recipe(text: str) -> Recipe | None:
     """The first start by ``scripts/performance``, also within a here-document; ``None`` if there is none."""
     for program in _OF_PERFORMANCE.finditer(text):
         command = _CONTINUED.match(text, program.end())
@@ -180,39 +171,23 @@ def find_start(text: str) -> Start | None:
         precision = precision_arguments(kind) | ({"bf16": True} if kind == "fp8" else {})
         lines = {_RENAMED.get(option.name, option.name): option.line for option in found}
         task = _task_of(recipe) or given.get("task")
-        return Start(recipe, task, given.get("model_size"), {**said, **precision}, lines=lines)
+        return Recipe(recipe, task, given.get("model_size"), {**said, **precision}, lines=lines)
     return None
 
 
-def is_recipe_script(text: str) -> bool:
-    """Whether a script starts a recipe by ``run_recipe.py``."""
-    return _OF_TRAINING.search(text) is not None and any(_start_of(inner) for _, inner in _commands(text))
+def starts(command: Command) -> bool:
+    """Whether a command starts a recipe by ``run_recipe.py``."""
+    return _OF_TRAINING.search(command.text) is not None and _start_of(command) is not None
 
 
-def read_recipe_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
-    """``experiment`` with the recipe that a script starts by ``run_recipe.py``; raises like
-    :func:`read_bridge_script`."""
-    commands = _commands(with_sources(text, path.parent, brought))
-    starts = [(outer, inner, start) for outer, inner in commands if (start := _start_of(inner))]
-    if not starts:
-        raise ConfigError("starts nothing that is read", where=str(path))
-    outer, inner, start = starts[0]
-    experiment = with_processes(inner if processes_of(inner) else outer, experiment)
-    read = read_bridge_script(start, path, overrides, experiment)
-    return with_note_on_others(read, path, len(starts), inner.line)
+def read_recipe_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with the recipe that a script starts by ``run_recipe.py``; raises like :func:`read_recipe`."""
+    recipe = _start_of(start.command)
+    assert recipe is not None
+    return read_recipe(recipe, start.path, overrides, with_processes_of(start, experiment))
 
 
-def _commands(text: str) -> Iterator[tuple[Command, Command]]:
-    """Commands that start a recipe, each with that in its quotes, or itself."""
-    for command in read_commands(text):
-        if command.certain and not command.assigns and _OF_TRAINING.search(command.text):
-            inner = (part for part in commands_within(command) if _OF_TRAINING.search(part.text))
-            yield command, next(inner, command)
-
-
-def _start_of(command: Command) -> Start | None:
+def _start_of(command: Command) -> Recipe | None:
     """The recipe that a command names, or that of its model and mode, with its settings."""
     given = {option.name: option.words[0] for option in options(command.text) if option.words}
     recipe, model, mode = given.get("recipe"), given.get("model"), given.get("mode")
@@ -231,7 +206,7 @@ def _start_of(command: Command) -> Start | None:
     shapes = {*arguments_of_shapes().values(), "vocab_size", "position_embedding_type"} - {"mtp_num_layers"}
     changed = {key: value for key, value in found.items() if key not in shapes}
     task = given.get("peft_scheme") or mode or _task_of(recipe)
-    return Start(recipe, task, None, changed, _recipes().get(recipe, {}), tuple(sorted(shapes & found.keys())))
+    return Recipe(recipe, task, None, changed, _recipes().get(recipe, {}), tuple(sorted(shapes & found.keys())))
 
 
 def _task_of(recipe: str) -> str | None:

@@ -14,7 +14,7 @@ from asap.core.text import plain
 from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_brought, find_named
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.settings.remarks import decides
-from asap.experiments.shell import made_files, options, read_commands
+from asap.experiments.shell import options
 from asap.stacks.deepspeed.settings import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO
 from asap.stacks.registry import irrelevant, spec
@@ -72,15 +72,14 @@ _PRECISIONS = ("bf16", "fp16")
 
 
 def with_configuration(
-    settings: StackSettings, script: str, path: Path, brought: Brought
+    settings: StackSettings, files: Brought, path: Path
 ) -> tuple[StackSettings, frozenset[str], tuple[str, ...]]:
     """The arguments with what the configuration decides, those that only a run can tell, and notes.
 
     Args:
         settings: arguments of Megatron-DeepSpeed.
-        script: the text that says them, which may write the configuration.
+        files: that come along with the script, or that it writes.
         path: the script.
-        brought: files that come along with it.
 
     Raises:
         ConfigError: the configuration is malformed.
@@ -88,7 +87,7 @@ def with_configuration(
     named = settings.text(_NAMED)
     if named is None:
         return settings, frozenset(), ()
-    found = _find(named, script, path, brought)
+    found = _find(named, files, path)
     values = {} if found is None else _values(found)
     stage = str(values.get(STAGE, 0)) if found else ""
     if stage not in _STAGES:
@@ -110,8 +109,7 @@ def with_configuration(
     return settings.overridden(said), frozenset(), tuple(notes)
 
 
-def _find(named: str, script: str, path: Path, brought: Brought) -> NamedFile | None:
-    files = {**brought, **made_files(read_commands(script))}
+def _find(named: str, files: Brought, path: Path) -> NamedFile | None:
     if (text := find_brought(named, files)) is not None:
         return NamedFile(path.parent / Path(below_variable(named)).name, text) if text else None
     return find_named(below_variable(named), path)

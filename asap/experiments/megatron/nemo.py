@@ -15,15 +15,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.hydra_defaults import is_hydra_key, laid_over
 from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_named, missing
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
-from asap.experiments.shell import (
-    Command,
-    commands_within,
-    has_substitution,
-    options,
-    read_commands,
-    with_sources,
-    words,
-)
+from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.experiments.training_program import check_program, refuse
 from asap.stacks.megatron.sections import BRIDGE, NEMO, argument_of, arguments_of, dialect
 from asap.stacks.megatron.workload import PRECISION
@@ -114,28 +106,23 @@ class _Start:
         raise ConfigError(reason, where=str(path), hint=hint)
 
 
-def is_nemo_script(text: str) -> bool:
-    """Whether a script starts NeMo with a configuration that it names, or with the one of its program."""
-    started = _PROGRAM.search(text) is not None or _STAGE.search(text) is not None
-    return started and any(_start_of(command) for command in read_commands(text))
+def starts(command: Command) -> bool:
+    """Whether a command starts NeMo with a configuration that it names, or with the one of its program."""
+    return _start_of(command) is not None
 
 
-def read_nemo_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def read_nemo_script(started: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with the YAML that a script names, and the settings of its command.
 
     Raises:
         ConfigError: the YAML is not there, or describes no decoder.
         UsageError: an override is not ``key=value``.
     """
-    commands = read_commands(with_sources(text, path.parent, brought))
-    start = next(filter(None, map(_start_of, commands)), None)
-    if start is None:
-        raise ConfigError("starts nothing that is read", where=str(path))
+    start, path = _start_of(started.command), started.path
+    assert start is not None
     if start.program:
         check_program(start.program, path)
-    found = start.file(path, brought)
+    found = start.file(path, started.files)
     values = found.document().values
     if dialect(values) != NEMO:
         raise ConfigError("describes no language model of NeMo", where=str(found.path))
@@ -157,19 +144,13 @@ def is_setting(key: str) -> bool:
 
 
 def _start_of(command: Command) -> _Start | None:
-    """What a command starts, itself or in quotes; ``None`` where it is not NeMo."""
-    if command.assigns or not command.certain:
-        return None
-    if _OF_LAUNCHER.search(f" {command.text} "):
-        return _launched(command)
-    if not _PROGRAM.search(command.text):
-        return None
-    return next(filter(None, map(_started, (*commands_within(command), command))), None)
+    """What a command starts; ``None`` where it is not NeMo."""
+    return _launched(command) if _OF_LAUNCHER.search(f" {command.text} ") else _started(command)
 
 
 def _started(command: Command) -> _Start | None:
     """A start of one of NeMo's programs."""
-    program = None if command.assigns or not command.certain else _PROGRAM.search(command.text)
+    program = _PROGRAM.search(command.text)
     if program is None:
         return None
     default = next((name for word, name in _DEFAULTS if word in program[0]), None)

@@ -16,7 +16,7 @@ from asap.experiments.megatron.forks import foreign_arguments, note_on_foreign, 
 from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.settings.remarks import recomputes
-from asap.experiments.shell import Command, Option, has_substitution, options, read_commands, with_sources
+from asap.experiments.shell import Command, Option, Start, has_substitution, options, read_commands, with_sources
 from asap.flags.environment import is_performance_variable
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION
@@ -50,9 +50,16 @@ _HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | r
 """What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
 
 
-def is_megatron_script(text: str) -> bool:
-    """Whether a script launches Megatron-LM, by its arguments."""
-    return max(_signs(text, "-"), _signs(text, "_")) >= 2
+def find_arguments(text: str, path: Path, brought: Brought | None = None) -> Start | None:
+    """The start of Megatron-LM in a script that has its arguments; of one that others source, its last command."""
+    whole = with_sources(text, path.parent, brought)
+    if max(_signs(whole, "-"), _signs(whole, "_")) < 2:
+        return None
+    _check_program(whole, path)
+    commands = tuple(read_commands(whole))
+    runs = [command for command in commands if not command.assigns and _is_run(command)]
+    run = next((command for command in runs if command.certain), runs[0] if runs else commands[-1])
+    return Start(run, run, path, whole, commands, len(runs), brought or {})
 
 
 def signs_among(names: Iterable[str]) -> int:
@@ -65,9 +72,7 @@ def _signs(text: str, joint: str) -> int:
     return sum(f"--{sign.replace('_', joint)}" in said for sign in spec("megatron").names["signs"])
 
 
-def read_megatron_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with the arguments of the command that starts a run.
 
     A script without such a command, as one that others source, gives all arguments that it has.
@@ -77,11 +82,8 @@ def read_megatron_script(
             :func:`read_megatron` raises.
         UsageError: an override is not ``key=value``.
     """
-    text = with_sources(text, path.parent, brought)
-    _check_program(text, path)
-    commands = list(read_commands(text))
-    runs = [command for command in commands if not command.assigns and _is_run(command)]
-    run = next((command for command in runs if command.certain), runs[0] if runs else None)
+    text, path, commands = start.text, start.path, start.before
+    run = start.command if start.runs else None
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
     lines = {_name(o): o.line for c in commands if c.certain for o in options(c.written, c.line)}
     maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
@@ -96,7 +98,6 @@ def read_megatron_script(
     open_ = _open_words(run) if run else []
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
-    notes += [f"starts {len(runs)} runs; the one of line {run.line} is read"] if run and len(runs) > 1 else []
     notes += _note_on_open(open_, run)
     parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
     foreign, counts_experts = foreign_arguments(run.text if run else parts, bool(run))
@@ -114,7 +115,7 @@ def read_megatron_script(
     deepspeed = settings.flag("deepspeed")
     settings, more = of_forks(settings), ()
     if deepspeed:
-        settings, by_run, more = with_configuration(settings, text, path, brought or {})
+        settings, by_run, more = with_configuration(settings, start.files, path)
         left |= by_run
     elif "deepspeed_config" in settings:
         settings, more = settings.overridden({"deepspeed_config": None}), (_UNUSED,)

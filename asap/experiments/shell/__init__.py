@@ -4,6 +4,7 @@ from asap.experiments.shell.made import check_made, made_files, note_on_made
 from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.scope import EVALUATED, Command
 from asap.experiments.shell.script import SCRIPTS, commands_within, is_script, read_commands, script_text, with_sources
+from asap.experiments.shell.starts import Start, environment_of, find_start
 from asap.experiments.shell.syntax import unread_line
 from asap.experiments.shell.undecided import Given, undecided_options, with_given
 from asap.experiments.shell.variables import gpu_of_directives, has_substitution
@@ -15,8 +16,11 @@ __all__ = [
     "Command",
     "Given",
     "Option",
+    "Start",
     "check_made",
     "commands_within",
+    "environment_of",
+    "find_start",
     "gpu_of_directives",
     "has_substitution",
     "is_script",

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,8 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought
-from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices, with_note_on_others
-from asap.experiments.shell import (
-    Command,
-    commands_within,
-    made_files,
-    options,
-    read_commands,
-    undecided_options,
-    with_sources,
-)
+from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
+from asap.experiments.shell import Command, Start, options
 from asap.experiments.swift import megatron, trainer
 from asap.experiments.swift.megatron import is_setting as is_megatron_setting
 from asap.experiments.swift.megatron import read_megatron_swift
@@ -36,41 +26,17 @@ _MEGATRON = ("megatron", "_megatron")
 _MANY = ("recompute_modules", "freeze_parameters")
 
 
-@dataclass(frozen=True)
-class _Start:
-    """A command that starts a run.
-
-    Args:
-        megatron: whether Megatron runs it.
-        task: ``sft``, ``pt`` or ``rlhf``.
-        said: its options, as text.
-        processes: that are started, where it says them.
-        gpus_each: that a process sees for itself, likewise.
-        line: of the command.
-    """
-
-    megatron: bool
-    task: str
-    said: str
-    processes: int | None
-    gpus_each: int | None
-    line: int
-
-
-def is_swift_script(text: str) -> bool:
-    """Whether a script starts ms-swift."""
-    asked = "swift" in text or "megatron" in text
-    return asked and any(_start(command) for command in read_commands(text))
-
-
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments."""
     return is_trainer_setting(key) or is_megatron_setting(key)
 
 
-def read_swift_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def starts(command: Command) -> bool:
+    """Whether a command starts ms-swift."""
+    return _start(command) is not None
+
+
+def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
@@ -78,43 +44,26 @@ def read_swift_script(
             :func:`asap.experiments.swift.trainer.read_trainer`.
         UsageError: an override is not ``key=value``.
     """
-    files = dict(brought or {})
-    starts: list[_Start] = []
-    before, open_ = list[Command](), dict[str, str]()
-    for command in read_commands(with_sources(text, path.parent, brought)):
-        files |= {} if starts else made_files([command])
-        if (found := _start(command)) is not None:
-            open_ = open_ if starts else undecided_options(before, command)
-            starts.append(found)
-        before.append(command)
-    start = starts[0]
-    if start.task == "rlhf":
+    found, command = _start(start.command), start.command
+    assert found is not None
+    by_megatron, each = (found["tool"] or "").rstrip("/.") in _MEGATRON, gpus_of_a_process(command)
+    if found["task"] == "rlhf":
         reason = "starts training on preferences or rewards, which is not modelled"
-        raise ConfigError(reason, where=f"{path}:{start.line}", hint="give a run that trains on tokens")
-    if not start.megatron and (start.gpus_each or 1) > 1:
-        reason = f"splits the model layer by layer over {start.gpus_each} GPUs of each process, which is not modelled"
+        raise ConfigError(reason, where=start.where, hint="give a run that trains on tokens")
+    if not by_megatron and (each or 1) > 1:
+        reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
-        raise ConfigError(reason, where=f"{path}:{start.line}", hint=hint)
-    said = with_file(_arguments(start.said) | open_, path, files)
-    experiment = with_devices(start.processes, experiment)
-    if start.megatron:
-        read = read_megatron_swift(said, path, overrides, experiment)
-    else:
-        read = read_trainer(said, path, overrides, experiment, files)
-    return with_note_on_others(read, path, len(starts), start.line)
+        raise ConfigError(reason, where=start.where, hint=hint)
+    said = with_file(_arguments(found["said"]) | start.undecided, start.path, start.files)
+    experiment = with_devices(processes_of(command), experiment)
+    if by_megatron:
+        return read_megatron_swift(said, start.path, overrides, experiment)
+    return read_trainer(said, start.path, overrides, experiment, start.files)
 
 
-def _start(command: Command) -> _Start | None:
-    """The run that a command starts, itself or in a script that it has in quotes."""
-    if command.assigns or not command.certain or not ("swift" in command.text or "megatron" in command.text):
-        return None
-    for candidate in (*commands_within(command), command):
-        found = _COMMAND.search(candidate.text) or _PROGRAM.search(candidate.text)
-        if found is not None and "--" in found["said"]:
-            megatron = (found["tool"] or "").rstrip("/.") in _MEGATRON
-            counts = processes_of(candidate), gpus_of_a_process(candidate)
-            return _Start(megatron, found["task"], found["said"], *counts, command.line)
-    return None
+def _start(command: Command) -> re.Match[str] | None:
+    found = _COMMAND.search(command.text) or _PROGRAM.search(command.text)
+    return found if found is not None and "--" in found["said"] else None
 
 
 def _arguments(text: str) -> dict[str, Any]:

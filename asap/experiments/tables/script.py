@@ -9,8 +9,8 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
-from asap.experiments.processes import with_devices, with_note_on_others, with_processes
-from asap.experiments.shell import Command, has_substitution, options, read_commands, with_sources, words
+from asap.experiments.processes import with_devices, with_processes_of
+from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.registry import folder_of, irrelevant, score, specs
 from asap.stacks.spec import Command as CommandWords
@@ -26,9 +26,9 @@ _FOLDERS = ("d", "conf_dir")
 """Options that say where files lie whose names follow."""
 
 
-def is_table_script(text: str) -> bool:
-    """Whether a script starts a stack that has a table."""
-    return any(_stack_of(command) is not None for command in read_commands(text))
+def starts(command: Command) -> bool:
+    """Whether a command starts a stack that has a table."""
+    return _stack_of(command) is not None
 
 
 def is_setting(key: str) -> bool:
@@ -37,36 +37,34 @@ def is_setting(key: str) -> bool:
     return any(plain_name(spec, key) in known for spec in specs().values() if spec.command)
 
 
-def read_table_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def read_table_script(started: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with what a script starts.
 
     Raises:
         ConfigError: a file that it names is not there, or what :func:`read_table` raises.
         UsageError: an override is not ``key=value``.
     """
-    commands = read_commands(with_sources(text, path.parent, brought))
-    starts = [(spec, command) for command in commands if (spec := _stack_of(command)) is not None]
-    spec, start = starts[0]
+    start, path = started.command, started.path
+    spec = _stack_of(start)
+    assert spec is not None
     _check(spec, start, path)
     said: dict[str, Any] = {}
     for named in _files(spec, start):
-        said |= dotted(_document(spec, named, start, path, brought))
+        said |= dotted(_document(spec, named, start, path, started.files))
     given = _settings(spec, start)
     if not said and not given:
         reason = f"starts {spec.name} with settings that its program has, which is not read"
-        raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
+        raise ConfigError(reason, where=started.where, hint=spec.prints or None)
     undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in _models(spec))
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
     alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
-    known = with_devices(1, experiment) if alone else with_processes(start, experiment)
+    known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
     if others := sorted(undecided - spec.words()):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.model_copy(update={"notes": (*read.notes, note)})
-    return with_note_on_others(read, path, len(starts), start.line)
+    return read
 
 
 def _check(spec: Spec, start: Command, path: Path) -> None:
@@ -91,8 +89,6 @@ def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str,
 
 
 def _stack_of(command: Command) -> Spec | None:
-    if command.assigns or not command.certain:
-        return None
     return next((one for one in specs().values() if one.command and _starts(one.command, command)), None)
 
 

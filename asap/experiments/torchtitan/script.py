@@ -11,8 +11,8 @@ from asap.core.numbers import parse_toml
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought, find_named, missing
-from asap.experiments.processes import environment_of, with_processes
-from asap.experiments.shell import Command, check_made, has_substitution, made_files, options, read_commands, words
+from asap.experiments.processes import with_processes_of
+from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, words
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan
 from asap.experiments.torchtitan.registry import read_registry
 
@@ -30,34 +30,25 @@ _NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset
 """Settings that decide neither what a step computes nor how it is laid out."""
 
 
-def is_titan_script(text: str) -> bool:
-    """Whether a script starts torchtitan with a TOML file or a configuration in Python."""
-    return any(_names(command) for command in read_commands(text) if _starts(command))
+def starts(command: Command) -> bool:
+    """Whether a command starts torchtitan with a TOML file or a configuration in Python."""
+    started = _START.search(f" {command.text}") is not None
+    return started and (_file_of(command) is not None or _configuration_of(command) is not None)
 
 
-def read_titan_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
+def read_titan_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with the configuration that a script names, and the settings of its command.
 
     Raises:
         ConfigError: the file is not there, or wrong, or a variable that is not known decides a setting.
         UsageError: an override is not ``section.key=value``.
     """
-    files = dict(brought or {})
-    start = None
-    for command in read_commands(text):
-        files |= made_files([command])
-        if _starts(command) and _names(command):
-            start = command
-            break
-    if start is None:
-        raise ConfigError("starts nothing that is read", where=str(path))
-    experiment = with_processes(start, experiment)
-    if (named := _file_of(start)) is None:
-        return _read_registry(start, path, overrides, experiment, files)
-    check_made(named, files, path)
-    found = None if has_substitution(named) else find_named(named, path, files)
+    command, path = start.command, start.path
+    experiment = with_processes_of(start, experiment)
+    if (named := _file_of(command)) is None:
+        return _read_registry(command, path, overrides, experiment, start.files)
+    start.check_made(named)
+    found = None if has_substitution(named) else find_named(named, path, start.files)
     if found is None:
         raise missing("starts torchtitan with", named, path, "lay it beside the file, or give it as --config")
     if found.path.suffix in _OTHERS:
@@ -66,7 +57,7 @@ def read_titan_script(
     values = parse_toml(found.text, str(found.path))
     if not is_torchtitan(values):
         raise ConfigError("is not a torchtitan configuration", where=str(found.path))
-    return read_torchtitan(values, found.path, _settings(start, path, overrides), experiment)
+    return read_torchtitan(values, found.path, _settings(command, path, overrides), experiment)
 
 
 def _read_registry(
@@ -98,10 +89,6 @@ def _settings(start: Command, path: Path, overrides: Iterable[str]) -> list[str]
     return [*(f"{key}={value}" for key, value in known.items() if key not in unknown), *given]
 
 
-def _starts(command: Command) -> bool:
-    return not command.assigns and command.certain and _START.search(f" {command.text}") is not None
-
-
 def _file_of(command: Command) -> str | None:
     """The TOML file that a command takes; ``None`` where it names none."""
     said = dict(_OPTION.findall(command.text))
@@ -117,7 +104,3 @@ def _configuration_of(command: Command) -> tuple[str, str] | None:
     around = environment_of(command)
     module, name = (said.get(key) or around.get(key.upper()) for key in ("module", "config"))
     return (module.strip("\"'"), name.strip("\"'")) if module and name else None
-
-
-def _names(command: Command) -> bool:
-    return _file_of(command) is not None or _configuration_of(command) is not None
