@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import UnreadError, UsageError
+from asap.core.errors import UnreadError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.assumed_vocabulary import with_vocabulary
@@ -25,7 +25,7 @@ from asap.experiments.maxtext.settings import OVERRIDE, is_told_by, known_keys, 
 from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
-from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file
+from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
 from asap.experiments.settings.remarks import note_on_paged
 from asap.experiments.shell import is_script
 from asap.stacks.megatron.releases import of_forks
@@ -102,18 +102,18 @@ def _under_environment(experiment: Experiment) -> Experiment:
 
 def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     if path is None:
-        maxtext, fields = _split(overrides, with_maxtext=True)
+        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
-        return _with_fields(experiment, fields)
+        return apply_field_overrides(experiment, fields)
     if is_log(path):
         fields, rest = _fields_apart(overrides)
-        return _with_fields(read_log_record(path, rest, experiment, _read_settings), fields)
+        return apply_field_overrides(read_log_record(path, rest, experiment, _read_settings), fields)
     if other := read_as_text(path, overrides, experiment):
         return other
     if is_script(path):
-        maxtext, fields = _split(overrides, with_maxtext=True)
-        return _with_fields(read_launched(path, maxtext, experiment), fields)
+        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
+        return apply_field_overrides(read_launched(path, maxtext, experiment), fields)
     if found := manifests(path):
         return _read_manifests(found, overrides, experiment)
     document = read_document(path)
@@ -123,7 +123,9 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
 
 def _fields_apart(overrides: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """Overrides of a record's fields, and those of the stack's settings."""
-    _, fields = _split([each for each in overrides if each.partition("=")[0] in FIELDS or "." in each], True)
+    _, fields = split_overrides(
+        [each for each in overrides if each.partition("=")[0] in FIELDS or "." in each], _is_of_maxtext
+    )
     named = {f"{key}={value}" for key, value in fields.items()}
     return fields, [each for each in overrides if each not in named]
 
@@ -144,7 +146,7 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     overrides = tuple(overrides)
     if other := read_as_document(document, overrides, experiment):
         return other
-    maxtext, fields = _split(overrides, _is_maxtext(document))
+    maxtext, fields = split_overrides(overrides, _is_of_maxtext if _is_maxtext(document) else lambda _: False)
     if _is_maxtext(document):
         experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
     elif any(key in document.values for key in _HUGGING_FACE):
@@ -152,7 +154,7 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     else:
         document = replace(document, values=_without(document.values, fields))
         experiment = read_record_file(document, experiment)
-    return _with_fields(experiment, fields)
+    return apply_field_overrides(experiment, fields)
 
 
 def read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
@@ -170,16 +172,16 @@ def read_commands(script: str, path: Path, overrides: tuple[str, ...], experimen
     if (found := read_script(script, path, overrides, experiment)) is not None:
         return found
     if (launch := read_launch(script)) is not None:
-        maxtext, fields = _split(overrides, with_maxtext=True)
-        return _with_fields(read_started(launch, path, maxtext, experiment), fields)
+        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
+        return apply_field_overrides(read_started(launch, path, maxtext, experiment), fields)
     raise refuse_script(script, path)
 
 
 def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     """What a job of MaxText, or of another stack, starts."""
     if any(starts_maxtext(document) for document in found):
-        maxtext, fields = _split(overrides, with_maxtext=True)
-        return _with_fields(read_manifested(found, maxtext, experiment), fields)
+        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
+        return apply_field_overrides(read_manifested(found, maxtext, experiment), fields)
     read = read_job(
         found,
         lambda text, path, known, brought: read_script(text, path, overrides, known, brought),
@@ -189,6 +191,11 @@ def _read_manifests(found: list[Document], overrides: tuple[str, ...], experimen
     if read is None:
         raise refuse_job(found)
     return read
+
+
+def _is_of_maxtext(key: str) -> bool:
+    """Whether an override is one of MaxText's keys, where its command may have some."""
+    return "." not in key and (key not in FIELDS or key in known_keys())
 
 
 def _is_maxtext(document: Document) -> bool:
@@ -214,10 +221,6 @@ def _has_sections(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
 
 
-def _with_fields(experiment: Experiment, fields: dict[str, str]) -> Experiment:
-    return apply_field_overrides(experiment, fields) if fields else experiment
-
-
 def _without(values: Mapping[str, Any], overridden: Collection[str], prefix: str = "") -> dict[str, Any]:
     """A mapping without the values that are overridden, by their dotted keys."""
     return {
@@ -229,21 +232,3 @@ def _without(values: Mapping[str, Any], overridden: Collection[str], prefix: str
 
 def _from_command_line(overrides: Iterable[str]) -> list[tuple[str, str]]:
     return [(override, OVERRIDE) for override in overrides]
-
-
-def _split(overrides: Iterable[str], with_maxtext: bool) -> tuple[list[str], dict[str, str]]:
-    """Overrides of MaxText's keys, and those of an experiment's fields."""
-    maxtext: list[str] = []
-    fields: dict[str, str] = {}
-    for override in overrides:
-        key, separator, value = override.partition("=")
-        is_field = "." in key or (key in FIELDS and key not in known_keys())
-        if with_maxtext and not is_field:
-            maxtext.append(override)
-        elif not separator:
-            raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
-        elif key in fields:
-            raise UsageError("is given twice", where=plain(key, 80))
-        else:
-            fields[key] = value
-    return maxtext, fields

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, UsageError
+from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
 from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
@@ -29,7 +29,7 @@ from asap.experiments.processes import (
     with_gpu_of_directives,
     with_note_on_cut,
 )
-from asap.experiments.record_file import FIELDS, apply_field_overrides
+from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
 from asap.experiments.swift import script as swift
 from asap.experiments.swift import script as swift_arguments
@@ -243,36 +243,11 @@ def _read(
     read: _Reader, is_setting: Callable[[str], bool], overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what a reader takes and the fields that are said: the model before it, all after it."""
-    theirs, ours = _split(overrides, is_setting)
+    theirs, ours = split_overrides(overrides, is_setting)
     model = {key: value for key, value in ours.items() if key.partition(".")[0] == "model"}
     try:
-        found = read(theirs, _with_fields(experiment, model))
+        found = read(theirs, apply_field_overrides(experiment, model))
     except ConfigError as error:
         error.of_stack = True
         raise
-    return _with_fields(found, ours)
-
-
-def _split(overrides: Iterable[str], theirs: Callable[[str], bool]) -> tuple[list[str], dict[str, str]]:
-    """Overrides of the stack's own settings, and those of an experiment's fields."""
-    stack: list[str] = []
-    fields: dict[str, str] = {}
-    for override in overrides:
-        key, separator, value = override.partition("=")
-        if theirs(key):
-            stack.append(override)
-        elif not separator:
-            raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
-        elif key.partition(".")[0] not in FIELDS:
-            raise ConfigError(
-                f"unknown key {plain(key, 60)}",
-                where="override",
-                hint="neither the stack nor a record has it, and no variable of a script is called so",
-            )
-        else:
-            fields[key] = value
-    return stack, fields
-
-
-def _with_fields(experiment: Experiment, fields: Mapping[str, str]) -> Experiment:
-    return apply_field_overrides(experiment, fields) if fields else experiment
+    return apply_field_overrides(found, ours)

@@ -4,13 +4,13 @@ Short forms: ``plan: data=16 model=8``, ``model: llama3.1-70b``, ``hardware: v5e
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference
 from asap.experiments.files.documents import Document, validation_reason
@@ -45,8 +45,34 @@ def read_record_file(document: Document, experiment: Experiment) -> Experiment:
     return _with_fields(experiment, values, document.place)
 
 
+def split_overrides(overrides: Iterable[str], is_setting: Callable[[str], bool]) -> tuple[list[str], dict[str, str]]:
+    """Overrides of settings of a stack as they are, and those of fields of a record by their dotted key.
+
+    Raises:
+        UsageError: one of a field is not ``key=value``, or given twice.
+        ConfigError: one is neither.
+    """
+    settings: list[str] = []
+    fields: dict[str, str] = {}
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if is_setting(key):
+            settings.append(override)
+        elif not separator:
+            raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
+        elif key in fields:
+            raise UsageError("is given twice", where=plain(key, 80))
+        elif key.partition(".")[0] not in FIELDS:
+            raise _unknown(key, FIELDS, _OVERRIDE, _NEITHER)
+        else:
+            fields[key] = value
+    return settings, fields
+
+
 def apply_field_overrides(experiment: Experiment, overrides: Mapping[str, str]) -> Experiment:
     """``experiment`` with dotted fields replaced; raises like :func:`read_record_file`."""
+    if not overrides:
+        return experiment
     values: dict[str, Any] = {}
     for dotted, text in overrides.items():
         key, _, inner = dotted.partition(".")
@@ -147,7 +173,10 @@ def _merged(kind: type[_Section], current: _Section, value: Any, place: str) -> 
     return kind.model_validate(said | {key: item for key, item in value.items() if item is not None})
 
 
-def _unknown(key: str, known: Any, place: str) -> ConfigError:
+def _unknown(key: str, known: Collection[str], place: str, otherwise: str = "") -> ConfigError:
     near = difflib.get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-    return ConfigError(f"unknown field {plain(key, 60)}", where=place, hint=hint)
+    hint = f"did you mean {near[0]}?" if near else otherwise or f"known are {', '.join(sorted(known))}"
+    return ConfigError(f"unknown {'key' if otherwise else 'field'} {plain(key, 60)}", where=place, hint=hint)
+
+
+_NEITHER = "neither the stack nor a record has it, and no variable of a script is called so"

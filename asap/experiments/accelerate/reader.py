@@ -13,7 +13,7 @@ from asap.experiments.deepspeed.reader import read_named_configuration, with_not
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.named_file import Brought
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.processes import with_nodes
+from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
@@ -280,15 +280,8 @@ def _with_deepspeed(
 
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
-    processes = settings.count(accelerate.PROCESSES) if is_said(settings, accelerate.PROCESSES) else None
-    machines = settings.count(accelerate.MACHINES) if is_said(settings, accelerate.MACHINES) else None
+    said = (accelerate.PROCESSES, accelerate.MACHINES)
+    processes, machines = (settings.count(key) if is_said(settings, key) else None for key in said)
     if processes and machines and processes % machines == 0:
         experiment = with_nodes(processes // machines, machines, experiment)
-    known = experiment.hardware.devices
-    if processes is None or known == processes:
-        return experiment
-    if known is not None:
-        note = f"{accelerate.PROCESSES} is {processes}; the plan is for the {known} devices that were said"
-        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
-    hardware = experiment.hardware.model_copy(update={"devices": processes})
-    return experiment.model_copy(update={"hardware": hardware})
+    return with_devices(processes, experiment)
