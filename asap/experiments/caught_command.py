@@ -14,9 +14,10 @@ from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, 
 from asap.core.files import scratch_folder
 from asap.core.secrets import names_secret, redacted
 from asap.core.text import REDACTED, plain
-from asap.experiments.configuration import read_commands, read_configuration
+from asap.experiments.configuration import read_configuration
 from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
+from asap.experiments.other_stacks import read_commands
 from asap.flags.environment import is_performance_variable
 
 STAND_INS = (

@@ -13,10 +13,8 @@ from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
 from asap.experiments.huggingface.reader import read_huggingface
-from asap.experiments.launch.job import manifests, read_job, refuse_job, starts_maxtext
-from asap.experiments.launch.reader import read_launched, read_manifested, read_started
-from asap.experiments.launch.refusal import refuse_script
-from asap.experiments.launch.script import read_launch
+from asap.experiments.launch.job import manifests, read_job, refuse_job
+from asap.experiments.launch.reader import is_override
 from asap.experiments.logs.read import is_log
 from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
@@ -102,7 +100,7 @@ def _under_environment(experiment: Experiment) -> Experiment:
 
 def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
     if path is None:
-        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
+        maxtext, fields = split_overrides(overrides, is_override)
         if maxtext:
             experiment = read_maxtext(Document(_BASE, {}, {}), _from_command_line(maxtext), experiment)
         return apply_field_overrides(experiment, fields)
@@ -111,9 +109,6 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         return apply_field_overrides(read_log_record(path, rest, experiment, _read_settings), fields)
     if other := read_as_text(path, overrides, experiment):
         return other
-    if is_script(path):
-        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
-        return apply_field_overrides(read_launched(path, maxtext, experiment), fields)
     if found := manifests(path):
         return _read_manifests(found, overrides, experiment)
     document = read_document(path)
@@ -124,7 +119,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
 def _fields_apart(overrides: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     """Overrides of a record's fields, and those of the stack's settings."""
     _, fields = split_overrides(
-        [each for each in overrides if each.partition("=")[0] in FIELDS or "." in each], _is_of_maxtext
+        [each for each in overrides if each.partition("=")[0] in FIELDS or "." in each], is_override
     )
     named = {f"{key}={value}" for key, value in fields.items()}
     return fields, [each for each in overrides if each not in named]
@@ -146,7 +141,7 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     overrides = tuple(overrides)
     if other := read_as_document(document, overrides, experiment):
         return other
-    maxtext, fields = split_overrides(overrides, _is_of_maxtext if _is_maxtext(document) else lambda _: False)
+    maxtext, fields = split_overrides(overrides, is_override if _is_maxtext(document) else lambda _: False)
     if _is_maxtext(document):
         experiment = read_maxtext(document, _from_command_line(maxtext), experiment)
     elif any(key in document.values for key in _HUGGING_FACE):
@@ -157,31 +152,8 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
     return apply_field_overrides(experiment, fields)
 
 
-def read_commands(script: str, path: Path, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
-    """What commands of a shell start.
-
-    Args:
-        script: the commands.
-        path: the file that has them, or whose place they are run at.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides.
-
-    Raises:
-        ConfigError: they start nothing that is read.
-    """
-    if (found := read_script(script, path, overrides, experiment)) is not None:
-        return found
-    if (launch := read_launch(script)) is not None:
-        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
-        return apply_field_overrides(read_started(launch, path, maxtext, experiment), fields)
-    raise refuse_script(script, path)
-
-
 def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
-    """What a job of MaxText, or of another stack, starts."""
-    if any(starts_maxtext(document) for document in found):
-        maxtext, fields = split_overrides(overrides, _is_of_maxtext)
-        return apply_field_overrides(read_manifested(found, maxtext, experiment), fields)
+    """What a job starts."""
     read = read_job(
         found,
         lambda text, path, known, brought: read_script(text, path, overrides, known, brought),
@@ -191,11 +163,6 @@ def _read_manifests(found: list[Document], overrides: tuple[str, ...], experimen
     if read is None:
         raise refuse_job(found)
     return read
-
-
-def _is_of_maxtext(key: str) -> bool:
-    """Whether an override is one of MaxText's keys, where its command may have some."""
-    return "." not in key and (key not in FIELDS or key in known_keys())
 
 
 def _is_maxtext(document: Document) -> bool:

@@ -1,9 +1,10 @@
 """Configurations of other training stacks, recognised by what they are: read, or told what to give instead."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
@@ -17,7 +18,8 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
 from asap.experiments.files.named_file import Brought
-from asap.experiments.launch.refusal import check_evaluated
+from asap.experiments.launch import reader as maxtext
+from asap.experiments.launch.refusal import check_evaluated, refuse_script
 from asap.experiments.megatron import bridge, nemo
 from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
@@ -52,25 +54,41 @@ _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
 
-_Find = Callable[[str, Path, Brought | None], Start | None]
-_ReadStart = Callable[[Start, list[str], Experiment], Experiment]
+_Found = TypeVar("_Found", Start, maxtext.Launched)
 
 
-def _by(starts: Callable[[Command], bool]) -> _Find:
+@dataclass(frozen=True)
+class _Row(Generic[_Found]):
+    """A reader of scripts of a stack.
+
+    Args:
+        find: what starts the stack in a script.
+        read: what it starts, with the overrides that are the stack's.
+        is_setting: whether an override is one of the stack's settings.
+        takes: whether an override is for the stack, where it takes others than its settings, too.
+    """
+
+    find: Callable[[str, Path, Brought | None], _Found | None]
+    read: Callable[[_Found, list[str], Experiment], Experiment]
+    is_setting: Callable[[str], bool]
+    takes: Callable[[str], bool] | None = None
+
+
+def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path, Brought | None], Start | None]:
     return lambda text, path, brought: find_start(text, path, starts, brought)
 
 
-_RECIPES = (_by(bridge.starts), bridge.read_recipe_script, megatron.is_argument)
-_SCRIPTS: tuple[tuple[_Find, _ReadStart, Callable[[str], bool]], ...] = (
-    (_by(swift.starts), swift.read_swift_script, swift.is_setting),
-    (_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
-    (_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
-    (_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
-    (megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
-    (_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
-    (_by(deepspeed_script.starts), deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
+_RECIPES = _Row(_by(bridge.starts), bridge.read_recipe_script, megatron.is_argument)
+_SCRIPTS: tuple[_Row[Any], ...] = (
+    _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
+    _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
+    _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
+    _Row(_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
+    _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
+    _Row(_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
+    _Row(_by(deepspeed_script.starts), deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
+    _Row(maxtext.find_launched, maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )
-"""What finds the command that starts a stack, what reads it, and whether an override is one of the stack's settings."""
 
 
 def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -87,8 +105,8 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
             raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
         read = partial(torchtitan.read_torchtitan, values, path)
         return _read(read, torchtitan.is_setting, overrides, experiment)
-    if is_script(path) and (found := _read_script_file(path, overrides, experiment)) is not None:
-        return found
+    if is_script(path):
+        return read_commands(script_text(path), path, overrides, experiment)
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", "model", path)
     if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
@@ -101,16 +119,27 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     return None
 
 
-def _read_script_file(path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    text = script_text(path)
-    found = read_script(text, path, overrides, experiment)
-    return found and with_gpu_of_directives(text, path, found)
+def read_commands(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what commands of a shell start.
+
+    Args:
+        text: the commands.
+        path: the file that has them, or whose place they are run at.
+        overrides: ``key=value`` of the user.
+        experiment: what is known besides.
+
+    Raises:
+        ConfigError: they start nothing that is read.
+    """
+    if (found := read_script(text, path, overrides, experiment)) is None:
+        raise refuse_script(with_given(with_sources(text, path.parent), overrides, lambda _: False).script, path)
+    return with_gpu_of_directives(text, path, found)
 
 
 def read_script(
     text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
 ) -> Experiment | None:
-    """``experiment`` with what commands of a shell start; ``None`` where none is of another stack. Raises likewise.
+    """``experiment`` with what commands of a shell start; ``None`` where none is of a stack. Raises likewise.
 
     Args:
         text: the commands.
@@ -144,7 +173,7 @@ def _read_commands(
 
 
 def _read_start(
-    row: tuple[_Find, _ReadStart, Callable[[str], bool]],
+    row: _Row[_Found],
     text: str,
     path: Path,
     overrides: Iterable[str],
@@ -153,11 +182,10 @@ def _read_start(
     brought: Brought | None,
 ) -> Experiment | None:
     """What a script starts of one stack; ``None`` where it does not."""
-    find, read_one, is_setting = row
-    given = _given(text, overrides, is_setting, whole)
-    if (start := find(given.script, path, brought)) is None:
+    given = _given(text, overrides, row.is_setting, whole)
+    if (start := row.find(given.script, path, brought)) is None:
         return None
-    read = _read(partial(read_one, start), is_setting, given.rest, experiment)
+    read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
     return _with_notes(read, (*given.note(path.name), *start.notes()))
 
 

@@ -105,7 +105,7 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
     if devices is None or known == devices:
         return experiment
     if known is not None:
-        note = f"the command starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
+        note = f"the launcher starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
         return experiment.model_copy(update={"notes": (*experiment.notes, note)})
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 

@@ -174,7 +174,7 @@ def _merged(kind: type[_Section], current: _Section, value: Any, place: str) -> 
 
 
 def _unknown(key: str, known: Collection[str], place: str, otherwise: str = "") -> ConfigError:
-    near = difflib.get_close_matches(key, known, n=1)
+    near = difflib.get_close_matches(key.partition(".")[0], known, n=1)
     hint = f"did you mean {near[0]}?" if near else otherwise or f"known are {', '.join(sorted(known))}"
     return ConfigError(f"unknown {'key' if otherwise else 'field'} {plain(key, 60)}", where=place, hint=hint)
 

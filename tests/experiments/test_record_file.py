@@ -118,7 +118,7 @@ def test_an_override_without_a_value_is_refused(read, override):
 
 
 def test_an_unknown_field_of_an_override_is_refused(read):
-    with pytest.raises(ConfigError, match="unknown field workloads"):
+    with pytest.raises(ConfigError, match="unknown key workloads"):
         read(WHOLE, "workloads.global_batch=3")
 
 

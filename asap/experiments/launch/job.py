@@ -1,9 +1,8 @@
-"""An experiment from the manifest of a training job on GPUs: the command of its containers, read as a script."""
+"""An experiment from the manifest of a training job: the command of its containers, read as a script."""
 
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,7 +15,8 @@ from asap.experiments.files.named_file import Brought, NamedFile, find_brought
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.containers import Container, config_maps, containers, machine_of
-from asap.experiments.launch.script import Launch, read_call, read_launch
+from asap.experiments.launch.reader import with_slices
+from asap.experiments.launch.script import read_call
 
 _CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
 _CHIPS = {
@@ -34,49 +34,14 @@ def is_manifest(document: Document) -> bool:
     return "apiVersion" in document.values and isinstance(document.values.get("kind"), str)
 
 
-def starts_maxtext(document: Document) -> bool:
-    """Whether it has a command of MaxText."""
-    return any(read_launch(text) is not None for text in _texts(document.values))
-
-
-def read_manifest(documents: list[Document]) -> Launch:
-    """The start of MaxText in the documents of a manifest, one of which may be a ConfigMap with its script.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    texts = (text for document in documents for text in _texts(document.values))
-    known = _environment([document.values for document in documents])
-    found = next((launch for text in texts if (launch := read_launch(text, known))), None)
-    if found is None:
-        reason = f"is a manifest ({plain(documents[-1].values['kind'], 40)}) that does not start MaxText"
-        where = str(documents[-1].path)
-        raise ConfigError(reason, where=where, hint="give the script or the configuration that it starts")
+def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
+    """The slices of TPUs that a manifest asks for, where no hardware is said."""
     everything = [document.values for document in documents]
-    chip = _find(everything, _CHIP)
-    topology = _find(everything, _TOPOLOGY)
-    name = _CHIPS.get(str(chip), str(chip) if chip else None)
-    hardware = f"{name}-{topology}" if name and topology else None
+    chip, topology = _find(everything, _CHIP), _find(everything, _TOPOLOGY)
+    if not chip or not topology:
+        return experiment
     slices = next((count for document in documents if (count := _slices(document)) is not None), None)
-    return replace(found, hardware=found.hardware or hardware, slices=found.slices or slices, line=1)
-
-
-def _environment(value: Any) -> dict[str, str]:
-    """Variables that containers are given as they stand (``env``), but for those that two are given otherwise."""
-    found: dict[str, str | None] = {}
-    for name, text in _variables(value):
-        found[name] = text if found.get(name, text) == text else None
-    return {name: text for name, text in found.items() if text is not None}
-
-
-def _variables(value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        said = value.get("env")
-        for item in said if isinstance(said, list) else ():
-            if isinstance(item, Mapping) and isinstance(item.get("name"), str) and "value" in item:
-                yield item["name"], str(item["value"])
-    for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
-        yield from _variables(inner)
+    return with_slices(f"{_CHIPS.get(str(chip), chip)}-{topology}", slices, experiment, documents[0].path.name)
 
 
 def _slices(document: Document) -> int | None:
@@ -88,15 +53,6 @@ def _slices(document: Document) -> int | None:
     if isinstance(replicas, int) and not isinstance(replicas, bool) and 0 < replicas < 10_000:
         return replicas
     raise ConfigError(f"replicas must be a number of slices, not {plain(replicas, 40)}", where=str(document.path))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if "maxtext" in value.casefold():
-            yield value
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)
 
 
 def _find(value: Any, key: str) -> Any:
@@ -144,6 +100,7 @@ def read_job(
         ConfigError: what the reader of the command's stack says of it.
     """
     maps = config_maps([document.values for document in documents])
+    experiment = _with_tpus(documents, experiment)
     for document in documents:
         all_ = containers(document.values, maps)
         known = _with_gpus(document, all_, experiment)
@@ -155,13 +112,6 @@ def read_job(
             if (found := _read_mounted(each, document.path, read_file, known)) is not None:
                 return found
     return None
-
-
-def with_gpus(documents: list[Document], experiment: Experiment) -> Experiment:
-    """``experiment`` with the GPUs of the pods of a manifest, where no hardware is said."""
-    for document in documents:
-        experiment = _with_gpus(document, containers(document.values, {}), experiment)
-    return experiment
 
 
 def refuse_job(documents: list[Document]) -> ConfigError:
@@ -196,7 +146,8 @@ def _scripts_of(container: Container, manifest: str) -> Iterator[str]:
         places = [place for place in range(1, 10) if str(place) in call.known]
         given = [call.known.get(str(place), "$unsaid") for place in range(1, max(places, default=0) + 1)]
         first = next((line.strip() for line in called.splitlines() if line.strip()), "")
-        yield f"{container.variables}; set -- {shlex.join(given)}\n" + _at_its_line(called, lines, first)
+        before = "; ".join(filter(None, (container.variables, f"set -- {shlex.join(given)}")))
+        yield f"{before}\n{_at_its_line(called, lines, first)}"
 
 
 def _at_its_line(script: str, manifest: list[str], first: str) -> str:

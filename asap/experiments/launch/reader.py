@@ -1,6 +1,7 @@
 """An experiment from what starts a run of MaxText: a script or a manifest."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,16 @@ from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
-from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, parse_document, read_document
 from asap.experiments.files.named_file import Brought, find_brought
 from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.launch.containers import config_maps
-from asap.experiments.launch.job import read_manifest, with_gpus
-from asap.experiments.launch.refusal import refuse_script
-from asap.experiments.launch.script import Launch, find_other_program, read_launch
+from asap.experiments.launch.script import Launch, read_launch
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, known_keys, shipped
-from asap.experiments.processes import note_on_cut
-from asap.experiments.shell import script_text, with_given, with_sources
+from asap.experiments.record_file import FIELDS
+from asap.experiments.shell import with_sources
 from asap.models import Architecture
 from asap.stacks.maxtext.axes import decides_mesh
 
@@ -72,42 +69,46 @@ _BASE = Path("base.yml")
 _MOST_STRAYS = 3
 
 
-def read_launched(path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what a script starts, and overrides on top.
+@dataclass(frozen=True)
+class Launched:
+    """A start of MaxText in a script, with the files that come along with it."""
 
-    Args:
-        path: a shell script.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides.
+    launch: Launch
+    path: Path
+    brought: Brought
+
+    def notes(self) -> tuple[str, ...]:
+        """None: its reader says how many runs there are."""
+        return ()
+
+
+def find_launched(text: str, path: Path, brought: Brought | None = None) -> Launched | None:
+    """The start of MaxText in a script; ``None`` where there is none."""
+    launch = read_launch(with_sources(text, path.parent, brought))
+    return Launched(launch, path, brought or {}) if launch else None
+
+
+def is_setting(key: str) -> bool:
+    """Whether MaxText has a setting of that name."""
+    return key in known_keys()
+
+
+def is_override(key: str) -> bool:
+    """Whether an override is for MaxText, which refuses what it does not know."""
+    return "." not in key and (key not in FIELDS or is_setting(key))
+
+
+def read_started(start: Launched, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with one start of MaxText, and overrides of the user on top.
 
     Raises:
-        ConfigError: nothing that is understood is started, or its configuration is wrong.
+        ConfigError: its configuration is not there, or wrong.
     """
-    text = with_sources(script_text(path), path.parent)
-    given = with_given(text, overrides, known_keys().__contains__)
-    found = read_started(_of_script(given.script, path), path, given.rest, experiment)
-    return found.model_copy(update={"notes": (*found.notes, *given.note(path.name))})
-
-
-def read_manifested(documents: list[Document], overrides: Sequence[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what a manifest starts; raises like :func:`read_launched`."""
-    launch = read_manifest(documents)
-    if launch.hardware is None:
-        experiment = with_gpus(documents, experiment)
-    maps = config_maps([document.values for document in documents])
-    brought = {key: text for texts in maps.values() for key, text in texts.items()}
-    return read_started(launch, documents[0].path, overrides, experiment, brought)
-
-
-def read_started(
-    launch: Launch, path: Path, overrides: Sequence[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment:
-    """``experiment`` with one start of MaxText, which may find files beside itself; raises like
-    :func:`read_launched`."""
-    document, notes = _configuration(launch, path, brought or {})
+    launch, path = start.launch, start.path
+    document, notes = _configuration(launch, path, start.brought)
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
-    experiment = _with_hardware(launch, experiment, origin)
+    experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
     given = {text.partition("=")[0] for text in overrides}
     experiment = read_maxtext(document, said, experiment)
     experiment = without_unsettled(experiment, set(launch.unknown) - given)
@@ -119,21 +120,6 @@ def read_started(
             "notes": (*experiment.notes, *notes, *_remarks(launch, given)),
         }
     )
-
-
-def _of_script(text: str, path: Path) -> Launch:
-    if (launch := read_launch(text)) is not None:
-        return launch
-    if program := find_other_program(text):
-        raise ConfigError(
-            f"starts {plain(program, 80)}",
-            where=str(path),
-            hint="pre-training and supervised fine-tuning of all weights are read",
-        )
-    if starts_under_condition(text):
-        reason = "starts DeepSpeed under a condition that it does not decide"
-        raise ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
-    raise refuse_script(text, path)
 
 
 def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Document, tuple[str, ...]]:
@@ -156,13 +142,18 @@ def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Docume
     raise ConfigError(f"starts {plain(launch.config, 80)}, which is not there", where=str(path), hint=hint)
 
 
-def _with_hardware(launch: Launch, experiment: Experiment, origin: str) -> Experiment:
+def with_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
+    """``experiment`` with slices of TPUs, where no hardware is said.
+
+    Raises:
+        ConfigError: there are no such.
+    """
     given = experiment.hardware
-    if launch.hardware is None or given.name or given.chip or given.topology or given.devices:
+    if name is None or given.name or given.chip or given.topology or given.devices:
         return experiment
-    slices = given.slices if "slices" in given.model_fields_set else launch.slices
+    slices = given.slices if "slices" in given.model_fields_set else slices
     try:
-        hardware, notes = refer_to_hardware(launch.hardware, slices=slices)
+        hardware, notes = refer_to_hardware(name, slices=slices)
     except AsapError as error:
         raise ConfigError(error.message, where=origin, hint=error.hint) from error
     provenance = dict.fromkeys((f"hardware.{field}" for field in type(hardware).model_fields), origin)
@@ -176,7 +167,7 @@ def _with_hardware(launch: Launch, experiment: Experiment, origin: str) -> Exper
 
 
 def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
-    notes = [*note_on_cut(launch.cut)]
+    notes = []
     if unknown := [key for key in launch.unknown if key not in given and key not in _NO_MATTER]:
         notes.append(f"set by a variable whose value is not said: {', '.join(unknown)}")
     if launch.strays:

@@ -8,8 +8,10 @@ from pathlib import Path
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.text import plain
+from asap.experiments.deepspeed.script import starts_under_condition
 from asap.experiments.files.documents import read_text
 from asap.experiments.files.named_file import below_variable, find_named
+from asap.experiments.launch.script import find_other_program
 from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
     EVALUATED,
@@ -60,6 +62,12 @@ def refuse_script(text: str, path: Path) -> ConfigError:
         text: of the script.
         path: its file.
     """
+    if (other := find_other_program(text)) is not None:
+        hint = "pre-training and supervised fine-tuning of all weights are read"
+        return ConfigError(f"starts {plain(other, 80)}", where=str(path), hint=hint)
+    if starts_under_condition(text):
+        reason = "starts DeepSpeed under a condition that it does not decide"
+        return ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
     commands = list(_commands(text))
     if (known := refusal_of_text("otherwise", "\n".join(command.text for command in commands), path)) is not None:
         return known

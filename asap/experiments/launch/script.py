@@ -41,8 +41,6 @@ class Launch:
     """Variables that hold flags of a compiler or runtime, or are one."""
     others: int = 0
     """Further starts of MaxText in the same script."""
-    cut: str = ""
-    """What a comment in the middle of the command keeps from it."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,6 @@ def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
         unknown=(*_open_keys(given), *_open_arguments(arguments, command)),
         strays=tuple(word for word in strays if not has_substitution(word)),
         environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
-        cut=command.cut,
     )
 
 
