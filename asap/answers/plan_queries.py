@@ -229,8 +229,8 @@ class Explain(Query):
             plan=plan_row(inquiry, prediction),
             behind_first=_behind(of, prediction.step_time, first) if first and first.plan != plan else None,
             change=changes_of(inquiry, plan),
-            reasons=() if is_now else reasons(study, plan, main),
-            trade_offs=() if is_now else trade_offs(study, plan, main),
+            reasons=() if is_now else reasons(study, prediction, inquiry.incumbent, main),
+            trade_offs=() if is_now else trade_offs(study, prediction, inquiry.incumbent, main),
             citations=() if is_now else cite(study, plan),
             notes=notes_of([prediction]),
         )

@@ -76,14 +76,15 @@ def draft(
 ) -> Proposal:
     """A candidate with everything that an engineer needs to decide."""
     prediction, now = candidate.prediction, incumbent.step_time if incumbent else None
+    why = reasons(study, prediction, incumbent, candidate.strategy)
     return Proposal(
         rank=number,
         title=title(candidate.plan, study.plan, candidate.strategy, study.experiment.workload.experts_over),
         plan=candidate.plan,
         prediction=candidate.prediction,
-        reasoning=(*larger_batch(study, prediction, incumbent), *reasons(study, candidate.plan, candidate.strategy)),
+        reasoning=(*larger_batch(study, prediction, incumbent), *why),
         impact=impacts(study, candidate.prediction),
-        trade_offs=trade_offs(study, candidate.plan, candidate.strategy),
+        trade_offs=trade_offs(study, prediction, incumbent, candidate.strategy),
         citations=citations,
         confidence=confidence(study, candidate.prediction, citations),
         overrides=overrides_of(study, candidate.plan),

@@ -5,8 +5,7 @@ from functools import cache
 from statistics import NormalDist
 
 from asap.core.text import plain
-from asap.core.units import Provenance, Quantity, counted, format_bytes, format_percent, significant
-from asap.diagnosis.diagnosis import Bottleneck
+from asap.core.units import Provenance, Quantity, counted, format_bytes, format_percent, format_seconds, significant
 from asap.evidence.step_belief import Z_90
 from asap.history import precedent_prior
 from asap.knowledge import Note
@@ -22,48 +21,47 @@ from asap.plans.workload import field_of
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.ratios import doublings
 from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
+from asap.proposals.reasons.modelled_step import time_by_resource
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.study.start import is_start
 from asap.study.study import Study
 
-BOTTLENECK_REASONS = {
-    (Bottleneck.COMPUTE, "data", "more"): "The run is compute-bound; every device keeps its FLOPs and its tokens, and"
-    " more of the parallelism comes from the batch, which needs no exchange inside a layer.",
-    (Bottleneck.COMPUTE, "seq", "less"): "The run is compute-bound, so exchanges inside attention only add to it.",
-    (
-        Bottleneck.COMPUTE,
-        "remat",
-        "less",
-    ): "The run is compute-bound, and recomputes what HBM has room to keep.",
-    (
-        Bottleneck.HBM,
-        "model",
-        "more",
-    ): "The run is HBM-bound: with the weights split further, each device reads less.",
-    (Bottleneck.COMMUNICATION, "model", "less"): "Collectives dominate: the all-reduces of activations over the"
-    " model axis are on the critical path of every layer, and they shrink.",
-    (Bottleneck.COMMUNICATION, "seq", "less"): "Collectives dominate: the exchange of keys and values shrinks.",
-    (Bottleneck.HOST_TRANSFER, "remat", "more"): "Copies with host memory are on the critical path: what is recomputed"
-    " is not copied.",
-    (Bottleneck.MEMORY_CAPACITY, "data", "more"): "HBM is full: parameters and optimizer state are sharded further.",
-    (Bottleneck.MEMORY_CAPACITY, "remat", "more"): "HBM is full: fewer activations are kept for the backward pass.",
-    (Bottleneck.MEMORY_CAPACITY, "model", "more"): "HBM is full: weights and their activations are sliced further.",
-}
-"""Why a change helps against a bottleneck, by bottleneck, axis and direction."""
+_MOVED = 0.005
+"""Share of a step from which on a part that changes is named: less is below what short runs can tell apart."""
 
 
-def reasons(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
-    """Why this plan, change by change: the bottleneck first, then the main strategy."""
-    moved = _moved(study, plan, main)
-    bottleneck = study.diagnosis.bottleneck
-    keys = ((bottleneck, change.axis, change.direction) for change in moved)
-    linked = [BOTTLENECK_REASONS[key] for key in keys if key in BOTTLENECK_REASONS]
-    if not linked and study.plan is not None and bottleneck is not Bottleneck.INSUFFICIENT_EVIDENCE:
-        linked = [
-            f"It does not meet the {bottleneck.value.replace('_', ' ')} bottleneck directly; it tests an alternative."
-        ]
-    return (*linked, *(f"{change}: {change.principle.reason}." for change in moved))
+def reasons(study: Study, prediction: Prediction, incumbent: Prediction | None, main: str = "") -> tuple[str, ...]:
+    """Why this plan: what it saves by part of the step, then change by change, the main strategy first."""
+    saved = _listed("saves", differences(incumbent, prediction), -1)
+    return (*saved, *(f"{change}: {change.principle.reason}." for change in _moved(study, prediction.plan, main)))
+
+
+def _listed(verb: str, moved: dict[str, Quantity], sign: int) -> tuple[str, ...]:
+    write = {"s": format_seconds, "bytes": format_bytes}
+    named = [f"{write[by.unit](abs(by.value))} of {name}" for name, by in moved.items() if by.value * sign > 0]
+    return (f"{verb} {', '.join(named)} (modelled).",) if named else ()
+
+
+def differences(before: Prediction | None, after: Prediction) -> dict[str, Quantity]:
+    """What each part of a step takes more or less, for as many tokens, the largest first, then HBM; small ones are left
+    out. Empty where one of the two has no step time."""
+    if before is None or before.step_time is None or after.step_time is None:
+        return {}
+    total, relative = before.step_time.value, after.relative_step_time
+    scale = relative.value * total / after.step_time.value if relative else 1.0
+    was, becomes = time_by_resource(before), time_by_resource(after)
+    moved = {name: becomes.get(name, 0.0) * scale - was.get(name, 0.0) for name in was | becomes}
+    found = {
+        name: Quantity(value=by, unit="s", provenance=Provenance.MODELLED, source=after.method)
+        for name, by in sorted(moved.items(), key=lambda item: -abs(item[1]))
+        if abs(by) > _MOVED * total
+    }
+    if before.memory and after.memory:
+        held = after.memory.total.value - before.memory.total.value
+        if abs(held) > _MOVED * after.memory.capacity_bytes:
+            found["HBM"] = after.memory.total.model_copy(update={"value": held, "low": None, "high": None})
+    return found
 
 
 def _moved(study: Study, plan: Plan, main: str) -> tuple[PlanChange, ...]:
@@ -80,10 +78,11 @@ def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | N
     return (f"{rates} (modelled); the same tokens take {format_percent(before / after)} of the steps.",)
 
 
-def trade_offs(study: Study, plan: Plan, main: str = "") -> tuple[str, ...]:
-    """What the plan costs or risks, the main strategy first."""
-    moved = _moved(study, plan, main)
-    costs = [f"{change}: {change.principle.trade_off}." for change in moved]
+def trade_offs(study: Study, prediction: Prediction, incumbent: Prediction | None, main: str = "") -> tuple[str, ...]:
+    """What the plan costs or risks: what it adds by part of the step, then change by change, main strategy first."""
+    plan = prediction.plan
+    costs = [*_listed("adds", differences(incumbent, prediction), 1)]
+    costs += [f"{change}: {change.principle.trade_off}." for change in _moved(study, plan, main)]
     topology = study.slice.topology if study.slice else None
     if topology and study.plan is not None:
         split = sorted(split_axes(plan.ici, topology) - split_axes(study.plan.ici, topology))
@@ -128,18 +127,16 @@ def _step_time(prediction: Prediction) -> Impact:
     if relative is None:
         statement = "cannot be compared, as the plan that runs is not known"
         return Impact(name="step time", statement=statement, quantity=prediction.step_time)
-    change = relative.value - 1
-    direction = "about the same" if abs(change) < 0.0005 else "shorter" if change < 0 else "longer"
-    amount = "" if direction == "about the same" else f"{format_percent(abs(change))} "
-    return Impact(name="step time", statement=f"{amount}{direction}", quantity=relative)
+    direction = "longer" if relative.value > 1 else "shorter"
+    statement = f"{format_percent(abs(relative.value - 1))} {direction}"
+    return Impact(name="step time", statement=statement, quantity=relative)
 
 
 def _duty_cycle(study: Study) -> tuple[Impact, ...]:
     duty = study.profile.kpis.duty_cycle if study.profile else None
     if duty is None:
         return ()
-    statement = f"stays near {format_percent(duty)}: sharding changes no host work"
-    return (Impact(name="duty cycle", statement=statement),)
+    return (Impact(name="duty cycle", statement=f"stays near {format_percent(duty)}: sharding changes no host work"),)
 
 
 def _communication(study: Study, prediction: Prediction) -> Impact:
@@ -216,13 +213,12 @@ def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:
     current = study.plan
     if current is None:
         return ()
-    weighed = [(precedent_prior(hit, current, plan), hit) for hit in similar_runs(study, SIMILAR_RUNS)]
+    weighed = ((precedent_prior(hit, current, plan), hit) for hit in similar_runs(study, SIMILAR_RUNS))
     weight, hit = max(weighed, key=lambda pair: abs(pair[0]), default=(0.0, None))
     if hit is None or abs(weight) < LEAST_WEIGHT:
         return ()
-    record = hit.record
+    record, title = hit.record, plain(hit.record.title)
     supports = f"{precedent_sentence(hit, current, plan)} It counts in the order with a weight of {weight:.2f}."
-    title = plain(record.title)
     return (
         Citation(
             kind="precedent", id=record.id, title=title, url=record.source.url, supports=supports, against=weight < 0

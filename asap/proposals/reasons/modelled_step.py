@@ -50,15 +50,10 @@ def modelled_step(study: Study, incumbent: Prediction | None) -> ModelledStep | 
     if study.profile is not None and study.profile.operations:
         return None
     total = incumbent.step_time.value
-    shares: dict[str, float] = {}
-    groups: dict[str, float] = {}
-    for part in incumbent.parts:
-        share = part.exposed_s / total
-        shares[_name(part)] = shares.get(_name(part), 0.0) + share
-        group = _RESOURCES.get(part.name, "communication")
-        groups[group] = groups.get(group, 0.0) + share
+    shares = {name: seconds / total for name, seconds in time_by_resource(incumbent).items()}
+    groups = [(_RESOURCES.get(part.name, "communication"), part.exposed_s) for part in incumbent.parts]
     ordered = sorted(shares.items(), key=lambda item: -item[1])
-    bottleneck = max(groups, key=lambda name: groups[name])
+    bottleneck = max(dict(groups), key=lambda group: sum(seconds for name, seconds in groups if name == group))
     shown = ", ".join(f"{name} {format_percent(share, 0)}" for name, share in ordered if share >= _SHOWN)
     chips, tokens = study.slice.chips if study.slice else None, incumbent.tokens_per_second
     return ModelledStep(
@@ -68,6 +63,14 @@ def modelled_step(study: Study, incumbent: Prediction | None) -> ModelledStep | 
         tokens_per_second_per_chip=tokens.value / chips if tokens and chips else None,
         statement=f"Modelled, not measured: the step waits most for {bottleneck} ({shown}).{_own_runs(incumbent)}",
     )
+
+
+def time_by_resource(prediction: Prediction) -> dict[str, float]:
+    """Seconds of a step that nothing hides, by what it waits for: a resource, or a collective and its axis."""
+    found: dict[str, float] = {}
+    for part in prediction.parts:
+        found[_name(part)] = found.get(_name(part), 0.0) + part.exposed_s
+    return found
 
 
 def _name(part: TimePart) -> str:
