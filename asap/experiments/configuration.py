@@ -8,8 +8,6 @@ from typing import Any
 from asap.core.errors import UnreadError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
-from asap.experiments.assumed_vocabulary import with_vocabulary
-from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
 from asap.experiments.huggingface.reader import read_huggingface
@@ -24,7 +22,7 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
-from asap.experiments.settings.remarks import note_on_paged
+from asap.experiments.remarks import note_on_attention, note_on_paged, with_vocabulary
 from asap.experiments.shell import is_script
 from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED

@@ -14,10 +14,10 @@ from asap.levers.lever import Lever
 from asap.levers.table import changed_levers
 from asap.models import Workload
 from asap.plans import AXES, Plan
+from asap.plans.degrees import field_of
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.torus import split_axes
 from asap.plans.validity import Degrees
-from asap.plans.workload import field_of
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_scaling.ratios import doublings
 from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
