@@ -6,7 +6,7 @@ The command line runs the workflow alone; under ``adk run`` and ``adk web`` it i
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,21 +57,23 @@ class DeclaredTool(FunctionTool):
             return None
         purpose = " ".join((found.description or "").split()).split(". ")[0].rstrip(".")
         schema = shortened(found.parameters_json_schema or {})
-        for parameter in schema.get("properties", {}).values():
-            for part in (parameter, parameter.get("items", {})):
-                if part.get("description") in self._told:
-                    del part["description"]
+        for _, part in _described(schema):
+            if part["description"] in self._told:
+                del part["description"]
         return found.model_copy(update={"description": purpose, "parameters_json_schema": schema or None})
 
     @property
-    def meanings(self) -> set[tuple[str, str]]:
-        """The parameters that are described, each with its meaning."""
+    def meanings(self) -> Iterator[tuple[str, str]]:
+        """Each parameter that is described, with its meaning."""
         declared = self._get_declaration()
-        schema = (declared and declared.parameters_json_schema) or {}
-        parts = [
-            (name, part) for name, one in schema.get("properties", {}).items() for part in (one, one.get("items", {}))
-        ]
-        return {(name.removesuffix("s"), part["description"]) for name, part in parts if "description" in part}
+        for name, part in _described((declared and declared.parameters_json_schema) or {}):
+            yield name, part["description"]
+
+
+def _described(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The parameters, or what they list, that have a description, by the name of one."""
+    parts = [(name, part) for name, one in schema.get("properties", {}).items() for part in (one, one.get("items", {}))]
+    return [(name.removesuffix("s"), part) for name, part in parts if "description" in part]
 
 
 def shortened(schema: Any) -> Any:
