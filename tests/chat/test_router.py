@@ -58,7 +58,7 @@ def test_the_threshold_is_calibrated_on_phrasings_that_nothing_was_tuned_on(inqu
         ("open", 27, 31),
         ("unread", 26, 30),
         ("short", 28, 29),
-        ("sealed", 24, 27),
+        ("sealed", 23, 26),
     ],
 )
 def test_questions_find_their_query_no_less_often_than_before(inquiry, half, once_before, among_before):
