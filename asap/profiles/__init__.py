@@ -1,8 +1,7 @@
-"""Profiles: the XProf adapter, and the facts that it yields."""
+"""Profiles of XLA, and the facts that they yield."""
 
-from asap.profiles.fetch import read_profile
-from asap.profiles.locate import ProfileRun, locate
-from asap.profiles.profile import Collective, Gap, Kpis, Operation, Profile, Roofline
+from asap.profiles.locate import locate, read_profile
+from asap.profiles.profile import Collective, Gap, Kpis, Operation, Profile, ProfileRun, Roofline
 
 __all__ = [
     "Collective",

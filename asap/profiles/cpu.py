@@ -6,23 +6,23 @@ its steps on a thread of its own.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from statistics import fmean, pstdev
-from typing import NamedTuple
+from statistics import fmean
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from asap.profiles.tpu.convert import memory_profile
-from asap.profiles.xplane.columns import Integers, covered, own_times
+from asap.profiles.xplane.columns import Integers, alike, covered, own_times
 from asap.profiles.xplane.planes import Events, Plane
 from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import Peaks, StepRow, Summary
 
 PS, PS_PER_NS = 1e-12, 1000
-_HOST = "/host:CPU"
+HOST = "/host:CPU"
 _NAME, _DEVICE, _MODULE, _RUN = "hlo_op", "device_ordinal", "hlo_module", "run_id"
 _STEP = "step_num"
 
@@ -119,7 +119,7 @@ class CpuEvents:
     def _runs(self) -> Mapping[tuple[int, int, str, int], tuple[int, int]]:
         runs: dict[tuple[int, int, str, int], tuple[int, int]] = {}
         for work in self.work:
-            for rows in _alike(work.device, work.modules, work.run):
+            for rows in alike(work.device, work.modules, work.run):
                 row = rows[0]
                 module = work.plane.text(int(work.modules[row]))
                 key = (work.host, int(work.device[row]), module, int(work.run[row]))
@@ -134,7 +134,7 @@ class CpuEvents:
         totals: dict[CpuInstruction, Total] = defaultdict(Total)
         for work in self.work:
             own = own_times(work.start, work.end)
-            for rows in _alike(work.modules, work.names):
+            for rows in alike(work.modules, work.names):
                 numbers = (int(work.modules[rows[0]]), int(work.names[rows[0]]))
                 total = totals[CpuInstruction(*map(work.plane.text, numbers))]
                 total.seconds += PS * int(own[rows].sum())
@@ -152,13 +152,6 @@ class CpuEvents:
         return {key: (start, end) for key, (start, end) in joined.items()}
 
 
-def _alike(*columns: Integers) -> Iterator[Integers]:
-    """The rows that have the same values in all columns, together."""
-    order = np.lexsort(columns)
-    differs = [np.diff(column[order]) != 0 for column in columns]
-    yield from np.split(order, np.flatnonzero(np.logical_or.reduce(differs)) + 1) if len(order) else ()
-
-
 def read_cpu(hosts: Sequence[Sequence[Plane]]) -> CpuEvents:
     """Read the operations and the marked steps of all hosts, a line at a time.
 
@@ -169,14 +162,32 @@ def read_cpu(hosts: Sequence[Sequence[Plane]]) -> CpuEvents:
     marks: list[Mark] = []
     for number, planes in enumerate(hosts):
         for plane in planes:
-            if plane.name == _HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
-                origin = min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
+            if plane.name == HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
+                origin = origin_of(plane)
                 for line in plane.lines:
                     events = line.events((_NAME, _DEVICE, _MODULE, _RUN, _STEP))
                     start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset
                     marks += _marks(events, start, number)
                     work += _operations(plane, events, start, number)
     return CpuEvents(tuple(work), tuple(marks))
+
+
+def origin_of(plane: Plane) -> int:
+    """Nanosecond at which the first line of a host begins."""
+    return min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
+
+
+def read_marks(hosts: Sequence[Sequence[Plane]]) -> Iterator[Mark]:
+    """The steps that the training loops of all hosts marked.
+
+    Raises:
+        ProfileError: a file is damaged.
+    """
+    for number, planes in enumerate(hosts):
+        for plane in planes:
+            for line in plane.lines if plane.name == HOST and _STEP in plane.stat_ids else ():
+                events = line.events((_STEP,))
+                yield from _marks(events, (line.timestamp_ns - origin_of(plane)) * PS_PER_NS + events.offset, number)
 
 
 def _marks(events: Events, start: Integers, host: int) -> Iterator[Mark]:
@@ -210,28 +221,17 @@ _GROUPS_OF_TENSORFLOW = ("TraceContext", "FunctionRun", "SessionRun", "RunGraph"
 def convert_cpu(hosts: Sequence[Sequence[Plane]], events: CpuEvents) -> Conversion | None:
     """The tables that XProf would return, unrounded; None if only XProf can make them.
 
-    Of more than five steps the first and the last are left out, which may be cut off or slowed by the start of the
-    recording: ``ConvertStepEventsToStepDb`` of XProf.
-
     Raises:
         ProfileError: a file is damaged.
     """
-    steps = None if _has_other_work(hosts) else _steps(events.marks, len(hosts))
+    steps = None if _has_other_work(hosts) else orderly_marks(events.marks, len(hosts))
     if steps is None:
         return None
-    kept = steps[1:-1] if len(steps) > _ENDS_LEFT_OUT_ABOVE else steps
-    times = [MS_PER_PS * (mark.end - mark.start) for mark in kept]
     return Conversion(
-        summary=Summary(
-            device_type="CPU",
-            steptime_ms_average=fmean(times) if times else 0.0,
-            steptime_ms_minimum=min(times, default=0.0),
-            steptime_ms_maximum=max(times, default=0.0),
-            steptime_ms_standard_deviation=pstdev(times) if times else 0.0,
-        ),
-        steps=tuple(StepRow(stepTimeMs=time) for time in times),
+        summary=Summary(device_type="CPU"),
+        steps=tuple(StepRow(stepTimeMs=MS_PER_PS * (mark.end - mark.start)) for mark in without_ends(steps)),
         operations=(),
-        roofline=(),
+        program=None,
         peaks=Peaks(),
         kernels=(),
         memory=memory_profile(hosts[0]),
@@ -240,16 +240,27 @@ def convert_cpu(hosts: Sequence[Sequence[Plane]], events: CpuEvents) -> Conversi
 
 def _has_other_work(hosts: Sequence[Sequence[Plane]]) -> bool:
     """Whether something ran that is neither a CPU's nor marked by a step of JAX."""
-    for plane in (plane for planes in hosts for plane in planes):
-        if plane.name.startswith("/device:") and any(not line.is_empty for line in plane.lines):
-            return True
-        if any(name.startswith(_GROUPS_OF_TENSORFLOW) for name in plane.names.values()):
-            return True
-    return False
+    devices = (plane for planes in hosts for plane in planes if plane.name.startswith("/device:"))
+    return any(not line.is_empty for plane in devices for line in plane.lines) or has_groups_of_tensorflow(hosts)
 
 
-def _steps(marks: Sequence[Mark], hosts: int) -> list[Mark] | None:
+def has_groups_of_tensorflow(hosts: Sequence[Sequence[Plane]]) -> bool:
+    """Whether TensorFlow ran steps that XProf knows by the names of their events."""
+    planes = (plane for host in hosts for plane in host if plane.name == HOST)
+    return any(name.startswith(_GROUPS_OF_TENSORFLOW) for plane in planes for name in plane.names.values())
+
+
+def orderly_marks(marks: Iterable[Mark], hosts: int) -> list[Mark] | None:
     """In their order; None where marks overlap or a number comes twice, and where several hosts mark steps."""
     steps = sorted(marks, key=lambda mark: mark.number)
     orderly = all(one.number < other.number and one.end <= other.start for one, other in pairwise(steps))
     return steps if not steps or (hosts == 1 and orderly) else None
+
+
+_Step = TypeVar("_Step")
+
+
+def without_ends(steps: Sequence[_Step]) -> list[_Step]:
+    """Of more than five steps, those between the first and the last, which may be cut off or slowed by the start of the
+    recording: ``ConvertStepEventsToStepDb`` of XProf."""
+    return list(steps[1:-1] if len(steps) > _ENDS_LEFT_OUT_ABOVE else steps)

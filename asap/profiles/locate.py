@@ -1,31 +1,17 @@
-"""Find the profile behind a path: one run, and the files of all its hosts."""
+"""Find the profile behind a path, one run and the files of all its hosts, and read it once."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from asap.core.errors import NotFoundError, ProfileError
 from asap.core.files import exists, user_path
 from asap.core.text import plain
+from asap.profiles.profile import Profile, ProfileRun
 
 SUFFIX = ".xplane.pb"
 EXPECTED = f"give a log directory, plugins/profile, a plugins/profile/<run>/ folder or one *{SUFFIX}"
 _TIMESTAMP = re.compile(r"\d{4}(_\d\d){5}")
-
-
-@dataclass(frozen=True)
-class ProfileRun:
-    """One recording: a file a host, and what the reader should know about the choice."""
-
-    path: Path
-    files: tuple[Path, ...]
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.stat().st_size for file in self.files)
 
 
 def locate(path: str | Path, run: str | None = None) -> ProfileRun:
@@ -97,3 +83,31 @@ def _profiles_in(folder: Path) -> tuple[Path, ...]:
 
 def _folders_in(folder: Path) -> list[Path]:
     return [entry for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
+
+
+_latest: dict[tuple[ProfileRun, tuple[tuple[int, int, int], ...]], Profile] = {}
+
+
+def read_profile(path: str | Path, run: str | None = None, progress: Callable[[str], None] | None = None) -> Profile:
+    """All facts of a run. Reading unchanged files again costs nothing.
+
+    Args:
+        path: a log directory, its ``plugins/profile``, a run folder in it, or one ``*.xplane.pb``.
+        run: name of a run folder; default: the newest.
+        progress: called with each stage as it begins.
+
+    Raises:
+        NotFoundError: the path or the run does not exist.
+        ProfileError: there is no profile, or it cannot be read.
+    """
+    from asap.profiles.reading import read_run
+
+    found = locate(path, run)
+    try:
+        key = (found, tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in map(Path.stat, found.files)))
+        profile = _latest.get(key) or read_run(found, progress or (lambda stage: None))
+    except OSError as error:
+        raise ProfileError(f"cannot be read: {error.strerror or error}", where=plain(found.path)) from error
+    _latest.clear()
+    _latest[key] = profile
+    return profile

@@ -9,6 +9,7 @@ from typing import Any
 from asap.core.units import GIB, PERCENT
 from asap.profiles.collectives import (
     base_name,
+    bound_of_kernel,
     collective_of,
     collective_of_kernel,
     is_host_copy,
@@ -17,7 +18,6 @@ from asap.profiles.collectives import (
     result_shape,
 )
 from asap.profiles.cpu import CpuInstruction, Total
-from asap.profiles.kernel_names import bound_of_kernel
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Extent, Operation
 from asap.profiles.skeleton import ExposedCopies
 from asap.profiles.xprof.converter import Conversion
@@ -122,15 +122,11 @@ _BOUNDS: dict[str, Bound] = {"Compute": "compute", "HBM": "hbm"}
 
 
 def hlo_operations(conversion: Conversion, scale: Scale) -> tuple[Operation, ...]:
-    """Join ``hlo_stats`` with ``roofline_model``; longest self time first."""
-    efficiencies = {(row.hlo_module_id, row.operation): row.roofline_efficiency for row in conversion.roofline}
-    return longest_first(
-        _hlo_operation(row, efficiencies.get((row.program_id, row.hlo_op_name)), conversion.peaks, scale)
-        for row in conversion.operations
-    )
+    """HLO operations, longest self time first."""
+    return longest_first(_hlo_operation(row, conversion.peaks, scale) for row in conversion.operations)
 
 
-def _hlo_operation(row: HloRow, efficiency: float | None, peaks: Peaks, scale: Scale) -> Operation:
+def _hlo_operation(row: HloRow, peaks: Peaks, scale: Scale) -> Operation:
     collective, waits = collective_of(row.hlo_op_name, row.category, row.hlo_op_expression)
     host_copy = is_host_copy(row.category, row.hlo_op_expression)
     opaque = _is_opaque(row) and not (collective or waits or host_copy)
@@ -148,11 +144,11 @@ def _hlo_operation(row: HloRow, efficiency: float | None, peaks: Peaks, scale: S
         collective=collective,
         collective_wait=waits,
         host_copy=host_copy,
-        **({} if opaque or _is_hidden(row, peaks) else _rates(row, efficiency, peaks, time_s, host_copy)),
+        **({} if opaque or _is_hidden(row, peaks) else _rates(row, peaks, time_s, host_copy)),
     )
 
 
-def _rates(row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float, host_copy: bool) -> dict[str, Any]:
+def _rates(row: HloRow, peaks: Peaks, time_s: float, host_copy: bool) -> dict[str, Any]:
     flop_rate, bandwidth = row.model_flop_rate * GIGA, row.hbm_bw * GIB
     if host_copy:
         return {"bytes_accessed": bandwidth * time_s, "memory_bandwidth": bandwidth}
@@ -164,7 +160,7 @@ def _rates(row: HloRow, efficiency: float | None, peaks: Peaks, time_s: float, h
         "bytes_accessed": bandwidth * time_s,
         "memory_bandwidth": bandwidth,
         "memory_utilisation": bandwidth / peak_bandwidth if peak_bandwidth else None,
-        "roofline_efficiency": efficiency,
+        "roofline_efficiency": row.roofline_efficiency,
     }
 
 

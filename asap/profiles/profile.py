@@ -3,6 +3,8 @@
 ``None`` is unknown. Where a fact could not be had, ``gaps`` says what and which capture would give it.
 """
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,6 +23,20 @@ Extent = Literal["step", "window"]
 Trait = Literal["recomputed", "casting", "misaligned", "small"]
 """Done again for the backward pass; from one type to another; on dimensions that are no multiple of 8; a collective of
 less than a MiB, which latency bounds and not bandwidth."""
+
+
+@dataclass(frozen=True)
+class ProfileRun:
+    """One recording: a file a host, and what the reader should know about the choice."""
+
+    path: Path
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.stat().st_size for file in self.files)
 
 
 class Gap(BaseModel):

@@ -1,7 +1,6 @@
 """Read a run: make its tables once, and put together the facts that its device and its capture allow.
 
-The tables of TPUs and CPUs are made from their events; XProf makes those of GPUs, whose FLOPs and bytes its cost
-analysis of the HLO gives, and those that hold something unfamiliar.
+The tables are made from the events and the compiled programs; XProf makes those that hold something unfamiliar.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +11,9 @@ from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import kpis
 from asap.profiles.cpu import CpuEvents, convert_cpu, read_cpu
+from asap.profiles.gpu.convert import convert_gpu
 from asap.profiles.host_time import host_time
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
-from asap.profiles.locate import ProfileRun
 from asap.profiles.operations import (
     US,
     Scale,
@@ -29,7 +28,7 @@ from asap.profiles.operations import (
     module_steps,
     si_peaks,
 )
-from asap.profiles.profile import Extent, Gap, Operation, Profile, Roofline
+from asap.profiles.profile import Extent, Gap, Operation, Profile, ProfileRun, Roofline
 from asap.profiles.skeleton import Skeleton, skeleton_of
 from asap.profiles.tpu.convert import convert_tpu
 from asap.profiles.xplane.planes import Plane, read_planes
@@ -56,11 +55,10 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     Raises:
         ProfileError: it cannot be read.
     """
-    hosts, events, made = _tables(run, progress)
-    conversion, replaced_peaks = _corrected(made)
+    hosts, events, conversion = _tables(run, progress)
     missing = kpis.CUDA_GRAPHS if conversion.hides_kernels else kpis.HLO
     if conversion.hides_kernels:
-        conversion = replace(conversion, operations=(), roofline=())
+        conversion = replace(conversion, operations=(), program=None)
     marked = marked_steps(conversion.summary, conversion.steps)
     skeleton = skeleton_of(hosts)
     if program := conversion.program:
@@ -71,17 +69,8 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
         facts = _Facts(skeleton.devices)
     else:
         facts = _from_cpu(events or read_cpu(hosts), marked)
-    profile = _profile(run, conversion, skeleton, facts, marked, replaced_peaks)
+    profile = _profile(run, conversion, skeleton, facts, marked)
     return profile.model_copy(update={"host": host_time(hosts, events)})
-
-
-def _corrected(made: Conversion) -> tuple[Conversion, tuple[str, ...]]:
-    """The tables of a GPU with what is known better; those of others are right."""
-    if made.summary.kind != "gpu":
-        return made, ()
-    from asap.profiles.corrections import corrected
-
-    return corrected(made)
 
 
 _Read = tuple[list[list[Plane]], CpuEvents | None, Conversion]
@@ -93,7 +82,7 @@ def _tables(run: ProfileRun, progress: Callable[[str], None]) -> _Read:
     progress(f"reading {what}")
     try:
         hosts = [read_planes(file) for file in run.files]
-        conversion = convert_tpu(hosts)
+        conversion = convert_tpu(hosts) or convert_gpu(hosts)
         events = None if conversion or skeleton_of(hosts).devices else read_cpu(hosts)
         conversion = convert_cpu(hosts, events) if events else conversion
     except ProfileError:
@@ -154,12 +143,7 @@ def _from_cpu(events: CpuEvents, marked: Steps | None) -> _Facts:
 
 
 def _profile(
-    run: ProfileRun,
-    conversion: Conversion,
-    skeleton: Skeleton,
-    facts: _Facts,
-    marked: Steps | None,
-    replaced_peaks: tuple[str, ...],
+    run: ProfileRun, conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None
 ) -> Profile:
     module = None if marked else module_steps(facts.modules, facts.devices)
     used, capacity = conversion.memory.fullest or (None, None)
@@ -178,7 +162,7 @@ def _profile(
         peak_hbm_bytes=used,
         hbm_capacity_bytes=capacity,
         gaps=(*facts.gaps, *unmarked, *no_memory),
-        warnings=(*run.warnings, *replaced_peaks, *_warnings(conversion, skeleton, facts, marked, module)),
+        warnings=(*run.warnings, *conversion.warnings, *_warnings(conversion, skeleton, facts, marked, module)),
     )
 
 

@@ -10,10 +10,10 @@ from statistics import fmean
 import numpy as np
 
 from asap.profiles.collectives import is_host_copy_event
-from asap.profiles.xplane.columns import uncovered
+from asap.profiles.xplane.columns import Integers, uncovered
 from asap.profiles.xplane.planes import Line, Plane
 
-NS, PS = 1e-9, 1e-12
+PS = 1e-12
 
 _DEVICE = re.compile(r"/device:(?:TPU|GPU):\d+")
 _WORK = re.compile(r"XLA Ops|Stream #.*(?:Compute|Kernel)")
@@ -95,11 +95,7 @@ def _add_host_copies(copies: dict[str, ExposedCopies], plane: Plane) -> None:
     streams = [line for line in plane.lines if line.name.startswith(_STREAM) and not line.is_empty] if names else []
     if not streams:
         return
-    every = [line.events() for line in streams]
-    origin = min(events.timestamp_ns for events in every)
-    start = np.concatenate([(events.timestamp_ns - origin) * _PS_PER_NS + events.offset for events in every])
-    end = start + np.concatenate([events.duration for events in every])
-    metadata = np.concatenate([events.metadata for events in every])
+    metadata, start, end = _moments(streams)
     copied = np.isin(metadata, list(names))
     exposed = uncovered(start[copied], end[copied], start[~copied], end[~copied])
     for key, time in zip(metadata[copied].tolist(), exposed.tolist(), strict=True):
@@ -108,11 +104,14 @@ def _add_host_copies(copies: dict[str, ExposedCopies], plane: Plane) -> None:
 
 
 def _window_s(lines: Sequence[Line]) -> float:
+    _, start, end = _moments(lines)
+    return PS * int(end.max() - start.min())
+
+
+def _moments(lines: Sequence[Line]) -> tuple[Integers, Integers, Integers]:
+    """Metadata, start and end of the events of lines, in picoseconds after the first line."""
     every = [line.events() for line in lines]
     origin = min(events.timestamp_ns for events in every)
-    shifts = [NS * (events.timestamp_ns - origin) for events in every]
-    starts = [shift + PS * int(events.offset.min()) for shift, events in zip(shifts, every, strict=True)]
-    ends = [
-        shift + PS * int(np.max(events.offset + events.duration)) for shift, events in zip(shifts, every, strict=True)
-    ]
-    return max(ends) - min(starts)
+    start = np.concatenate([(events.timestamp_ns - origin) * _PS_PER_NS + events.offset for events in every])
+    end = start + np.concatenate([events.duration for events in every])
+    return np.concatenate([events.metadata for events in every]), start, end

@@ -11,8 +11,7 @@ from typing import NamedTuple, cast
 
 from asap.hardware import Chip
 from asap.profiles import Operation
-from asap.profiles.collectives import is_host_copy_event
-from asap.profiles.kernel_names import bound_of_kernel, compute_class
+from asap.profiles.collectives import bound_of_kernel, compute_class, is_host_copy_event
 from asap.profiles.operations import longest_first
 from asap.profiles.operators.cost import Cost, OperatorCall, cost_of, is_misaligned
 from asap.profiles.operators.roof import Roof

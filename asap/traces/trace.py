@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.profiles.collectives import base_name, collective_of
-from asap.profiles.kernel_names import work_of_kernel
+from asap.profiles.collectives import base_name, collective_of, work_of_kernel
 
 ELEMENT_BYTES = {
     **dict.fromkeys(("Byte", "Char", "Bool", "QInt8", "Float8_e4m3fn", "Float8_e5m2"), 1),

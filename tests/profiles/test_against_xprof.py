@@ -1,4 +1,8 @@
-"""Every table that is made here of a TPU or CPU profile, against those that XProf makes of it."""
+"""Every table that is made here of a TPU, GPU or CPU profile, against those that XProf makes of it."""
+
+import gzip
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -6,6 +10,7 @@ from hypothesis import strategies as st
 from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
 from asap.profiles.cpu import convert_cpu, read_cpu
+from asap.profiles.gpu.convert import convert_gpu
 from asap.profiles.tpu.convert import convert_tpu
 from asap.profiles.xplane.planes import read_planes
 from asap.profiles.xprof.converter import Conversion, convert
@@ -28,12 +33,13 @@ def assert_same(*files) -> None:
     assert found.memory == theirs.memory
     assert found.kernels == theirs.kernels == ()
     assert len(found.steps) == len(theirs.steps)
-    for table, other in ((found.operations, theirs.operations), (found.roofline, theirs.roofline)):
-        assert len(table) == len(other)
-        for row, expected in zip(table, other, strict=True):
-            for name, value in expected.model_dump().items():
-                near = pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
-                assert getattr(row, name) == near, (name, row)
+    assert found.program is not None
+    assert theirs.program is not None
+    pairs = zip((found.program, *found.operations), (theirs.program, *theirs.operations), strict=True)
+    for row, expected in pairs:
+        for name, value in expected.model_dump().items():
+            near = pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+            assert getattr(row, name) == near, (name, row)
 
 
 def test_the_real_profile(shared):
@@ -157,3 +163,104 @@ def test_a_line_of_many_pieces_is_read_whole(write):
     assert work.run.tolist() == list(range(count))
     assert work.device.tolist() == [n % 3 for n in range(count)]
     assert set(work.name) == {"dot"}
+
+
+GPU_GRAPHS = Path(__file__).parents[1] / "data" / "profiles" / "h100_cuda_graphs.xplane.pb.gz"
+
+
+@pytest.fixture
+def gpu_profile(shared, tmp_path):
+    def find(name: str) -> Path:
+        if name != "graphs":
+            return shared(f"AMD-AGI_TraceLens__mi300_{name}")
+        file = tmp_path / "h100.xplane.pb"
+        file.write_bytes(gzip.decompress(GPU_GRAPHS.read_bytes()))
+        return file
+
+    return find
+
+
+@pytest.mark.parametrize("name", ["elementwise", "gemm", "graphs"])
+def test_real_profiles_of_gpus(gpu_profile, name):
+    """All but the FLOPs of elementwise operations, which XLA weighs by type and chip, and what a library computes."""
+    file = gpu_profile(name)
+    found, theirs = convert_gpu([read_planes(file)]), convert([file])
+    assert found is not None
+    assert found.summary.device_type == theirs.summary.device_type
+    assert found.peaks.peak_flop_rate == pytest.approx(theirs.peaks.peak_flop_rate, rel=1e-5)
+    bandwidth = (theirs.peaks.peak_hbm_bw or 0) * (1 if name == "graphs" else 5.3e12 / 2.6624e12)
+    assert found.peaks.peak_hbm_bw == pytest.approx(bandwidth, rel=1e-5)
+    assert found.memory == theirs.memory
+    assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
+    assert found.program is not None
+    assert theirs.program is not None
+    assert found.program.total_time == pytest.approx(theirs.program.total_time)
+    assert time_of_kernels(found) == pytest.approx(time_of_kernels(theirs))
+    rows, expected = ({(row.program_id, row.hlo_op_name): row for row in made.operations} for made in (found, theirs))
+    assert rows.keys() == expected.keys()
+    for key, row in rows.items():
+        other = expected[key]
+        assert (row.category, row.occurrences, row.source_info) == (
+            other.category,
+            other.occurrences,
+            other.source_info,
+        )
+        compared = ["total_self_time", "total_self_time_percent"] + ["hbm_bw"] * (row.category != "custom-call")
+        for figure in compared:
+            assert getattr(row, figure) == pytest.approx(getattr(other, figure)), (figure, key)
+        if "dot" in row.hlo_op_name:
+            assert row.model_flop_rate == pytest.approx(other.model_flop_rate), key
+
+
+def time_of_kernels(made: Conversion) -> dict[str, float]:
+    times: dict[str, float] = defaultdict(float)
+    for kernel in made.kernels:
+        times[kernel.kernel_name] += kernel.total_duration_us
+    return times
+
+
+RUNS = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 200)), min_size=1, max_size=3)
+"""Kernels of a step: how long each runs, and the pause before it; in µs."""
+
+
+@given(st.lists(RUNS, min_size=1, max_size=8), st.integers(1, 2))
+@settings(max_examples=15)
+def test_steps_of_a_gpu(tmp_path_factory, steps, gpus):
+    """A step whose mark contains its kernels lasts as long as the mark; XProf knows the kernels alone."""
+    host, devices = plane("/host:CPU"), [plane(f"/device:GPU:{number}") for number in range(gpus)]
+    events, ran = [], [[] for _ in devices]
+    for number, runs in enumerate(steps):
+        begin = 3000 * number
+        events.append(host.event("train", begin, 600, step_num=number, _r=1))
+        for place, device in enumerate(devices):
+            now = begin + 20
+            for order, (length, pause) in enumerate(runs):
+                launch = 100 * number + 10 * order + place + 1
+                events.append(
+                    host.event("cuLaunchKernel", begin + 5 + order, 1, correlation_id=launch, device_id=place)
+                )
+                now += pause
+                ran[place].append(device.event("gemm", now, length, correlation_id=launch, kernel_details="grid:1"))
+                now += length
+    host.line(1, "python", events)
+    for device, kernels in zip(devices, ran, strict=True):
+        device.own.append(device.stat(device_vendor="Nvidia", compute_cap_major=9, core_count=1, clock_rate=1))
+        device.line(1, "Stream #1(Compute)", kernels)
+    file = tmp_path_factory.mktemp("steps") / "x.xplane.pb"
+    file.write_bytes(serialised([host, *devices]))
+    found, theirs = convert_gpu([read_planes(file)]), convert([file])
+    assert found is not None
+    ran_ms = [0.001 * (sum(map(sum, runs)) + 20) for runs in steps]
+    kept = ran_ms[1:-1] if len(steps) > 5 else ran_ms
+    expected = [0.6 if ran <= 0.6 else row.duration for ran, row in zip(kept, theirs.steps, strict=True)]
+    assert [row.duration for row in found.steps] == pytest.approx(expected)
+    if gpus == 1:
+        assert [row.compute for row in found.steps] == pytest.approx([row.compute for row in theirs.steps])
+
+
+def test_a_damaged_program_is_left_to_xprof(write):
+    gpu, metadata = plane("/device:GPU:0"), plane("/host:metadata")
+    gpu.own.append(gpu.stat(device_vendor="Nvidia", compute_cap_major=9))
+    gpu.line(1, "Stream #1(Compute)", [gpu.event("k", 0, 5, hlo_op="fusion.1", program_id=1, kernel_details="grid:1")])
+    metadata.metadata("jit_f(1)", "", **{"Hlo Proto": bytes([10, 4, 26, 90, 1, 1])})
+    assert convert_gpu([read_planes(write(serialised([gpu, metadata])))]) is None

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import InsufficientEvidenceError, NotFoundError, ProfileError
-from asap.profiles.hlo.program import program_of, read_program
-from asap.profiles.hlo.surroundings import surroundings
+from asap.profiles.hlo.program import CompiledProgram
+from asap.profiles.surroundings import computation_of, surroundings
 from asap.profiles.xplane.wire import BYTES
 from tests.profiles.xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
@@ -55,26 +55,27 @@ def _with_program(proto):
 
 def test_a_program_is_what_xla_prints_of_it(compiled):
     proto, text = compiled
-    lines = (line.strip().removeprefix("ROOT ") for line in text.splitlines())
-    printed = program_of(lines, "printed")
-    read = read_program(proto)
+    printed = computation_of(line.strip().removeprefix("ROOT ") for line in text.splitlines())
+    read = CompiledProgram(proto)
     assert read.name == "jit_loss"
-    found = {one.name: one for instructions in read.computations.values() for one in instructions}
-    assert printed is not None
-    for one in printed.computations[""]:
-        assert (found[one.name].opcode, found[one.name].shape) == (one.opcode, one.shape)
-        assert one.opcode == "constant" or set(found[one.name].operands) == set(one.operands)
-    assert len(found) == len(printed.computations[""])
+    ran = [one for one in printed.instructions.values() if one.opcode]
+    for one in ran:
+        found, around = read.find(one.name) or pytest.fail(one.name)
+        assert (found.opcode, found.shape) == (one.opcode, one.shape)
+        operands = {each.name for each in printed.operands(one)}
+        assert one.opcode == "constant" or {each.name for each in around.operands(found)} == operands
+    assert len(ran) == sum(len(read.computation(each).instructions) for each in read.numbers)
 
 
 def test_an_operation_has_operands_users_and_what_it_holds(compiled, write):
     proto, _ = compiled
-    path = write(_with_program(proto))
-    (loop,) = (one for body in read_program(proto).computations.values() for one in body if one.opcode == "while")
+    path, read = write(_with_program(proto)), CompiledProgram(proto)
+    bodies = [read.computation(each) for each in read.numbers]
+    ((loop, around),) = ((one, body) for body in bodies for one in body.instructions.values() if one.opcode == "while")
     found = surroundings(path, loop.name)
-    assert [one.name for one in found.operands] == list(loop.operands)
+    assert found.operands == tuple(around.operands(loop))
     assert found.users
-    assert all(loop.name in one.operands for one in found.users)
+    assert all(loop.number in one.operands for one in found.users)
     assert ("dot", 1) in found.inside or any(opcode == "fusion" for opcode, _ in found.inside)
     with pytest.raises(NotFoundError, match="no such instruction"):
         surroundings(path, "fusion.123")
@@ -83,7 +84,7 @@ def test_an_operation_has_operands_users_and_what_it_holds(compiled, write):
 def test_without_a_program_the_events_of_a_tpu_tell(write):
     after = Op("add.9", "add", 10, 0, 0, "f32[8]{0} add(f32[8]{0} %fusion.1, f32[8]{0} %b), metadata={}")
     found = surroundings(write(tpu_profile((*TRAINING, after))), "fusion.1")
-    assert (found.instruction.shape, found.instruction.operands) == ("bf16[8,8]", ("a",))
+    assert (found.instruction.shape, [one.name for one in found.operands]) == ("bf16[8,8]", ["a"])
     assert [one.name for one in found.users] == ["add.9"]
 
 

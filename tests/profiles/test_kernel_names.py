@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asap.profiles.kernel_names import stated_collective, work_of_kernel
+from asap.profiles.collectives import stated_collective, work_of_kernel
 
 NAMES = Path(__file__).resolve().parents[1] / "data" / "kernels" / "kernel_names.tsv"
 LEAST = 0.95

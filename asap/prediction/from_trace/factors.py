@@ -20,7 +20,7 @@ from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import infer_remat
 from asap.prediction.step_model.step_parts import change_between, step_parts
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.profiles.kernel_names import compute_class
+from asap.profiles.collectives import compute_class
 from asap.traces.graph.graph import Cause, Graph
 from asap.traces.trace import ANY_COLLECTIVE, Integers, OperationKind, RankTrace, collective_kind
 from asap.traces.what_if.apply import Changed

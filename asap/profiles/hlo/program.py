@@ -1,61 +1,46 @@
-"""A compiled program: ``HloProto`` of a profile, decoded as far as an engineer asks about it.
+"""A compiled program: ``HloProto`` of a profile. Only the instructions that are asked for are decoded, with their
+computation.
 
 Field numbers are those of ``xla/service/hlo.proto`` and ``xla/xla_data.proto`` (openxla/xla).
 """
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from asap.profiles.xplane.wire import BYTES, VARINT, Place, fields, signed, text, varint
+from asap.profiles.xplane.wire import BYTES, VARINT, Data, Place, fields, signed, text, varint
 
 _MODULE = 1
-_NAME, _COMPUTATIONS = 1, 3
-_INSTRUCTIONS, _COMPUTATION_ID = 2, 5
-_OPCODE, _SHAPE, _METADATA, _TARGET, _ID, _OPERANDS, _CALLED = 2, 3, 7, 28, 35, 36, 38
-_ELEMENT_TYPE, _DIMENSIONS, _PARTS = 2, 3, 4
-_OP_NAME, _FILE, _LINE = 2, 3, 4
+_NAME, _COMPUTATIONS, _FRAMES = 1, 3, 17
+_INSTRUCTIONS, _COMPUTATION_ID, _ROOT = 2, 5, 6
+_OPCODE, _SHAPE, _METADATA, _FUSION_KIND, _CONVOLUTION, _TARGET = 2, 3, 7, 11, 16, 28
+_DOT, _ID, _OPERANDS, _CALLED = 30, 35, 36, 38
+_CONTRACTED, _KERNEL_OUTPUT = 1, 4
+_ELEMENT_TYPE, _DIMENSIONS, _PARTS, _LAYOUT, _MEMORY_SPACE = 2, 3, 4, 5, 8
+_OP_NAME, _FILE, _LINE, _FRAME = 2, 3, 4, 15
+_FRAME_FILES, _FRAME_LOCATIONS, _FRAME_STACK, _LOCATION_LINE = 1, 3, 4, 3
 _TYPES = {
     1: "pred", 2: "s8", 3: "s16", 4: "s32", 5: "s64", 6: "u8", 7: "u16", 8: "u32", 9: "u64", 10: "f16", 11: "f32",
     12: "f64", 14: "opaque", 15: "c64", 16: "bf16", 17: "token", 18: "c128", 19: "f8e5m2", 20: "f8e4m3fn", 21: "s4",
-    22: "u4",
+    22: "u4", 23: "f8e4m3b11fnuz", 24: "f8e5m2fnuz", 25: "f8e4m3fnuz", 26: "s2", 27: "u2", 28: "f8e4m3", 29: "f8e3m4",
+    32: "f4e2m1fn", 33: "f8e8m0fnu",
 }  # fmt: skip
+_ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 
-
-@dataclass(frozen=True)
-class Instruction:
-    """An instruction of a program.
-
-    Args:
-        name: as the profile's operations are named: ``fusion.123``.
-        opcode: ``fusion``, ``all-reduce``, …
-        shape: of its result: ``bf16[8,128]``.
-        operands: names of the instructions whose results it takes.
-        called: names of the computations that it calls: the body of a fusion or of a loop.
-        op_name: path of the user's operation that it comes from.
-        source: file and line of the user's code.
-    """
-
-    name: str
-    opcode: str
-    shape: str
-    operands: tuple[str, ...] = ()
-    called: tuple[str, ...] = ()
-    op_name: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class Program:
-    """A module: its name, and the instructions of each computation in their order."""
-
-    name: str
-    computations: dict[str, tuple[Instruction, ...]]
+DAMAGED = (IndexError, KeyError, ValueError, RecursionError)
+"""What reading a message raises that is none."""
 
 
 @dataclass
-class _Raw:
-    """An instruction whose references are numbers still."""
+class Instruction:
+    """An instruction; operands and the computations that it calls are numbers.
+
+    ``contracted`` are the dimensions over which a product sums, ``kernel_output`` the one of a convolution's kernel
+    that counts its results.
+    """
 
     number: int = 0
     name: str = ""
@@ -63,89 +48,178 @@ class _Raw:
     shape: str = ""
     op_name: str = ""
     source: str = ""
+    fusion_kind: str = ""
+    target: str = ""
     operands: tuple[int, ...] = ()
     called: tuple[int, ...] = ()
+    contracted: tuple[int, ...] = ()
+    kernel_output: int | None = None
+
+    @cached_property
+    def arrays(self) -> list[tuple[float, tuple[int, ...]]]:
+        """Bytes of an element, and dimensions, of each array of the result."""
+        found = _ARRAY.findall(self.shape)
+        return [(_bytes_of(kind, bits), tuple(map(int, filter(None, sizes.split(","))))) for kind, bits, sizes in found]
+
+    @property
+    def elements(self) -> int:
+        """Of the first array of the result."""
+        return math.prod(self.arrays[0][1]) if self.arrays else 0
+
+    @property
+    def bytes(self) -> float:
+        """Of the result."""
+        return sum(width * math.prod(sizes) for width, sizes in self.arrays)
 
 
-def read_program(data: bytes) -> Program:
-    """Decode an ``HloProto``.
+def _bytes_of(kind: str, bits: str) -> float:
+    return int(bits) / 8 if bits else float(kind == "pred")
+
+
+@dataclass(frozen=True)
+class Computation:
+    """Its instructions by number, in their order, and the number of the one whose result it returns."""
+
+    name: str
+    instructions: Mapping[int, Instruction]
+    root: int
+
+    @cached_property
+    def users(self) -> Mapping[int, Sequence[Instruction]]:
+        """By number of an instruction, those that take its result."""
+        found: dict[int, list[Instruction]] = defaultdict(list)
+        for instruction in self.instructions.values():
+            for number in dict.fromkeys(instruction.operands):
+                found[number].append(instruction)
+        return found
+
+    def operands(self, instruction: Instruction) -> list[Instruction]:
+        """The instructions whose results an instruction takes."""
+        return [self.instructions[number] for number in instruction.operands if number in self.instructions]
+
+
+class CompiledProgram:
+    """A module.
 
     Raises:
-        IndexError, KeyError: the bytes are not a message.
+        IndexError, KeyError: the bytes are not a message; its methods too, see :data:`DAMAGED`.
     """
-    name, names, computations = "", {}, []
-    for number, _, _, module in fields(data, Place(0, len(data))):
-        if number != _MODULE:
-            continue
-        for part, _, _, inside in fields(data, module):
+
+    def __init__(self, data: Data):
+        self._data, self.name = data, ""
+        self._places: dict[int, Place] = {}
+        self._frames = Place(0, 0)
+        self._computations: dict[int, Computation] = {}
+        for module in (inside for number, _, _, inside in fields(data, Place(0, len(data))) if number == _MODULE):
+            for part, _, _, inside in fields(data, module):
+                if part == _NAME:
+                    self.name = text(data, inside)
+                elif part == _COMPUTATIONS:
+                    self._places[_integer(data, inside, _COMPUTATION_ID)] = inside
+                elif part == _FRAMES:
+                    self._frames = inside
+
+    def computation(self, number: int) -> Computation:
+        """The computation of this number; an empty one if there is none."""
+        if number not in self._computations:
+            self._computations[number] = self._computation(self._places.get(number, Place(0, 0)))
+        return self._computations[number]
+
+    @property
+    def numbers(self) -> Iterable[int]:
+        """Of its computations, in their order."""
+        return self._places
+
+    def find(self, name: str) -> tuple[Instruction, Computation] | None:
+        """An instruction by its name, and the computation that it stands in."""
+        around = self.computation(self._holders[name]) if name in self._holders else None
+        found = (one for one in around.instructions.values() if one.name == name) if around else iter(())
+        return next(((one, around) for one in found if around), None)
+
+    @cached_property
+    def _holders(self) -> dict[str, int]:
+        """The number of the computation of each instruction: its name is its first field."""
+        holders = {}
+        for number, place in self._places.items():
+            for part, _, _, inside in fields(self._data, place):
+                if part == _INSTRUCTIONS:
+                    first, _, _, name = next(fields(self._data, inside))
+                    if first == _NAME:
+                        holders[text(self._data, name)] = number
+        return holders
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        """File and line of each frame of a stack."""
+        parts: dict[int, list[Place]] = defaultdict(list)
+        for number, _, _, inside in fields(self._data, self._frames):
+            parts[number].append(inside)
+        files = [text(self._data, inside) for inside in parts[_FRAME_FILES]]
+        locations = [
+            f"{files[_integer(self._data, inside, 1) - 1]}:{_integer(self._data, inside, _LOCATION_LINE)}"
+            for inside in parts[_FRAME_LOCATIONS]
+        ]
+        return [locations[_integer(self._data, inside, 1) - 1] for inside in parts[_FRAME_STACK]]
+
+    def _computation(self, place: Place) -> Computation:
+        name, root, found = "", 0, {}
+        for part, _, value, inside in fields(self._data, place):
             if part == _NAME:
-                name = text(data, inside)
-            elif part == _COMPUTATIONS:
-                key, called, instructions = _computation(data, inside)
-                names[key] = called
-                computations.append((called, instructions))
-    return Program(name, {called: _resolved(instructions, names) for called, instructions in computations})
+                name = text(self._data, inside)
+            elif part == _INSTRUCTIONS:
+                instruction = self._instruction(inside)
+                found[instruction.number] = instruction
+            elif part == _ROOT:
+                root = signed(value)
+        return Computation(name, found, root)
+
+    def _instruction(self, place: Place) -> Instruction:
+        data, found = self._data, Instruction()
+        for part, kind, value, inside in fields(data, place):
+            if part == _NAME:
+                found.name = text(data, inside)
+            elif part == _OPCODE:
+                found.opcode = text(data, inside)
+            elif part == _SHAPE:
+                found.shape = _shape(data, inside)
+            elif part == _METADATA:
+                found.op_name, found.source = self._metadata(inside)
+            elif part == _FUSION_KIND:
+                found.fusion_kind = text(data, inside)
+            elif part == _TARGET:
+                found.target = text(data, inside)
+            elif part == _ID:
+                found.number = signed(value)
+            elif part == _OPERANDS:
+                found.operands += tuple(_integers(data, kind, value, inside))
+            elif part == _CALLED:
+                found.called += tuple(_integers(data, kind, value, inside))
+            elif part == _DOT:
+                parts = (each for each in fields(data, inside) if each[0] == _CONTRACTED)
+                found.contracted = tuple(
+                    axis for _, wire, one, axes in parts for axis in _integers(data, wire, one, axes)
+                )
+            elif part == _CONVOLUTION:
+                found.kernel_output = _integer(data, inside, _KERNEL_OUTPUT)
+        return found
+
+    def _metadata(self, place: Place) -> tuple[str, str]:
+        """The path of the user's operation, and the file and line of the code."""
+        data, op_name, file = self._data, "", ""
+        for part, kind, _, inside in fields(data, place):
+            if part == _OP_NAME and kind == BYTES:
+                op_name = text(data, inside)
+            elif part == _FILE and kind == BYTES:
+                file = text(data, inside)
+        line, frame = _integer(data, place, _LINE), _integer(data, place, _FRAME)
+        if not file and 0 < frame <= len(self._lines):
+            return op_name, self._lines[frame - 1]
+        return op_name, f"{file}:{line}" if file and line else file
 
 
-def _resolved(instructions: list[_Raw], computations: dict[int, str]) -> tuple[Instruction, ...]:
-    names = {one.number: one.name for one in instructions}
-    return tuple(
-        Instruction(
-            one.name, one.opcode, one.shape,
-            tuple(names[number] for number in one.operands if number in names),
-            tuple(computations[number] for number in one.called if number in computations),
-            one.op_name, one.source,
-        )
-        for one in instructions
-    )  # fmt: skip
-
-
-def _computation(data: bytes, place: Place) -> tuple[int, str, list[_Raw]]:
-    number, name, instructions = 0, "", []
-    for part, _, value, inside in fields(data, place):
-        if part == _NAME:
-            name = text(data, inside)
-        elif part == _INSTRUCTIONS:
-            instructions.append(_instruction(data, inside))
-        elif part == _COMPUTATION_ID:
-            number = signed(value)
-    return number, name, instructions
-
-
-def _instruction(data: bytes, place: Place) -> _Raw:
-    found = _Raw()
-    for part, kind, value, inside in fields(data, place):
-        if part == _NAME:
-            found.name = text(data, inside)
-        elif part == _OPCODE:
-            found.opcode = text(data, inside)
-        elif part == _SHAPE:
-            found.shape = _shape(data, inside)
-        elif part == _METADATA:
-            found.op_name, found.source = _metadata(data, inside)
-        elif part == _ID:
-            found.number = signed(value)
-        elif part == _OPERANDS:
-            found.operands += tuple(_integers(data, kind, value, inside))
-        elif part == _CALLED:
-            found.called += tuple(_integers(data, kind, value, inside))
-    return found
-
-
-def _metadata(data: bytes, place: Place) -> tuple[str, str]:
-    op_name, file, line = "", "", 0
-    for part, kind, value, inside in fields(data, place):
-        if part == _OP_NAME and kind == BYTES:
-            op_name = text(data, inside)
-        elif part == _FILE and kind == BYTES:
-            file = text(data, inside)
-        elif part == _LINE and kind == VARINT:
-            line = value
-    return op_name, f"{file}:{line}" if file and line else file
-
-
-def _shape(data: bytes, place: Place) -> str:
-    kind, dimensions, parts = "", [], []
+def _shape(data: Data, place: Place) -> str:
+    """``bf16[8,128]``, ``(bf16[8], f32[8])``; another memory than HBM is named: ``bf16[8]{S(5)}``."""
+    kind, dimensions, parts, space = "", [], [], 0
     for part, wire, value, inside in fields(data, place):
         if part == _ELEMENT_TYPE:
             kind = _TYPES.get(value, "")
@@ -153,10 +227,20 @@ def _shape(data: bytes, place: Place) -> str:
             dimensions += _integers(data, wire, value, inside)
         elif part == _PARTS:
             parts.append(_shape(data, inside))
-    return f"({', '.join(parts)})" if parts else f"{kind}[{','.join(map(str, dimensions))}]"
+        elif part == _LAYOUT:
+            space = _integer(data, inside, _MEMORY_SPACE)
+    array = f"{kind}[{','.join(map(str, dimensions))}]" + (f"{{S({space})}}" if space else "")
+    return f"({', '.join(parts)})" if parts else array
 
 
-def _integers(data: bytes, kind: int, value: int, place: Place) -> Iterator[int]:
+def _integer(data: Data, place: Place, wanted: int) -> int:
+    """An integer field of a message; zero where it has none."""
+    return next(
+        (signed(value) for number, kind, value, _ in fields(data, place) if (number, kind) == (wanted, VARINT)), 0
+    )
+
+
+def _integers(data: Data, kind: int, value: int, place: Place) -> Iterator[int]:
     """A repeated integer, packed or one by one."""
     if kind != BYTES:
         yield signed(value)
@@ -165,29 +249,3 @@ def _integers(data: bytes, kind: int, value: int, place: Place) -> Iterator[int]
     while position < end:
         number, position = varint(data, position)
         yield signed(number)
-
-
-_EXPRESSION = re.compile(r"%?(?P<name>[\w.-]+) = (?P<shape>.+?) (?P<opcode>[a-z][\w-]*)\((?P<rest>.*)", re.S)
-_LAYOUT = re.compile(r"\{[^{}]*\}")
-_OPERAND = re.compile(r"%([\w.-]+)")
-_CALLEES = re.compile(r"\b(?:calls|body|to_apply)=%?([\w.-]+)")
-
-
-def program_of(expressions: Iterable[str], name: str) -> Program | None:
-    """A program of the instructions that ran, all in one computation; ``None`` if there is no expression."""
-    found = tuple(one for one in map(_named_instruction, expressions) if one is not None)
-    return Program(name, {"": found}) if found else None
-
-
-def _named_instruction(expression: str) -> Instruction | None:
-    match = _EXPRESSION.match(expression)
-    if match is None:
-        return None
-    arguments, _, attributes = match["rest"].partition("), ")
-    return Instruction(
-        match["name"],
-        match["opcode"],
-        _LAYOUT.sub("", match["shape"]),
-        tuple(dict.fromkeys(_OPERAND.findall(arguments))),
-        tuple(_CALLEES.findall(attributes)),
-    )

@@ -9,7 +9,7 @@ import numpy as np
 from asap.core.units import PERCENT
 from asap.profiles.tpu.core import CORE, GROUP, Core, UnfamiliarError
 from asap.profiles.tpu.instructions import Instruction, instructions
-from asap.profiles.tpu.roofline import Roofs, hlo_row, program, roofline_row
+from asap.profiles.tpu.roofline import Roofs, hlo_row, program_row
 from asap.profiles.tpu.steps import MarkedStep, duty_cycle, marked_steps
 from asap.profiles.xplane.planes import Plane
 from asap.profiles.xprof.converter import Conversion
@@ -85,13 +85,12 @@ def _converted(hosts: Sequence[Sequence[Plane]]) -> Conversion:
     steps = marked_steps(cores)
     roofs = Roofs.of(every[0].plane.stats)
     total_time = sum(core.total_time for core in every)
-    whole = program(found, total_time)
     idle = PERCENT * (1 - sum(each.own_time for each in found) / total_time) if total_time else 0.0
     return Conversion(
         summary=_summary(every, steps, idle),
         steps=tuple(StepRow() for _ in steps),
         operations=tuple(hlo_row(each, roofs, total_time) for each in found),
-        roofline=tuple(roofline_row(rank, each, roofs) for rank, each in enumerate([whole, *found])),
+        program=program_row(found, roofs, total_time),
         peaks=roofs.peaks,
         kernels=(),
         memory=memory_profile(hosts[0]),

@@ -66,6 +66,7 @@ def hlo_row(instruction: Instruction, roofs: Roofs, total_time: int) -> HloRow:
     """An operation in ``hlo_stats``; ``total_time`` is of all cores."""
     seconds = instruction.time * PS
     expression = instruction.expression
+    bound, efficiency = roofs.stand(instruction)
     return HloRow(
         program_id=str(instruction.program),
         category=instruction.category,
@@ -77,33 +78,29 @@ def hlo_row(instruction: Instruction, roofs: Roofs, total_time: int) -> HloRow:
         total_self_time_percent=100 * _ratio(instruction.own_time, total_time),
         model_flop_rate=_ratio(instruction.model_flops, seconds) / GIGA,
         hbm_bw=_ratio(_hbm_bytes(instruction), seconds) / GIB,
-        bound_by=roofs.stand(instruction)[0],
+        bound_by=bound,
+        roofline_efficiency=efficiency,
         source_info=_source(instruction.source),
     )
 
 
-def roofline_row(rank: int, instruction: Instruction, roofs: Roofs) -> RooflineRow:
-    """An operation in ``roofline_model``."""
-    bound, efficiency = roofs.stand(instruction)
-    return RooflineRow(
-        rank=rank,
-        operation=instruction.name,
-        hlo_module_id=str(instruction.program),
-        total_time=instruction.time * US_PER_PS,
-        hbm_operational_intensity=_ratio(instruction.flops, _hbm_bytes(instruction)),
-        bound_by=bound,
-        roofline_efficiency=efficiency,
-    )
-
-
-def program(found: Sequence[Instruction], total_time: int) -> Instruction:
-    """The whole program: the operations that contain no others, in the time of all cores."""
+def program_row(found: Sequence[Instruction], roofs: Roofs, total_time: int) -> RooflineRow:
+    """The whole program in ``roofline_model``: the operations that contain no others, in the time of all cores."""
     whole = Instruction(0, "Program", "", "Program", "", "")
     for instruction in found:
         if instruction.category not in _CONTAINS_OTHERS:
             whole.add(instruction)
     whole.time = total_time
-    return whole
+    bound, efficiency = roofs.stand(whole)
+    return RooflineRow(
+        rank=0,
+        operation=whole.name,
+        hlo_module_id="0",
+        total_time=total_time * US_PER_PS,
+        hbm_operational_intensity=_ratio(whole.flops, _hbm_bytes(whole)),
+        bound_by=bound,
+        roofline_efficiency=efficiency,
+    )
 
 
 def _hbm_bytes(instruction: Instruction) -> int:

@@ -4,7 +4,7 @@ An integer is read as the eight bytes that begin with it. Seven bits of a byte c
 one follows, so the first byte without it is the last, and three shifts close the gaps between the groups of seven.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +105,9 @@ def decode(buffer: Buffer, begin: Integers, end: Integers, numbers: Sequence[int
     return Decoded(columns, known, Nested(*(np.concatenate(list(part)) for part in parts)))
 
 
-def contents(buffer: Buffer, headers: Sequence[int]) -> tuple[Integers, Integers]:
+def contents(buffer: Buffer, headers: Integers) -> tuple[Integers, Integers]:
     """Where the messages begin and end that these headers announce: a tag of one byte, and a length."""
-    length, begin = _varints(buffer, np.array(headers, dtype=np.int64) + 1)
+    length, begin = _varints(buffer, headers + 1)
     return begin, begin + length
 
 
@@ -161,6 +161,13 @@ def own_times(start: Integers, end: Integers) -> Integers:
         inside = around >= 0
         np.subtract.at(own, around[inside], (end - start)[inner[inside]])
     return own
+
+
+def alike(*columns: Integers | NDArray[np.bool_]) -> Iterator[Integers]:
+    """The rows that have the same values in all columns, together."""
+    order = np.lexsort(columns)
+    differs = [np.diff(column[order]) != 0 for column in columns]
+    yield from np.split(order, np.flatnonzero(np.logical_or.reduce(differs)) + 1) if len(order) else ()
 
 
 def covered(start: Integers, end: Integers) -> int:

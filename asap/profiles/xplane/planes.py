@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.profiles.xplane.columns import UNTOLD, Buffer, Integers, Nested, contents, decode, first_integers
-from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, headers, signed, text
+from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, headers, release, signed, text
 
 Value = int | float | str | bytes
 
@@ -51,6 +51,11 @@ class Events:
 
     def __len__(self) -> int:
         return len(self.metadata)
+
+    def column(self, name: str) -> Column:
+        """A statistic; where the file has none of this name, no event has it."""
+        nothing = np.zeros(len(self), dtype=np.int64)
+        return self.stats.get(name) or Column(nothing.astype(np.bool_), nothing)
 
     @property
     def start_ns(self) -> Integers:
@@ -98,34 +103,29 @@ class Line:
 
     def _events(self, stats: Sequence[str]) -> Events:
         """Decode them in pieces whose columns stay in the cache of the processor."""
-        buffer = Buffer(self._data[self._place.begin : self._place.end])
-        found = headers(buffer.data, Place(0, len(buffer.data)), _EVENTS)
-        wanted = [(name, self.plane.stat_ids[name]) for name in stats if name in self.plane.stat_ids]
-        pieces = [
-            self._piece(buffer, found[row : row + _PIECE], wanted) for row in range(0, max(len(found), 1), _PIECE)
-        ]
-        if len(pieces) == 1:
-            return pieces[0]
-        metadata, offset, duration = (
-            np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("metadata", "offset", "duration")
-        )
-        columns = {
-            name: Column(*map(np.concatenate, zip(*(piece.stats[name] for piece in pieces), strict=True)))
-            for name, _ in wanted
-        }
-        return Events(self.timestamp_ns, metadata, offset, duration, columns)
-
-    def _piece(self, buffer: Buffer, found: Sequence[int], wanted: Sequence[tuple[str, int]]) -> Events:
-        begin, end = contents(buffer, found)
-        (metadata, offset, duration), _, nested = decode(
-            buffer, begin, end, (_METADATA_ID, _OFFSET, _DURATION), _STATS if wanted else 0
-        )
-        columns = self._statistics(buffer, nested, len(begin), wanted) if wanted else {}
+        data = self._data
+        found = headers(data, self._place, _EVENTS)
+        numbers = [(name, self.plane.stat_ids[name]) for name in stats if name in self.plane.stat_ids]
+        metadata, offset, duration = (np.zeros(len(found), dtype=np.int64) for _ in range(3))
+        columns = {name: Column(np.zeros(len(found), dtype=np.bool_), np.zeros_like(metadata)) for name, _ in numbers}
+        for first in range(0, len(found), _PIECE):
+            last = min(first + _PIECE, len(found))
+            place = Place(found[first], found[last] if last < len(found) else self._place.end)
+            buffer = Buffer(data[place.begin : place.end])
+            begin, end = contents(buffer, np.array(found[first:last], dtype=np.int64) - place.begin)
+            (metadata[first:last], offset[first:last], duration[first:last]), _, nested = decode(
+                buffer, begin, end, (_METADATA_ID, _OFFSET, _DURATION), _STATS if numbers else 0
+            )
+            if numbers:
+                piece = {name: Column(known[first:last], value[first:last]) for name, (known, value) in columns.items()}
+                self._statistics(buffer, nested, numbers, piece)
+            release(data, place)
         return Events(self.timestamp_ns, metadata, offset, duration, columns)
 
     def _statistics(
-        self, buffer: Buffer, stats: Nested, events: int, wanted: Sequence[tuple[str, int]]
-    ) -> Mapping[str, Column]:
+        self, buffer: Buffer, stats: Nested, wanted: Sequence[tuple[str, int]], columns: Mapping[str, Column]
+    ) -> None:
+        """Fill the columns of these statistics."""
         stats = _of_keys(buffer, stats, [number for _, number in wanted])
         (key, unsigned, integer, reference), (_, is_unsigned, is_integer, _), texts = decode(
             buffer, stats.begin, stats.end, (_STAT_ID, _UNSIGNED, _SIGNED, _REFERENCE), _STRING
@@ -134,14 +134,10 @@ class Line:
         kept = np.isin(key[texts.owner], [number for _, number in wanted])
         for owner, begin, end in zip(*(column[kept].tolist() for column in texts), strict=True):
             value[owner] = self.plane.numbered(buffer.data[begin:end].decode(errors="replace"))
-        columns = {}
         for name, number in wanted:
             mine = np.flatnonzero(key == number)
-            column = Column(np.zeros(events, dtype=bool), np.zeros(events, dtype=np.int64))
-            column.known[stats.owner[mine]] = True
-            column.value[stats.owner[mine]] = value[mine]
-            columns[name] = column
-        return columns
+            columns[name].known[stats.owner[mine]] = True
+            columns[name].value[stats.owner[mine]] = value[mine]
 
 
 def _of_keys(buffer: Buffer, stats: Nested, numbers: Sequence[int]) -> Nested:
@@ -287,7 +283,7 @@ class _Refusing:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, OSError):
             raise ProfileError(f"cannot be read: {error.strerror or error}", where=plain(self._path)) from error
-        if isinstance(error, (IndexError, KeyError, ValueError, OverflowError)):
+        if isinstance(error, (IndexError, KeyError, ValueError, OverflowError, RecursionError)):
             raise ProfileError("is damaged or cut off", where=plain(self._path)) from error
 
 

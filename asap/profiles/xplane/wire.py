@@ -4,7 +4,7 @@ Encoding: https://protobuf.dev/programming-guides/encoding/.
 """
 
 from collections.abc import Iterator
-from mmap import mmap
+from mmap import ALLOCATIONGRANULARITY, MADV_DONTNEED, mmap
 from struct import unpack_from
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ def fields(data: Data, place: Place) -> Iterator[Field]:
         raise IndexError
 
 
-def headers(data: bytes, place: Place, number: int) -> list[int]:
+def headers(data: Data, place: Place, number: int) -> list[int]:
     """Where the fields of a number begin, for a message that holds many of them: the tag, a length, the field.
 
     Args:
@@ -67,15 +67,25 @@ def headers(data: bytes, place: Place, number: int) -> list[int]:
         if data[position] == wanted:
             found.append(position)
             length = data[position + 1]
-            position += 2
-            if length > 0x7F:
-                length, position = varint(data, position - 1)
-            position += length
+            if length < 0x80:
+                position += length + 2
+            elif (second := data[position + 2]) < 0x80:
+                position += (length & 0x7F | second << 7) + 3
+            else:
+                length, position = varint(data, position + 1)
+                position += length
         else:
             _, _, _, (_, position) = next(fields(data, Place(position, end)))
     if position > end:
         raise IndexError
     return found
+
+
+def release(data: Data, place: Place) -> None:
+    """Give back the memory of a part of a mapped file; it is read again where it is asked for."""
+    if isinstance(data, mmap):
+        begin = place.begin // ALLOCATIONGRANULARITY * ALLOCATIONGRANULARITY
+        data.madvise(MADV_DONTNEED, begin, place.end - begin)
 
 
 def text(data: Data, place: Place) -> str:

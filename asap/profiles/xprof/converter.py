@@ -127,16 +127,12 @@ class Conversion:
     summary: Summary
     steps: tuple[StepRow, ...]
     operations: tuple[HloRow, ...]
-    roofline: tuple[RooflineRow, ...]
+    program: RooflineRow | None
+    """The whole program over the whole window, if there are operations."""
     peaks: Peaks
     kernels: tuple[KernelRow, ...]
     memory: MemoryProfile
-
-    @property
-    def program(self) -> RooflineRow | None:
-        """The row of the whole program over the whole window, if there are operations."""
-        whole = (row for row in self.roofline if row.rank == 0)
-        return next(whole, None) if self.operations else None
+    warnings: tuple[str, ...] = ()
 
     @property
     def hides_kernels(self) -> bool:
@@ -181,13 +177,21 @@ def _checked(output: Callable[[str], bytes]) -> Conversion:
     summary = Summary.model_validate({key: value for table in overview for key, value in table.p.items()})
     steps = overview[1].records(StepRow)
     roofline = _tables(output("roofline_model"))[0]
+    placed = {(row.hlo_module_id, row.operation): row for row in roofline.records(RooflineRow, **WHOLE_WINDOW)}
+    memory = MemoryProfile.model_validate_json(output("memory_profile") or b"{}")
+    operations = tuple(
+        row.model_copy(update={"roofline_efficiency": found.roofline_efficiency})
+        if (found := placed.get((row.program_id, row.hlo_op_name)))
+        else row
+        for row in _tables(output("hlo_stats"))[0].records(HloRow)
+    )
     return Conversion(
         summary=summary,
         steps=steps,
-        roofline=roofline.records(RooflineRow, **WHOLE_WINDOW),
+        program=next((row for row in placed.values() if row.rank == 0 and operations), None),
         peaks=Peaks.model_validate(roofline.p),
-        memory=MemoryProfile.model_validate_json(output("memory_profile") or b"{}"),
-        operations=_tables(output("hlo_stats"))[0].records(HloRow),
+        memory=memory,
+        operations=operations,
         kernels=_tables(output("kernel_stats"))[0].records(KernelRow),
     )
 

@@ -75,6 +75,7 @@ class HloRow(_Record):
     model_flop_rate: Count = Field(description="GFLOP/s")
     hbm_bw: Count = Field(description="GiB/s")
     bound_by: str
+    roofline_efficiency: Number = Field(default=None, description="0 to 1, may exceed it; from ``roofline_model``")
     source_info: Annotated[str, BeforeValidator(_visible_text)] = ""
 
 

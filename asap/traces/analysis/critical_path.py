@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.profiles.kernel_names import compute_class
+from asap.profiles.collectives import compute_class
 from asap.traces.analysis.report import PathPart
 from asap.traces.graph.graph import Cause, Edges, Graph
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace, collective_kind

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from asap.profiles.collectives import stated_collective
 from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of
-from asap.profiles.kernel_names import stated_collective
 from asap.profiles.operators.cost import OperatorCall, cost_of
 from asap.profiles.profile import CollectiveKind
 from asap.traces.readers.json_stream import EventStream

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from asap.core.text import plain
-from asap.profiles.kernel_names import stated_collective
+from asap.profiles.collectives import stated_collective
 from asap.traces.trace import ELEMENT_BYTES, CollectiveCall, Events, Group, Integers
 
 _LIST = re.compile(r"\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
-from asap.profiles.kernel_names import compute_class
+from asap.profiles.collectives import compute_class
 from asap.traces.analysis.iterations import step_of_operations
 from asap.traces.graph.build import ordered
 from asap.traces.graph.device import operations_before

@@ -37,7 +37,7 @@ _CODES = {
 
 def profile_in(place: Path) -> Profile | None:
     """The newest profile in a folder; ``None`` where there is none that can be read."""
-    from asap.profiles.fetch import read_profile
+    from asap.profiles.locate import read_profile
 
     found = max(place.rglob("*.xplane.pb"), key=lambda path: path.stat().st_mtime, default=None)
     try:

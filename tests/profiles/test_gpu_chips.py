@@ -1,0 +1,84 @@
+"""The roofs of GPUs, and products in libraries of their vendors."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asap.profiles.gpu.chip import model_of, peaks_of
+from asap.profiles.hlo.cost import costs_of
+from asap.profiles.hlo.program import CompiledProgram
+from asap.profiles.surroundings import computation_of
+
+NVIDIA, AMD, GIB = "Nvidia", "AMD", 2**30
+
+
+def device(vendor: str, capability: tuple[int, int], cores: int, mhz: int, bandwidth: float) -> dict[str, int | str]:
+    figures = {"core_count": cores, "clock_rate": mhz * 1000, "memory_bandwidth": int(bandwidth)}
+    return {"device_vendor": vendor, "compute_cap_major": capability[0], "compute_cap_minor": capability[1], **figures}
+
+
+@pytest.mark.parametrize(
+    ("stats", "model", "flop_rate", "bandwidth"),
+    [
+        (device(AMD, (9, 4), 304, 2100, 2.6624e12), "AMD GPU - gfx942", 1.3074e15, 5.3e12),
+        (device(AMD, (9, 4), 304, 2100, 3.072e12), "AMD GPU - gfx942", 1.3074e15, 6e12),
+        (device(AMD, (9, 5), 256, 2400, 4.096e12), "AMD GPU - gfx950", 2.5166e15, 8e12),
+        (device(AMD, (9, 4), 304, 2100, 5.3e12), "AMD GPU - gfx942", 1.3074e15, 5.3e12),
+        (device(AMD, (9, 4), 38, 2100, 3.328e11), "AMD GPU - gfx942", 1.6343e14, 3.328e11),
+        (device(NVIDIA, (9, 0), 132, 1980, 3.35e12), "Nvidia GPU (Hopper)", 1.0705e15, 3.35e12),
+        (device(NVIDIA, (8, 0), 108, 1410, 1.555e12), "Nvidia GPU (Ampere)", 3.119e14, 1.555e12),
+        (device(NVIDIA, (12, 0), 170, 2400, 1.79e12), "Nvidia GPU (Blackwell)", 170 * 2.4e9 * 8192, 1.79e12),
+        (device("Other", (1, 0), 1, 1000, 1e12), "Other GPU", 0.0, 1e12),
+    ],
+)
+def test_only_a_halved_bandwidth_of_a_whole_known_chip_is_replaced(stats, model, flop_rate, bandwidth):
+    peaks, told = peaks_of(stats)
+    assert model_of(stats) == model
+    assert (peaks.peak_flop_rate or 0) * 1e9 == pytest.approx(flop_rate, rel=1e-3)
+    assert (peaks.peak_hbm_bw or 0) * GIB == pytest.approx(bandwidth)
+    assert bool(told) == (stats["memory_bandwidth"] != pytest.approx(bandwidth))
+    assert all("https://" in sentence for sentence in told)
+
+
+SIZES = st.integers(1, 512)
+GEMM = "__cublas$gemm"
+
+
+def product(result: str, *operands: str, target: str = GEMM):
+    names = [f"%o{number}" for number in range(len(operands))]
+    lines = [f"{name} = {shape} parameter(0)" for name, shape in zip(names, operands, strict=True)]
+    around = computation_of([*lines, f"%c = {result} custom-call({', '.join(names)}), metadata={{}}"])
+    call = next(one for one in around.instructions.values() if one.name == "c")
+    call.target = target
+    return costs_of(call, around, CompiledProgram(b""))
+
+
+@given(SIZES, SIZES, SIZES, st.integers(1, 8), st.booleans(), st.booleans())
+def test_flops_and_bytes_follow_from_the_shapes(m, n, k, batch, turn_left, turn_right):
+    leading = f"{batch}," if batch > 1 else ""
+    left = f"bf16[{leading}{k},{m}]" if turn_left else f"bf16[{leading}{m},{k}]"
+    right = f"bf16[{leading}{n},{k}]" if turn_right else f"bf16[{leading}{k},{n}]"
+    found = product(f"(f32[{leading}{m},{n}], s8[4194304])", left, right)
+    assert found.flops == 2 * batch * m * n * k
+    assert found.bytes == batch * (2 * (m * k + k * n) + 4 * m * n)
+
+
+def test_scales_and_biases_are_no_operands_of_the_product():
+    operands = ("f8e4m3fn[16,32]", "f8e4m3fn[32,8]", "f32[]")
+    found = product("(bf16[16,8], s8[4])", *operands, target="__cublas$lt$matmul$f8")
+    assert found == (2 * 16 * 32 * 8, 16 * 32 + 32 * 8 + 2 * 16 * 8)
+
+
+@pytest.mark.parametrize(
+    ("result", "operands", "target"),
+    [
+        ("bf16[16,8]", ("bf16[16,32]", "bf16[32,8]"), "__cudnn$convForward"),
+        ("bf16[16,8]", ("bf16[16,32]", "bf16[31,8]"), GEMM),
+        ("bf16[4,16,8]", ("bf16[4,16,32]", "bf16[32,4,8]"), GEMM),
+        ("bf16[8]", (), GEMM),
+        ("token[]", ("bf16[2]",), GEMM),
+        ("bf16[0,8]", ("bf16[0,32]", "bf16[32,8]"), GEMM),
+    ],
+)
+def test_other_calls_have_no_cost(result, operands, target):
+    assert product(result, *operands, target=target) == (0, 0)
