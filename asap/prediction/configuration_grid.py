@@ -136,7 +136,7 @@ class ConfigurationGrid:
             numbers = plan_inputs(plans, model_inputs(architecture), workload)
             for field in fields(numbers):
                 column = np.asarray(getattr(numbers, field.name))
-                if field.name != "microbatches" and np.any(column != column[0]):
+                if field.name != "microbatches" and np.ptp(column):
                     found[field.name] = self._lever_column(axis, column)
         return found
 

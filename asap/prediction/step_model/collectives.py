@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.inputs import Number, StepInputs, select
+from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, select
 from asap.prediction.step_model.torus import links_of
 
 SMALL_GROUP = 0.6
@@ -51,7 +51,7 @@ def channel(inputs: StepInputs, constants: Constants, members: Number, inner: Nu
     if np.all(on_tpu):
         return _torus(inputs, constants, members, inner)
     switched = _switched(inputs, constants, members, inner)
-    if not np.any(on_tpu):
+    if not anywhere(inputs.hardware.tpu):
         return switched
     torus = _torus(inputs, constants, members, inner)
     names = [field.name for field in fields(Channel)]
@@ -133,7 +133,7 @@ def all_to_all(size: Number, ring: Channel, torus: Number, crossing: Number = 1.
 
 def ramped(seconds: Number, ring: Channel) -> Number:
     """Seconds of a transfer that takes so many at the full rate: short ones never reach it, long ones lose the ramp."""
-    if not np.any(ring.ramp):
+    if not anywhere(ring.ramp):
         return seconds
     return seconds * (1 + ring.ramp / np.maximum(seconds + ring.ramp, TINY))
 

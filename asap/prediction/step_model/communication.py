@@ -20,7 +20,7 @@ from asap.prediction.step_model.collectives import (
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import gather_seconds, reduction_seconds
-from asap.prediction.step_model.inputs import Number, StepInputs, WorkloadInputs, select
+from asap.prediction.step_model.inputs import Number, StepInputs, WorkloadInputs, anywhere, select
 
 _OWN: tuple[tuple[ContextParallel, str], ...] = (
     ("all_gather", r"maxtext|torchtitan"),
@@ -49,7 +49,7 @@ def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
     back; heads are swapped and swapped back, forward, backward and where attention is computed again."""
     gathered = 3 * all_gather(_keys_and_values(inputs), ring)
     swaps = inputs.workload.swaps_heads
-    if not np.any(swaps):
+    if not anywhere(swaps):
         return gathered
     passes = 2 + inputs.plan.recompute_attention
     swapped = all_to_all(_inputs_of_attention(inputs), ring, inputs.hardware.tpu)
@@ -156,7 +156,7 @@ def _dispatch(inputs: StepInputs, activation: Number, ring: Channel) -> Number:
     """Tokens to their experts, or back from them: an all-to-all, or all of them to each device (Megatron Core,
     ``MoEAllGatherTokenDispatcher``), where what comes back is reduced and scattered."""
     sent = all_to_all(_routed(inputs, activation), ring, inputs.hardware.tpu, _crossing(inputs, ring))
-    if not np.any(inputs.workload.gathers_tokens):
+    if not anywhere(inputs.workload.gathers_tokens):
         return sent
     whole = ring.members * activation / _token_parts(inputs)
     return np.where(inputs.workload.gathers_tokens > 0, all_gather(whole, ring), sent)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asap.models import Workload
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.inputs import Number, StepInputs, select
+from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, select
 
 PASSES = {"flash": 0.0, "softmax": 3.0, "unfused": 6.0}
 """HBM passes over the scores, forward, by class of kernel."""
@@ -33,7 +33,7 @@ def score_bytes(inputs: StepInputs, sequences: Number) -> Number:
 
 
 def _falls_back(inputs: StepInputs, sequences: Number) -> NDArray[np.bool_]:
-    if not np.any(inputs.workload.megatron_softmax):
+    if not anywhere(inputs.workload.megatron_softmax):
         return np.zeros((), dtype=np.bool_)
     heads = sequences * inputs.model.heads / inputs.plan.model
     return np.logical_and(np.mod(heads, HEADS_TOGETHER) > 0, np.asarray(inputs.workload.megatron_softmax) > 0)
@@ -127,7 +127,7 @@ def _mlp(inputs: StepInputs, constants: Constants, tokens: Number) -> Number:
     model, layout = inputs.model, inputs.plan
     dense = _gated(inputs, constants, tokens, model.mlp_width / layout.model)
     moe_share = model.moe_share
-    if not np.any(model.experts):
+    if not anywhere(model.experts):
         return dense
     local = np.maximum(model.experts / inputs.expert_devices, 1)
     own = tokens * inputs.expert_parts / layout.model

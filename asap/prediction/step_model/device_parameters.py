@@ -14,7 +14,7 @@ from asap.prediction.step_model.collectives import (
 )
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.inputs import Number, StepInputs, once, select
+from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, once, select
 
 
 @once
@@ -109,7 +109,7 @@ def gather_seconds(inputs: StepInputs, constants: Constants) -> Number:
     """Of one layer and microbatch, those of no expert from the expert axis as well, where they are sharded over it."""
     layer, widely = stage_parameters(inputs) / inputs.layers_per_stage, inputs.workload.weights_over_tokens > 0
     tokens = np.where(widely, inputs.plan.seq, 1.0)
-    if not np.any(inputs.model.experts):
+    if not anywhere(inputs.model.experts):
         return _gathers(inputs, constants, layer, tokens)
     experts = expert_parameters(inputs)
     over_tokens = select(inputs.workload.experts_over_seq, 1.0, tokens)
@@ -122,7 +122,7 @@ def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, besid
     own shard through their network."""
     shards = inputs.plan.data * beside
     ring = channel(inputs, constants, shards, _inner(inputs) / beside)
-    if np.any(inputs.workload.gathers_through_one_port):
+    if anywhere(inputs.workload.gathers_through_one_port):
         ring = through_one_port(ring, inputs.workload.gathers_through_one_port)
     far = network(inputs, constants, inputs.plan.dcn_data)
     return (
@@ -137,7 +137,7 @@ def _saved_by_second_copy(
 ) -> Number:
     """What the backward pass saves where it gathers from a second copy over fewer devices (arXiv:2306.10209, 3.2)."""
     second = inputs.workload.secondary_shards
-    if not np.any(second):
+    if not anywhere(second):
         return 0.0
     near = channel(inputs, constants, np.minimum(np.maximum(second, 1.0), ring.members), _inner(inputs) / beside)
     size = ACTIVATION_BYTES * parameters
@@ -151,7 +151,7 @@ def reduction_seconds(inputs: StepInputs, constants: Constants) -> tuple[Number,
     copies, dense_copies = inputs.expert_replicas / layout.dcn_replica, inputs.dense_replicas / layout.dcn_replica
     between = _inner(inputs) * layout.data * layout.replica
     near = _reduction(inputs, owned.dense, channel(inputs, constants, dense_copies, between / dense_copies))
-    if np.any(inputs.model.experts):
+    if anywhere(inputs.model.experts):
         ring = channel(inputs, constants, copies, between / copies)
         near = near + select(inputs.model.experts, _reduction(inputs, owned.experts, ring), 0.0)
     return near, _reduction(inputs, owned.total, network(inputs, constants, layout.dcn_replica))

@@ -7,7 +7,7 @@ import numpy as np
 from asap.prediction.step_model.activations import activations, offloaded
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.device_parameters import layer_parameters, owned_parameters, stage_parameters
-from asap.prediction.step_model.inputs import Number, StepInputs, select
+from asap.prediction.step_model.inputs import Number, StepInputs, anywhere, select
 from asap.prediction.step_model.tpu_memory import TpuBuffers, block_share, load_tpu_buffers, tpu_peak
 
 
@@ -53,7 +53,7 @@ def memory(inputs: StepInputs, buffers: TpuBuffers | None = None) -> StepMemory:
         buffers: what XLA holds beside the state and what is kept; by default as it was fitted.
     """
     tpu, buffers = inputs.hardware.tpu > 0, buffers or load_tpu_buffers()
-    if not np.any(tpu):
+    if not anywhere(inputs.hardware.tpu):
         return _allocated(inputs, buffers)
     planned = _planned(inputs, buffers)
     if np.all(tpu):
@@ -157,7 +157,7 @@ def in_flight(inputs: StepInputs) -> tuple[Number, Number]:
     last = stages - (stages - 1) / layout.pipeline_repeats
     iterations = layout.microbatches + (stages - 1) / layout.pipeline_repeats
     most = np.minimum(first, layout.microbatches), np.minimum(last, layout.microbatches)
-    if not np.any(inputs.workload.xla) or np.all(stages == 1):
+    if not anywhere(inputs.workload.xla) or np.all(stages == 1):
         return most
     looped = (inputs.workload.xla > 0) & (stages > 1)
     return np.where(looped, iterations, most[0]), np.where(looped, iterations, most[1])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.prediction.step_model.inputs import HardwareInputs, Number, select
+from asap.prediction.step_model.inputs import HardwareInputs, Number, anywhere, select
 
 Sides = tuple[int, ...]
 
@@ -44,7 +44,7 @@ def links_of(machine: HardwareInputs, members: Number, inner: Number) -> Number:
         (machine.torus_x, machine.torus_y, machine.torus_z),
         (machine.links_x, machine.links_y, machine.links_z),
     )
-    if not np.any(machine.tpu):
+    if not anywhere(machine.tpu):
         return 1.0
     one = [side for side in (*sides, *links) if isinstance(side, float)]
     found = _on_one_torus(one, members, inner) if len(one) == 6 else _case_by_case(members, inner, *sides, *links)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.prediction.step_model.activations import Activations, activations
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.device_parameters import largest_tensor, layer_parameters
-from asap.prediction.step_model.inputs import Number, StepInputs
+from asap.prediction.step_model.inputs import Number, StepInputs, anywhere
 
 BUNDLED = Path(__file__).with_name("tpu_buffers.json")
 
@@ -133,7 +133,7 @@ def tpu_peak(
         collectives=_gathered(inputs, buffers),
     )
     larger = _larger(loss, backward)
-    if not np.any(moments):
+    if not anywhere(moments):
         return larger
     return _larger(larger, TpuPeak(gradients, _streamed(inputs, buffers, owned) * moments, 0.0, 0.0, 0.0, 0.0))
 

@@ -37,6 +37,13 @@ mean over nine and three sources."""
 OVERLAPS_TENSOR = 0.48
 """That a run of Megatron-Core hides collectives of tensor parallelism behind products: of the published runs that say
 so, mean over seven sources."""
+COMPILES = 0.57
+"""That PyTorch compiles the model: of the published runs of FSDP's stacks that say so, mean over ten sources."""
+FORWARDS_TOKENS = 0.38
+"""That a run of Megatron-Core sends a token once to a node (DeepEP, HybridEP) and not once to each expert: of the
+published mixtures that say so, mean over eight sources."""
+OVERLAPS_EXPERTS = 0.11
+"""That it hides all-to-alls behind another microbatch: likewise, over seven sources."""
 VOCABULARIES = {32_064: 0.25, 250_880: 0.25}
 """Tokens of a vocabulary that is not stated → how often: what is in the middle of the lower and of the upper quarter of
 the 163 published models in asap/models/catalogue.jsonl, whose median is assumed."""
@@ -104,6 +111,16 @@ def alternatives(
         if stack == "nemo" and workload.overlaps_tensor is None:
             read = workload.model_copy(update={"overlaps_tensor": True})
             add("overlap of tensor parallelism", "overlaps_tensor", OVERLAPS_TENSOR, workload=read)
+    if stack == "fsdp" and workload.compiled is None:
+        read = workload.model_copy(update={"compiled": True})
+        add("compilation", "compiled", COMPILES, workload=read)
+    if stack == "nemo" and any(plan.degree("expert") > 1 for plan in chosen):
+        if workload.expert_dispatcher is None:
+            read = workload.model_copy(update={"expert_dispatcher": "deepep"})
+            add("dispatch of tokens", "expert_dispatcher", FORWARDS_TOKENS, workload=read)
+        if workload.overlaps_experts is None:
+            read = workload.model_copy(update={"overlaps_experts": True})
+            add("overlap of all-to-alls", "overlaps_experts", OVERLAPS_EXPERTS, workload=read)
     if model is not None and model.vocab_assumed:
         for tokens, weight in VOCABULARIES.items():
             add("vocabulary", "model.vocab", weight, model=model.model_copy(update={"vocab": tokens}))

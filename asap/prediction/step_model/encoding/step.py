@@ -13,7 +13,7 @@ from asap.plans.remat import Policy
 from asap.prediction.step_model.encoding.hardware import hardware_inputs
 from asap.prediction.step_model.encoding.workload import is_xla, under_meshes, workload_under_plans
 from asap.prediction.step_model.groups import framework_class
-from asap.prediction.step_model.inputs import ModelInputs, PlanInputs, StepInputs
+from asap.prediction.step_model.inputs import ModelInputs, Number, PlanInputs, StepInputs
 from asap.prediction.step_model.remat.policies import EVERY_SECOND_PRODUCT, RematShares, remat_shares
 from asap.stacks.launchers import stack_of
 
@@ -83,11 +83,17 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
         stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],
         microbatches=np.where(microbatches > 0, microbatches, unknown),
         pipeline_repeats=np.where(stages > 1, [plan.pipeline_repeats for plan in plans], 1).astype(float),
-        **{field.name: np.array([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
-        host_optimizer=np.array(["optimizer" in plan.offload for plan in plans], dtype=float),
-        host_parameters=np.array(["parameters" in plan.offload for plan in plans], dtype=float),
-        host_activations=np.array([plan.moves_inputs for plan in plans], dtype=float),
+        **{field.name: _column([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
+        host_optimizer=_column(["optimizer" in plan.offload for plan in plans]),
+        host_parameters=_column(["parameters" in plan.offload for plan in plans]),
+        host_activations=_column([plan.moves_inputs for plan in plans]),
     )  # fmt: skip
+
+
+def _column(values: Sequence[float]) -> Number:
+    """A value of each plan; one number where many plans have the same, which is not an array to calculate with."""
+    same = len(values) > 1 and len({*values}) == 1
+    return float(values[0]) if same else np.array(values, dtype=float)
 
 
 def _policy(plan: Plan, workload: Workload) -> Policy:

@@ -17,6 +17,11 @@ def select(switch: Number, on: Number, off: Number) -> Number:
     return np.where(switch > 0, on, off)
 
 
+def anywhere(switch: Number) -> bool:
+    """Whether a switch, or a count, is not 0 in some case. One number is not made an array for it."""
+    return bool(np.any(switch)) if isinstance(switch, np.ndarray) else bool(switch)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInputs:
     """Shapes of the decoder. Widths are in elements."""
