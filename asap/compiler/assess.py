@@ -3,9 +3,8 @@
 from collections import defaultdict
 
 from asap.compiler.calibration import load_calibration
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.programs.request import CompileRequest
-from asap.compiler.schedule.device_rates import device_rates
+from asap.compiler.programs.request import CompileOutcome, CompileRequest
+from asap.compiler.schedule.interconnect import device_rates
 from asap.compiler.schedule_tables import simulate, tabulate
 from asap.compiler.verdict import effort_notes, fits, margin_notes, step_notes, verdict
 from asap.compiler.verification import PredictedStep, Verification

@@ -1,11 +1,9 @@
 """The schedule of a compiled program, simulated, as tables of collectives and of compute."""
 
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.programs.request import CompileRequest
+from asap.compiler.programs.request import CompileOutcome, CompileRequest
 from asap.compiler.schedule.collectives import CollectiveReader
-from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import read_module
-from asap.compiler.schedule.interconnect import Interconnect
+from asap.compiler.schedule.interconnect import Interconnect, device_rates
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.compiler.verification import CollectiveRow, ComputeRow

@@ -1,10 +1,9 @@
 """The verdict on a compilation: one sentence, its caveats, and its memory as evidence."""
 
 from asap.compiler.calibration import EffortMargin, effort_margin
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.programs.request import CompileRequest
-from asap.compiler.reference.rematerialisation import offloaded
-from asap.compiler.schedule.device_rates import device_rates
+from asap.compiler.programs.request import CompileOutcome, CompileRequest
+from asap.compiler.reference.segments import offloaded
+from asap.compiler.schedule.interconnect import device_rates
 from asap.compiler.verification import Verification
 from asap.core.units import counted, format_bytes, format_percent, format_seconds
 from asap.evidence.fact import Claim, StatedFact

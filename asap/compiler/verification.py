@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
-from asap.compiler.programs.outcome import CompiledMemory, Status
-from asap.compiler.programs.request import Effort
+from asap.compiler.programs.request import CompiledMemory, Effort, Status
 from asap.compiler.schedule.collectives import Execution
 from asap.core.units import Quantity
 from asap.plans import Plan

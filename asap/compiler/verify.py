@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asap.compiler.assess import assess
-from asap.compiler.programs.flags import compiler_flags, maxtext_settings
-from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions, find_source
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.programs.request import CompileRequest, make_request
+from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions, compiler_flags, find_source, maxtext_settings
+from asap.compiler.programs.request import CompileOutcome, CompileRequest, make_request
 from asap.compiler.reference.expressible import check_expressible, mapping_target
-from asap.compiler.reference.program_lines import check_mesh_only, check_program_expressible, lines_text
+from asap.compiler.reference.layout import check_mesh_only, check_program_expressible, lines_text
 from asap.compiler.toolchain.compile import compile_all
 from asap.compiler.verification import Verification
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.algorithms.distributed import Problem
+from asap.compiler.algorithms.matmul import Problem
 from asap.compiler.mapped.judge import judge, read_choices, request_of
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import BadInputError

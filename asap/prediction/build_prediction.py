@@ -8,9 +8,9 @@ import numpy as np
 from asap.core.units import Provenance, Quantity, format_bytes, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
-from asap.prediction.evaluate_plans import Evaluation
+from asap.prediction.evaluation import Evaluation
 from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
-from asap.prediction.profile_scaling.ratios import doublings
+from asap.prediction.profile_ratios import doublings
 from asap.prediction.step_model.communication import collective_kind
 from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.inputs import Number

@@ -11,7 +11,7 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.remat import Policy
 from asap.prediction.build_prediction import Anchor, build_prediction
-from asap.prediction.evaluate_plans import evaluate_plans
+from asap.prediction.evaluation import evaluate_plans
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.prediction.step_model.encoding import require
 from asap.prediction.step_model.recomputation import infer_remat

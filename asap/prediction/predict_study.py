@@ -64,7 +64,7 @@ def _that_can_be_predicted(study: Study, plans: list[Plan]) -> list[Plan]:
     """Without a model, those of which the profile holds all that they communicate."""
     if study.profile is None or study.shares is None or study.plan is None or _is_modelled(study):
         return plans
-    from asap.prediction.profile_scaling.ratios import MeasuredSplit, unmeasured_axes
+    from asap.prediction.profile_ratios import MeasuredSplit, unmeasured_axes
 
     measured = MeasuredSplit.of(study.profile, study.shares).collectives
     kept = [plan for plan in plans if not unmeasured_axes(plan, study.plan, measured)]
@@ -89,7 +89,7 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
 
         return with_replay(study, predictions)
     if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
-        from asap.prediction.profile_scaling.ratios import MeasuredSplit, predict_from_profile, unmeasured_axes
+        from asap.prediction.profile_ratios import MeasuredSplit, predict_from_profile, unmeasured_axes
 
         split = MeasuredSplit.of(study.profile, study.shares)
         for plan in plans:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from asap.compiler.programs.flags import compiler_flags
+from asap.compiler.programs.options import compiler_flags
 from asap.compiler.programs.request import EFFORTS, CompileRequest, Effort, make_request
 from asap.compiler.toolchain.versions import compiler_versions
 from compiled_tables.children import memory_plan

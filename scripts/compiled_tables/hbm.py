@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from asap.compiler.programs.flags import FLAGS_VARIABLE
+from asap.compiler.programs.options import FLAGS_VARIABLE
 from asap.compiler.programs.request import EFFORTS, CompileRequest
 from asap.compiler.toolchain.child import ENVIRONMENT, die_with
 

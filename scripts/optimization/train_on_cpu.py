@@ -19,8 +19,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from asap.compiler.reference.state import initial_state
-from asap.compiler.reference.train_step import reference_step
+from asap.compiler.reference.train_step import initial_state, reference_step
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import AXES, Plan

@@ -13,7 +13,7 @@ from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.calibration.dataset.sources import pairs_of
 from asap.calibration.fit.predicted_runs import change_of_pairs, predict_runs
 from asap.plans import Plan
-from asap.prediction.profile_scaling.ratios import doublings, spread
+from asap.prediction.profile_ratios import doublings, spread
 from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.calibration import load_calibration
 

@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from jaxtyping import install_import_hook
 
 from asap.compiler.reference.expressible import program_lines
-from asap.compiler.reference.program_lines import lines_text
+from asap.compiler.reference.layout import lines_text
 from asap.mapping.language.parse import parse
 from asap.mapping.plan_program import plan_of
 from asap.models import Architecture, Workload
@@ -26,8 +26,7 @@ from asap.plans import AXES, Plan
 
 ANNOTATED = ("attention", "decoder", "loss", "mixture_of_experts", "pipeline", "state", "train_step")
 with install_import_hook([f"asap.compiler.reference.{name}" for name in ANNOTATED], "beartype.beartype"):
-    from asap.compiler.reference.state import HOST, abstract_state, initial_state
-    from asap.compiler.reference.train_step import TrainStep, reference_step
+    from asap.compiler.reference.train_step import HOST, TrainStep, abstract_state, initial_state, reference_step
 
 STEPS = 2
 

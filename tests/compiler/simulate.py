@@ -1,9 +1,8 @@
 """Programs run through the timeline without a compiler."""
 
 from asap.compiler.schedule.collectives import CollectiveReader
-from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import read_module
-from asap.compiler.schedule.interconnect import Interconnect
+from asap.compiler.schedule.interconnect import Interconnect, device_rates
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.hardware import Slice, resolve_hardware

@@ -5,8 +5,7 @@ from pydantic import ValidationError
 
 from asap.compiler.assess import assess
 from asap.compiler.calibration import load_calibration
-from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.programs.request import make_request
+from asap.compiler.programs.request import CompiledMemory, CompileOutcome, make_request
 from asap.compiler.verification import Verification
 from asap.core.units import GIB
 from asap.hardware import resolve_hardware

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from asap.compiler.assess import assess
 from asap.compiler.programs.options import REFERENCE_STEP
-from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.programs.request import make_request
+from asap.compiler.programs.request import CompiledMemory, CompileOutcome, make_request
 from asap.core.errors import BadInputError
 from asap.core.units import GIB, Provenance, Quantity
 from asap.experiments import Experiment, ExperimentStore, HardwareReference

@@ -1,4 +1,4 @@
-from asap.compiler.programs.flags import FLAGS_VARIABLE, RECOMMENDED, compiler_flags
+from asap.compiler.programs.options import FLAGS_VARIABLE, RECOMMENDED, compiler_flags
 from asap.flags.table import flag_group
 from asap.plans import Plan
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asap.compiler.programs.flags import maxtext_settings
-from asap.compiler.programs.options import CompileOptions
+from asap.compiler.programs.options import CompileOptions, maxtext_settings
 from asap.compiler.verify import verify
 from asap.core.errors import BadInputError, ConfigError, InsufficientEvidenceError
 from asap.core.text import REDACTED

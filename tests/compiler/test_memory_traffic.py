@@ -1,7 +1,7 @@
 import pytest
 
 from asap.compiler.schedule.hlo import read_module
-from asap.compiler.schedule.memory_traffic import bytes_accessed
+from asap.compiler.schedule.operation_cost import bytes_accessed
 
 STACK, LAYER, CHIP = "f32[8,4,16]{2,1,0}", "f32[1,4,16]{2,1,0}", "f32[4,16]{1,0:S(1)}"
 INDEX = "  %i = s32[] parameter(1)\n  %z = s32[] constant(0)\n"

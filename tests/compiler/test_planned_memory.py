@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asap.compiler.programs.flags import compiler_flags
+from asap.compiler.programs.options import compiler_flags
 from asap.compiler.programs.request import make_request
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture

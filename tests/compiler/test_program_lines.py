@@ -2,7 +2,7 @@ import pytest
 
 from asap.compiler.programs.request import CompileRequest
 from asap.compiler.reference.expressible import mapping_target, program_lines
-from asap.compiler.reference.program_lines import check_mesh_only, check_program_expressible, lines_text
+from asap.compiler.reference.layout import check_mesh_only, check_program_expressible, lines_text
 from asap.compiler.reference.segments import Layer, Segment, first_layers, split_segments
 from asap.core.errors import PlanError
 from asap.mapping.language.parse import parse

@@ -6,7 +6,7 @@ import pytest
 
 from asap.compiler.programs.options import CompileLimits
 from asap.compiler.programs.request import make_request
-from asap.compiler.reference.rematerialisation import INPUT, offloaded
+from asap.compiler.reference.segments import INPUT, offloaded
 from asap.compiler.toolchain.process import run_child
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload

@@ -1,8 +1,8 @@
 import pytest
 from simulate import simulate
 
-from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import Instruction, read_module
+from asap.compiler.schedule.interconnect import device_rates
 from asap.compiler.schedule.operation_cost import attention_kernel_seconds
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.hardware import load_chip

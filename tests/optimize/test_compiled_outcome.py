@@ -4,8 +4,7 @@ import pytest
 
 from asap.compiler.assess import assess
 from asap.compiler.programs.options import CompileOptions
-from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.programs.request import make_request
+from asap.compiler.programs.request import CompiledMemory, CompileOutcome, make_request
 from asap.core.units import GIB, Provenance
 from asap.experiments import ExperimentStore
 from asap.hardware import resolve_hardware

@@ -6,7 +6,7 @@ from asap.diagnosis.shares import shares_of
 from asap.plans import Plan
 from asap.plans.enumeration import enumerate_plans
 from asap.plans.validity import Constraints
-from asap.prediction.profile_scaling.ratios import (
+from asap.prediction.profile_ratios import (
     ACTIVATION_AXES,
     SPREAD,
     WEIGHT_AXES,

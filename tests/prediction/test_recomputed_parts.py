@@ -10,7 +10,7 @@ from asap.plans import Plan
 from asap.prediction.step_model.encoding import model_inputs, step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.memory import memory
-from asap.prediction.step_model.remat.policies import shares_of_modules
+from asap.prediction.step_model.remat_policies import shares_of_modules
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import load_calibration
 

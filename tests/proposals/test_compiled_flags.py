@@ -2,7 +2,7 @@
 
 import pytest
 
-from asap.compiler.programs.outcome import CompiledMemory
+from asap.compiler.programs.request import CompiledMemory
 from asap.compiler.verification import CollectiveRow, Verification
 from asap.core.units import GIB
 from asap.experiments import Experiment, HardwareReference

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from asap.compiler.algorithms.choices import Choices
 from asap.compiler.algorithms.circuit import circuit
-from asap.compiler.algorithms.distributed import Distributed, Problem
+from asap.compiler.algorithms.matmul import Distributed, Problem
 from asap.compiler.algorithms.matmul_algorithms import cannon, cosma, pumma, solomonik, summa
 from asap.compiler.algorithms.pennant import pennant
 from asap.compiler.algorithms.stencil import stencil

@@ -8,8 +8,9 @@ al., 2019), which on a cube is Johnson's, and the 2.5D algorithm (Solomonik and 
 from typing import TYPE_CHECKING
 
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.algorithms.distributed import Distributed, Problem
 from asap.compiler.algorithms.matmul import (
+    Distributed,
+    Problem,
     common_parts,
     gathered_product,
     in_turn,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.algorithms.distributed import Distributed, Problem
-from asap.compiler.algorithms.matmul import in_turn, shifted
+from asap.compiler.algorithms.matmul import Distributed, Problem, in_turn, shifted
 
 if TYPE_CHECKING:
     from jax import Array

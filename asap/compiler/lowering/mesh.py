@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asap.compiler.algorithms.choices import choices_of
-from asap.compiler.algorithms.distributed import grid_of
+from asap.compiler.algorithms.matmul import grid_of
 from asap.compiler.programs.request import CompileRequest
 from asap.mapping.device_order import places
 from asap.mapping.language.parse import parse

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from asap.compiler.algorithms.choices import Choices
 from asap.compiler.mapped.failures import Code, write_line
 from asap.compiler.mapped.virtual_run import ModelledProgram
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.schedule.device_rates import device_rates
+from asap.compiler.programs.request import CompileOutcome
+from asap.compiler.schedule.interconnect import device_rates
 from asap.compiler.schedule.simulator import Timeline
 from asap.core.feedback import Feedback, Repair, repaired
 from asap.core.units import format_bytes, format_percent, format_seconds

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileOutcome
 from asap.core.feedback import END_OF_LINE, Feedback, Repair
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_percent

@@ -5,13 +5,12 @@ from typing import Literal
 
 from asap.compiler.algorithms.build import BENCHMARKS
 from asap.compiler.algorithms.choices import Choices, choices_of
-from asap.compiler.algorithms.distributed import Problem
+from asap.compiler.algorithms.matmul import Problem
 from asap.compiler.mapped.explain_schedule import explain_schedule
 from asap.compiler.mapped.failures import compile_failure, wrong_result
 from asap.compiler.mapped.virtual_run import differences, modelled
 from asap.compiler.programs.options import DEFAULT_LIMITS, CompileLimits
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.programs.request import CompileRequest
+from asap.compiler.programs.request import CompileOutcome, CompileRequest
 from asap.compiler.toolchain.compile import compile_all
 from asap.core.errors import BadInputError
 from asap.core.feedback import Feedback

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from asap.compiler.mapped.failures import Difference, difference
-from asap.compiler.programs.outcome import CompileOutcome
+from asap.compiler.programs.request import CompileOutcome
 from asap.compiler.schedule.collectives import CollectiveReader
-from asap.compiler.schedule.device_rates import device_rates
 from asap.compiler.schedule.hlo import Module, read_module
-from asap.compiler.schedule.interconnect import Interconnect
+from asap.compiler.schedule.interconnect import Interconnect, device_rates
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.compiler.toolchain.interpreters import virtual_devices
@@ -65,7 +64,7 @@ def _run(text: str, topology: tuple[int, ...]) -> Difference:
 
     from asap.compiler.algorithms.build import BENCHMARKS, build
     from asap.compiler.algorithms.choices import choices_of
-    from asap.compiler.algorithms.distributed import grid_of, run_on
+    from asap.compiler.algorithms.matmul import grid_of, run_on
     from asap.mapping.language.parse import parse
 
     program, _ = parse(text)

@@ -6,25 +6,70 @@ router where there are experts.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
-from asap.compiler.reference.attention import attend
-from asap.compiler.reference.layout import LogicalMesh
+from asap.compiler.reference.layers import attend, moe_layer
+from asap.compiler.reference.layout import NO_LINES, LogicalMesh, ProgramLines
 from asap.compiler.reference.loss import cross_entropy
-from asap.compiler.reference.mixture_of_experts import moe_layer
 from asap.compiler.reference.parameters import parameter_tree
-from asap.compiler.reference.pipeline import run_pipeline
-from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
-from asap.compiler.reference.rematerialisation import INPUT, MLP, checkpointed
-from asap.compiler.reference.segments import Layer, Segment, first_layers, segments, split_segments
+from asap.compiler.reference.segments import (
+    INPUT,
+    MLP,
+    Layer,
+    Segment,
+    checkpointed,
+    first_layers,
+    segments,
+    split_segments,
+)
 from asap.models import Architecture
 from asap.plans.remat import Offload, Policy
+
+
+def run_pipeline(
+    layout: LogicalMesh,
+    block: Callable[[Any, Any], tuple[Any, None]],
+    weights: Any,
+    x: Float[Array, "batch sequence d_model"],
+    microbatches: int,
+) -> Float[Array, "batch sequence d_model"]:
+    """Run ``x`` through blocks; ``weights`` is a tree of arrays with the blocks as their first dimension."""
+    stages = layout.degree("stage")
+    weights = jax.tree.map(lambda w: w.reshape(stages, w.shape[0] // stages, *w.shape[1:]), weights)
+    queue = split_batch(layout, x, microbatches)
+    run_stages = jax.vmap(lambda weights, x: jax.lax.scan(block, x, weights)[0], spmd_axis_name="stage")
+    of_stage = ("batch", "sequence", "residual")
+
+    def iterate(
+        state: Float[Array, "stages batch sequence d_model"], index: Int[Array, ""]
+    ) -> tuple[Float[Array, "stages batch sequence d_model"], Float[Array, "batch sequence d_model"]]:
+        incoming = jax.lax.dynamic_index_in_dim(queue, jnp.minimum(index, microbatches - 1), 0, keepdims=False)
+        incoming = layout.constrain(incoming, *of_stage)
+        state = layout.constrain(jnp.roll(state, 1, axis=0).at[0].set(incoming), "stages", *of_stage)
+        state = layout.constrain(run_stages(weights, state), "stages", *of_stage)
+        return state, layout.constrain(state[-1], *of_stage)
+
+    empty = layout.constrain(jnp.zeros((stages, *queue.shape[1:]), x.dtype), "stages", *of_stage)
+    _, finished = jax.lax.scan(iterate, empty, jnp.arange(microbatches + stages - 1))
+    finished = layout.constrain(finished[stages - 1 :], None, *of_stage)
+    return layout.constrain(finished.swapaxes(0, 1).reshape(x.shape), *of_stage)
+
+
+def split_batch(
+    layout: LogicalMesh, x: Shaped[Array, "batch *rest"], microbatches: int
+) -> Shaped[Array, "microbatches microbatch *rest"]:
+    """The batch in microbatches, each spread over all devices."""
+    parts = x.reshape(x.shape[0] // microbatches, microbatches, *x.shape[1:]).swapaxes(0, 1)
+    rest = ("sequence", "residual")[: x.ndim - 1]
+    return layout.constrain(parts, None, "batch", *rest)
+
 
 Residual = Float[Array, "batch sequence d_model"]
 Heads = Float[Array, "batch heads sequence head_dim"]

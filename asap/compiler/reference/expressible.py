@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from asap.compiler.reference.layout import BATCH_AXES, DIMENSIONS, RULES
+from asap.compiler.reference.layout import BATCH_AXES, DIMENSIONS, NO_LINES, RULES, ProgramLines
 from asap.compiler.reference.parameters import Parameter, parameter_tree
-from asap.compiler.reference.program_lines import NO_LINES, ProgramLines
 from asap.compiler.reference.segments import first_layers, segments
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.mapping.coverage import Dimension, Target, Tensor

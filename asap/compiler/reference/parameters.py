@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from asap.compiler.reference.layout import Said
-from asap.compiler.reference.program_lines import ProgramLines
-from asap.compiler.reference.rematerialisation import MLP
-from asap.compiler.reference.segments import Layer, Segment, first_layers
+from asap.compiler.reference.layout import ProgramLines, Said
+from asap.compiler.reference.segments import MLP, Layer, Segment, first_layers
 from asap.models import Architecture
 
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from asap.compiler.schedule.collectives import NO_AXES, CollectiveEvent, CollectiveReader, Execution, Transfer
-from asap.compiler.schedule.device_rates import DeviceRates
 from asap.compiler.schedule.hlo import Computation, Instruction, Module, trip_count
-from asap.compiler.schedule.interconnect import TorusDirection
+from asap.compiler.schedule.interconnect import DeviceRates, TorusDirection
 from asap.compiler.schedule.operation_cost import operation_category, operation_seconds
 
 HostDirection = Literal["to", "from"]

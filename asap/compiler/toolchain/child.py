@@ -13,11 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from asap.compiler.lowering.lower import StepError, lower_step
-from asap.compiler.lowering.maxtext_step import mesh_of
+from asap.compiler.lowering.lower import StepError, lower_step, mesh_of
 from asap.compiler.lowering.mesh import describe_mesh
-from asap.compiler.programs.outcome import CompiledMemory, CompileOutcome
-from asap.compiler.programs.request import EFFORTS, LEVELS, CompileRequest, Effort
+from asap.compiler.programs.request import EFFORTS, LEVELS, CompiledMemory, CompileOutcome, CompileRequest, Effort
 from asap.core.text import plain
 
 ENVIRONMENT = {

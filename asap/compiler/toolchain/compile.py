@@ -10,8 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from asap.compiler.programs.options import DEFAULT_LIMITS, LOCAL_ENGINE, CompileLimits
-from asap.compiler.programs.outcome import CompileOutcome
-from asap.compiler.programs.request import CompileRequest
+from asap.compiler.programs.request import CompileOutcome, CompileRequest
 from asap.compiler.toolchain.interpreters import versions_of
 from asap.compiler.toolchain.process import POLL_S, ChildProcess
 from asap.core.errors import BadInputError, UsageError
@@ -114,7 +113,7 @@ def _run(
     if engine == LOCAL_ENGINE:
         return _locally(requests, limits)
     if engine.startswith("ray://"):
-        from asap.compiler.toolchain.ray_engine import compile_on_ray
+        from asap.compiler.toolchain.process import compile_on_ray
 
         return compile_on_ray(engine, requests, limits)
     raise UsageError(f"unknown engine {engine!r}", where="--engine", hint="local or ray://HOST:PORT")

@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from asap.compiler.lowering.maxtext_step import PACKAGE_LAYOUTS
+from asap.compiler.lowering.lower import PACKAGE_LAYOUTS
 from asap.core.errors import AsapError, ConfigError
 
 MAXTEXT_OPTION, TPU_OPTION = "--maxtext", "--tpu"

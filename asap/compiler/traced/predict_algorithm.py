@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from asap.compiler.algorithms.build import BENCHMARKS, build
 from asap.compiler.algorithms.choices import Choices
-from asap.compiler.algorithms.distributed import Problem, step_on
+from asap.compiler.algorithms.matmul import Problem, step_on
 from asap.compiler.mapped.judge import read_choices
 from asap.compiler.mapped.virtual_run import coordinates_of
-from asap.compiler.schedule.device_rates import DeviceRates, device_rates
-from asap.compiler.schedule.interconnect import Interconnect, TorusDirection
+from asap.compiler.schedule.interconnect import DeviceRates, Interconnect, TorusDirection, device_rates
 from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.toolchain.versions import compiler_versions
 from asap.compiler.traced.operations import Operation, Send

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from asap.plans import Plan
 from asap.plans.axes import Axis
-from asap.prediction.evaluate_plans import Evaluation, evaluate_plans
-from asap.prediction.from_trace.cpu_programs import memory_seconds, unfused_sum_seconds
-from asap.prediction.from_trace.pipeline import Pipeline, bubble_share
+from asap.prediction.evaluation import Evaluation, evaluate_plans
+from asap.prediction.from_trace.pipeline import Pipeline, bubble_share, memory_seconds, unfused_sum_seconds
 from asap.prediction.from_trace.run import VIRTUAL_DEVICE, Run, axes_of
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.groups import Groups

@@ -19,7 +19,7 @@ from asap.plans.torus import split_axes
 from asap.plans.validity import Degrees
 from asap.plans.workload import field_of
 from asap.prediction.prediction import Prediction
-from asap.prediction.profile_scaling.ratios import doublings
+from asap.prediction.profile_ratios import doublings
 from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
 from asap.proposals.reasons.modelled_step import time_by_resource
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs

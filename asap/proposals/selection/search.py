@@ -16,7 +16,7 @@ from asap.plans import AXES, Plan
 from asap.plans.enumeration import Table, factorisations, valid
 from asap.plans.validity import Constraints
 from asap.prediction.configuration_grid import ConfigurationGrid, first_rows
-from asap.prediction.evaluate_grid import GridEvaluation, evaluate_grid
+from asap.prediction.evaluation import GridEvaluation, evaluate_grid
 from asap.prediction.memory_outcomes import memory_belief
 from asap.prediction.predict_study import anchoring_step, usual_axes
 from asap.prediction.step_model.groups import allocator_class

@@ -14,7 +14,7 @@ from asap.plans import AXES, Plan
 from asap.plans.axes import MEANINGS
 from asap.plans.remat import recomputed_tensors, saved_tensors
 from asap.plans.validity import Degrees
-from asap.prediction.evaluate_grid import GridEvaluation
+from asap.prediction.evaluation import GridEvaluation
 from asap.proposals.reasons.principle_of import principle_of
 from asap.proposals.reasons.principles import HOST_MAKES_ROOM, Direction, Principle
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from asap.core.errors import AsapError
 from asap.plans import Plan
-from asap.prediction.evaluate_grid import GridEvaluation
+from asap.prediction.evaluation import GridEvaluation
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.search import search

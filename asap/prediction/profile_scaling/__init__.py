@@ -1,1 +1,0 @@
-"""What-if from a profile alone, by ratios of degrees."""

@@ -1,1 +1,0 @@
-"""What the backward pass recomputes and what a layer keeps for it, in shares."""
