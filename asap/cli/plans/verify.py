@@ -167,8 +167,8 @@ def _print(found: "Verification") -> None:
     out.print(plain(found.verdict), style="green" if found.fits else "red")
     if found.memory:
         memory = found.memory
-        parts = {"arguments": memory.arguments, "temporaries": memory.temporaries, "code": memory.code}
-        out.print("HBM: " + ", ".join(f"{name} {format_bytes(size)}" for name, size in parts.items()))
+        at, rest = (" at its peak", memory.peak - memory.arguments) if not memory.host else ("", memory.temporaries)
+        out.print(f"HBM{at}: arguments {format_bytes(memory.arguments)}, temporaries {format_bytes(rest)}")
     if found.step_time:
         out.print(f"step time {format_seconds(found.step_time.value)} (compiled: {found.step_time.source})")
     if found.calibrated_step_time:
