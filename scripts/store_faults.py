@@ -364,8 +364,8 @@ def _become(command: tuple[str, ...], prepare: Callable[[], None], out: int, err
 def preload() -> None:
     """Import what the commands import, so that each fork has it."""
     codecs.lookup("unicode-escape")
+    import asap.agents.workflow.adk_run
     import asap.agents.workflow.analyze
-    import asap.agents.workflow.runner
     import asap.cli.app
     import asap.doctor.report
     import asap.history.index_warmup

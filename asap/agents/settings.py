@@ -140,18 +140,10 @@ def _section(path: Path) -> dict[str, Any] | None:
         section = parse_toml(read_text(path), str(path)).get("agents")
         if section is None:
             return None
-        section = _renamed(section)
         Settings.model_validate(section)
     except ValidationError as error:
         raise ConfigError(validation_reason(error), where=f"{path} [agents]") from error
     return section
-
-
-def _renamed(section: Any) -> Any:
-    """``patience`` is the old name of ``retries``."""
-    if not isinstance(section, dict) or "patience" not in section or "retries" in section:
-        return section
-    return {"retries" if key == "patience" else key: value for key, value in section.items()}
 
 
 SECTION = "agents"

@@ -2,8 +2,8 @@
 
 from asap.core.errors import PlanError
 from asap.plans import Plan
+from asap.plans.degrees import over
 from asap.plans.plan import SETTINGS, Mesh
-from asap.plans.resize import over
 
 
 def in_full(text: str, base: Plan, now: Plan | None, *, changes: bool) -> str:

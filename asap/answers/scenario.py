@@ -9,7 +9,7 @@ from asap.answers.figure import PlanName
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.experiments.create import Statement
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import default_topology
 from asap.plans import Plan
 from asap.plans.plan import Mesh

@@ -15,8 +15,8 @@ from asap.core.units import Provenance, Quantity
 from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.plans.axes import Axis
+from asap.plans.degrees import with_degree
 from asap.plans.plan import SETTINGS
-from asap.plans.resize import with_degree
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fits

@@ -20,7 +20,7 @@ from asap.hardware import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.plans.workload import workload_under
+from asap.plans.degrees import workload_under
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.own_runs import OwnRun, OwnRuns, keep_own_runs, load_own_runs
 

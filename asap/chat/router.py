@@ -10,10 +10,13 @@ from asap.chat.answering import default_values
 from asap.chat.classifier import classifier
 from asap.chat.language import Command
 from asap.chat.slots import UNITS, Slots, read_slots, seconds
+from asap.hardware.instances import chips_per_node
 
 SURE = 0.25
 """Score from which the first query is answered at once: on phrasings that nothing was tuned on it is then right in 87
 cases out of 100 (``tests/chat/test_router.py`` calibrates it)."""
+_AHEAD = 0.15
+"""By how much a query answered at once leads questions that are none of ours; no held question is lost by it."""
 OFFERED = 3
 _FITS = 0.25
 """What it adds to the score of a query that the words name all arguments of."""
@@ -52,14 +55,16 @@ def route(text: str, inquiry: Inquiry) -> Route:
         if len(found) == OFFERED:
             break
     first = ranked[0]
-    sure = scores[first] >= SURE and found and found[0][0] == first and found[0][1].name not in ("record", "retract")
+    clear = scores[first] >= max(SURE, scores["outside"] + _AHEAD)
+    sure = clear and found and found[0][0] == first and found[0][1].name not in ("record", "retract")
     return Route(found[0][1] if sure else None, tuple(command for _, command in found), first)
 
 
 def _named(slots: Slots) -> list[str]:
     """Queries whose arguments the words name."""
     found = []
-    supposed = [name for name in (*_SUPPOSED, "microbatches") if name in slots.counts or name in slots.factors]
+    countable = (*_SUPPOSED, "microbatches", "nodes")
+    supposed = [name for name in countable if name in slots.counts or name in slots.factors]
     if any(len(slots.counts.get(name, ())) > 2 for name in (*_SUPPOSED, "microbatches")):
         found.append("sweep")
     elif supposed or slots.hardware or slots.precision or slots.optimizer or slots.remat:
@@ -122,6 +127,9 @@ def _value(name: str, slots: Slots, inquiry: Inquiry) -> int | None:
     if slots.counts.get(name):
         return round(slots.counts[name][-1])
     study = inquiry.study
+    if name == "chips" and slots.counts.get("nodes"):
+        node = chips_per_node(study.slice.chip) if study.slice else None
+        return round(slots.counts["nodes"][-1] * node) if node else None
     work = study.experiment.workload
     now = {
         "global_batch": work.global_batch,
@@ -130,7 +138,7 @@ def _value(name: str, slots: Slots, inquiry: Inquiry) -> int | None:
         "slices": study.slice.slices if study.slice else None,
         "microbatches": study.plan.microbatches if study.plan else None,
     }[name]
-    factor = slots.factors.get(name)
+    factor = slots.factors.get(name, slots.factors.get("nodes") if name == "chips" else None)
     return round(now * factor) if factor and now else None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from asap.agents.llm.preflight import check_model
+from asap.agents.llm.models import check_model
 from asap.agents.llm.usage import in_words, summed, usages
 from asap.agents.settings import BUILTIN
 from asap.chat.answering import Reply, answer

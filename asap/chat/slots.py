@@ -40,14 +40,15 @@ def seconds(value: float, unit: str) -> float:
 
 Noun = Literal[
     "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
-    "tokens/s", "remat",
+    "tokens/s", "remat", "nodes",
 ]  # fmt: skip
 _NOUNS: dict[str, Noun] = {
     "batch": "global_batch", "batches": "global_batch", "batchsize": "global_batch", "gbs": "global_batch",
     "sequences": "global_batch", "samples": "global_batch", "seq": "sequence_length", "sequence": "sequence_length",
     "context": "sequence_length", "seqlen": "sequence_length", "ctx": "sequence_length", "tokens": "sequence_length",
     "chip": "chips", "chips": "chips", "gpu": "chips", "gpus": "chips", "tpus": "chips", "devices": "chips",
-    "accelerators": "chips", "slices": "slices", "slice": "slices", "microbatches": "microbatches",
+    "accelerators": "chips", "nodes": "nodes", "node": "nodes",
+    "hosts": "nodes", "machines": "nodes", "slices": "slices", "slice": "slices", "microbatches": "microbatches",
     "microbatch": "microbatches", "accumulation": "microbatches", "steps": "steps", "usd": "price",
     "dollars": "price", "dollar": "price", "s": "s", "sec": "s", "seconds": "s", "ms": "ms", "%": "%",
     "percent": "%", "mfu": "%", "remat": "remat", "rematerialisation": "remat", "rematerialization": "remat",
@@ -211,7 +212,7 @@ def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
         if word in _FACTORS:
             near = [*words[at + 1 : at + 6], *reversed(words[max(at - _BACK, 0) : at])]
             noun = next((_NOUNS[one] for one in near if one in _NOUNS), None)
-            if noun in ("global_batch", "sequence_length", "chips", "slices", "microbatches"):
+            if noun in ("global_batch", "sequence_length", "chips", "nodes", "slices", "microbatches"):
                 yield noun, _FACTORS[word]
 
 

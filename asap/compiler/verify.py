@@ -16,7 +16,7 @@ from asap.experiments import Experiment
 from asap.hardware import Slice, resolve_hardware
 from asap.models import Architecture
 from asap.plans import Plan
-from asap.plans.workload import workload_under
+from asap.plans.degrees import workload_under
 from asap.prediction.prediction import Prediction
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap import __version__
-from asap.agents.llm.preflight import check_model
+from asap.agents.llm.models import check_model
 from asap.agents.settings import read_settings
 from asap.compiler.toolchain.versions import compiler_versions
 from asap.core.errors import AsapError, ConfigError

@@ -1,8 +1,7 @@
 """Experiments: the record, the store, and the readers of other people's configurations."""
 
 from asap.experiments.configuration import read_configuration
-from asap.experiments.experiment import Experiment, HardwareReference
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.store import ExperimentStore, Listing, Paths
 
 __all__ = [

@@ -5,11 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import UnreadError
+from asap.core.errors import UnreadError, UsageError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
-from asap.experiments.assumed_vocabulary import with_vocabulary
-from asap.experiments.attention_variants import note_on_attention
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
 from asap.experiments.huggingface.reader import read_huggingface
@@ -24,7 +22,7 @@ from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
-from asap.experiments.settings.remarks import note_on_paged
+from asap.experiments.remarks import note_on_attention, note_on_paged, with_vocabulary
 from asap.experiments.shell import is_script
 from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED
@@ -38,6 +36,7 @@ _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
 _SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overrides"))
 """MaxText's settings that hold others."""
+_CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
 _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
@@ -75,6 +74,31 @@ def read_untrusted(path: Path | None, overrides: Iterable[str], experiment: Expe
     """:func:`read_configuration` within the limits of one file; raises LimitReachedError besides."""
     where = plain(path, 200) if path else "overrides"
     return within(FILE_LIMITS, lambda: read_configuration(path, overrides, experiment), where)
+
+
+def files_of_folder(folder: Path) -> list[Path]:
+    """Launch scripts and configurations that lie in a folder."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    return [file for file in files if is_script(file) or file.suffix in _CONFIGURATIONS]
+
+
+def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with the launch script of a folder, else with its only configuration; a note names the others.
+
+    Raises:
+        UsageError: it has several.
+        AsapError: what :func:`read_untrusted` raises.
+    """
+    files = files_of_folder(folder)
+    found = [file for file in files if is_script(file)] or files
+    if len(found) > 1:
+        names = plain(", ".join(file.name for file in found), 160)
+        raise UsageError(f"is a folder with {names}", where=plain(folder, 200), hint="give the one that starts the run")
+    read = read_untrusted(found[0], overrides, experiment)
+    if not (others := [file.name for file in files if file != found[0]]):
+        return read
+    note = f"read is {found[0].name} of the folder, and {plain(', '.join(others), 160)} only where that names it"
+    return read.model_copy(update={"notes": (note, *read.notes)})
 
 
 def _with_way_out(error: UnreadError, path: Path | None) -> UnreadError:

@@ -15,11 +15,10 @@ from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_text
+from asap.experiments.files.documents import Brought, Document, read_text
 from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
-from asap.experiments.files.named_file import Brought
 from asap.experiments.launch import reader as maxtext
-from asap.experiments.launch.refusal import check_evaluated, refuse_script
+from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
 from asap.experiments.megatron import bridge, nemo
 from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
@@ -33,14 +32,13 @@ from asap.experiments.processes import (
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
-from asap.experiments.swift import script as swift
-from asap.experiments.swift import script as swift_arguments
+from asap.experiments.swift import megatron as swift
+from asap.experiments.swift import megatron as swift_arguments
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
-from asap.experiments.unread import refusal, refusal_of_text, refuse_mapping
 from asap.experiments.yaml_script import Started, started_document, started_with_variables
 from asap.stacks.megatron.sections import dialect, is_own_yaml
 from asap.stacks.megatron.workload import CORE

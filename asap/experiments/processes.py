@@ -7,9 +7,8 @@ from pathlib import Path
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
-from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import Experiment, refer_to_hardware
+from asap.experiments.files.documents import Brought
 from asap.experiments.shell import (
     Command,
     Start,

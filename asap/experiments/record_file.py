@@ -12,12 +12,11 @@ from pydantic import BaseModel, ValidationError
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference
+from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.named_model import SHAPES
-from asap.experiments.settings.remarks import still_open
+from asap.experiments.remarks import still_open
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures
 from asap.plans import Plan

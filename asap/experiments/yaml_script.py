@@ -9,8 +9,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.accelerate.trainer_file import is_training_file
-from asap.experiments.files.documents import Document
-from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.files.documents import Brought, Document, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.shell import Command, Start, check_made, find_start, has_substitution, options, with_given, words
 from asap.experiments.training_program import check_program

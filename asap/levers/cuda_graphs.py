@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
 from asap.plans import Remat
-from asap.plans.partial_remat import RecomputedModules
-from asap.plans.remat import recomputes_layers
+from asap.plans.remat import RecomputedModules, recomputes_layers
 from asap.stacks.megatron.releases import lacks
 from asap.stacks.megatron.requirements import has_attention_dropout
 

@@ -2,7 +2,7 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
-from asap.plans.workload import workload_under
+from asap.plans.degrees import workload_under
 
 
 def _read(plan: Plan) -> str:

@@ -5,8 +5,7 @@ from fractions import Fraction
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.models import Architecture
 from asap.plans import Plan, Remat
-from asap.plans.partial_remat import Module, RecomputedLayers, RecomputedModules
-from asap.plans.remat import Policy, SavedTensors, Tensor
+from asap.plans.remat import Module, Policy, RecomputedLayers, RecomputedModules, SavedTensors, Tensor
 from asap.stacks.maxtext.rematerialisation import always_recomputes
 from asap.stacks.trainer.arguments import RECOMPUTE, recomputation_key
 

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
-from asap.plans.workload import workload_under
+from asap.plans.degrees import workload_under
 from asap.stacks.launchers import Stack
 
 StateSetting = Literal["first_moment", "second_moment", "weight_precision"]

@@ -11,9 +11,8 @@ from asap.mapping.language.program import Decision, Keyword, Mesh, Program, Sett
 from asap.plans import AXES, Plan, Remat
 from asap.plans import Mesh as Degrees
 from asap.plans.axes import Network
-from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import OF_WORKLOAD
-from asap.plans.remat import Offload, Policy, SavedTensors, StatePrecision
+from asap.plans.remat import Offload, Policy, RecomputedLayers, RecomputedModules, SavedTensors, StatePrecision
 
 _OF_PLAN: tuple[Keyword, ...] = ("microbatches", "pipeline_repeats", "loss_chunks", "first_moment", "weight_precision")
 

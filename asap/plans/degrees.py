@@ -1,12 +1,15 @@
-"""Degrees that the stacks of PyTorch write, checked, and their expert parallelism as an axis of its own."""
+"""Degrees that the stacks of PyTorch write; a plan with other degrees, and the workload under a plan."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import get_args
 
 from asap.core.errors import PlanError
 from asap.core.numbers import digits
 from asap.core.text import plain
+from asap.models import Workload
 from asap.models.workload import FoldedAxis
-from asap.plans.plan import Plan
+from asap.plans.axes import Axis
+from asap.plans.plan import OF_WORKLOAD, Plan
 
 MOST = 10**9
 FOLDED = "experts_over"
@@ -124,3 +127,43 @@ def with_micro_batch_of(incumbent: Plan, plans: Iterable[Plan], global_batch: in
 def keeping_micro_batch(plan: Plan, incumbent: Plan, global_batch: int) -> Plan:
     """A plan with the incumbent's micro-batch; unchanged where the batch does not divide into such."""
     return next(with_micro_batch_of(incumbent, [plan], global_batch), plan)
+
+
+def with_degree(plan: Plan, axis: str, degree: int) -> Plan:
+    """The plan with another degree of an axis within a slice, on as many devices.
+
+    Raises:
+        PlanError: there is no such axis, or the devices cannot be divided so.
+    """
+    if axis not in get_args(Axis) or degree < 1:
+        raise PlanError("is no axis with a degree", where=f"{axis}={degree}", hint=", ".join(get_args(Axis)))
+    changed = plan.with_ici(**{axis: degree})
+    return changed if axis == "data" else over(changed, plan.ici.devices)
+
+
+def over(plan: Plan, devices: int) -> Plan:
+    """The plan over so many devices of a slice.
+
+    Raises:
+        PlanError: the devices cannot be divided by its other axes.
+    """
+    others = plan.ici.devices // plan.ici.data
+    if devices % others:
+        raise PlanError(f"{devices} devices cannot be divided by {others}", where=str(plan.ici))
+    return plan.with_ici(data=devices // others)
+
+
+_FIELDS = {"first_moment": "first_moment_precision", "second_moment": "second_moment_precision"}
+"""Fields of the workload that have another name than those of the plan."""
+
+
+def field_of(name: str) -> str:
+    """The field of the workload that a plan's setting of this name replaces."""
+    return _FIELDS.get(name, name)
+
+
+def workload_under(plan: Plan, workload: Workload) -> Workload:
+    """The workload with the batch, the parts of the loss and the training state of a plan, where it says them."""
+    said = {field_of(name): getattr(plan, name) for name in OF_WORKLOAD}
+    changed = {field: value for field, value in said.items() if value is not None}
+    return workload.model_copy(update=changed) if changed else workload

@@ -32,7 +32,8 @@ _FROM = re.compile(rf"\b{_AXIS}{_PARALLEL}?\s+(?:\w+\s+)?from\s+\d+\s+to\s+({_CO
 _PYTORCHS = r"(?<!p\d[ ,+x-])fsdp[12]\b(?!\W{1,3}(?:tp|dp|cp|sp|pp|ep)\d)"
 """Versions of PyTorch's FSDP, unless they stand among degrees: ``tp4 fsdp2``."""
 _COMPACT = re.compile(
-    rf"\b(?!{_PYTORCHS})(tp|dp|cp|sp|pp|ep|fsdp)[- ]?(?:(?:of|at|size|to|is|only|just|down|up) ){{0,3}}(\d+)\b"
+    rf"\b(?!{_PYTORCHS})(tp|dp|cp|sp|pp|ep|fsdp|tensor|expert|pipeline)[- ]?"
+    r"(?:(?:of|at|size|to|is|only|just|down|up) ){0,3}(\d+)\b"
     r"(?![.,]\d|\s*(?:%|x\b|s\b|ms\b|times))",
     re.IGNORECASE,
 )

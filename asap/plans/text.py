@@ -14,8 +14,7 @@ from typing import Any, get_args
 from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.axes import AXES, MEANINGS, axis_of
-from asap.plans.partial_remat import OF_PARTS
-from asap.plans.remat import POLICIES, TENSORS, Offload, Optimizer, Policy, StatePrecision, read_policy
+from asap.plans.remat import OF_PARTS, POLICIES, TENSORS, Offload, Optimizer, Policy, StatePrecision, read_policy
 
 LONGEST = 1000
 """Characters; a plan with every axis under the longest names has fewer."""

@@ -22,6 +22,7 @@ from asap.models import Workload, count_parameters
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
+from asap.proposals.trials import trials_of
 from asap.study.study import Study
 
 
@@ -74,6 +75,12 @@ _NEEDS: dict[str, Axis] = {
     "token dispatcher of experts": "expert",
 }  # fmt: skip
 """The axis without which a family has nothing to touch."""
+_TRIALS = {
+    "torch.compile": "torch_compile", "CUDA graphs": "cuda_graphs", "fused cross-entropy": "fused_loss",
+    "Liger kernels": "fused_loss", "attention block sizes": "attention_blocks",
+    "flash attention kernel": "fused_attention", "token dispatcher of experts": "token_exchange",
+}  # fmt: skip
+"""The setting that a family is where the step model knows it: with its own figure it is no idea any more."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +107,10 @@ def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -
     model, workload = study.experiment.model, study.experiment.workload
     known = count_parameters(model).total if model and not model.missing() else None
     situation = Situation(study.chip.name if study.chip else None, known, workload.sequence_length)
-    found = []
+    found, offered = [], {one.name for one in trials_of(study)}
     for family in ranked(load_records(), situation):
-        if (study.plan is None and family.name in _NEEDS) or is_moot(study.plan, workload, family.name):
+        unknown = study.plan is None and family.name in _NEEDS
+        if unknown or _TRIALS.get(family.name) in offered or is_moot(study.plan, workload, family.name):
             continue
         standing, bound = bounded(incumbent, family.records[0].touches)
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
@@ -168,12 +176,8 @@ def _likeness(record: HistoryRecord, situation: Situation) -> float:
         return 0.0
     alike = chip_likeness(situation.chip, record.hardware.chip)
     sizes = _falling(situation.parameters, record.model.parameters)
-    return (
-        (0.0 if math.isnan(alike) else alike)
-        * sizes
-        * record.confidence
-        * _falling(situation.sequence, record.workload.sequence_length)
-    )
+    sequences = _falling(situation.sequence, record.workload.sequence_length)
+    return (0.0 if math.isnan(alike) else alike) * sizes * record.confidence * sequences
 
 
 def _falling(one: float | None, other: float | None) -> float:
@@ -186,9 +190,8 @@ def _gain(record: HistoryRecord) -> float:
 
 def _idea(family: Family, standing: Standing, bound: Quantity | None) -> Idea:
     measured = [one for one in family.records if one.speedup]
-    nearest = max(
-        zip(family.weights, family.records, strict=True), key=lambda one: ((one[1].speedup or 0) > 1, one[0])
-    )[1]
+    weighed = zip(family.weights, family.records, strict=True)
+    _, nearest = max(weighed, key=lambda one: ((one[1].speedup or 0) > 1, one[0]))
     worse = sum(one.outcome is not Outcome.IMPROVED for one in family.records)
     return Idea(
         title=family.name,

@@ -137,7 +137,8 @@ def add_smallest_fit(
         statement = f"{advice.statement} {risk}, the smallest change is {remedy}."
         lines = advice.lines if advice.first is not None else least.lines
         return advice.model_copy(update={"statement": statement, "lines": lines})
-    fastest = f" The fastest that fits: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])})." if proposals else ""
+    odds = f"{format_percent(fit_odds(proposals[0].prediction), 0)} likely to fit" if proposals else ""
+    fastest = f" Faster: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {odds}." if proposals else ""
     statement = f"Start with the smallest change that fits: {least.statement}.{fastest}"
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
 

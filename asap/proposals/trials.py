@@ -20,8 +20,6 @@ from asap.traces.analysis.report import ReplayReport
 
 _LEAST_SAVED = 0.04
 """Share of HBM from which on what a trial saves counts."""
-_LEAST_TOLD = 0.0005
-"""Share of the step from which on a change of its time is told."""
 
 
 class OfferedTrial(BaseModel):
@@ -127,16 +125,15 @@ def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str
 
 def effect(gain: float, saved_bytes: float) -> str:
     """What the step takes, as in ``the step takes 10 % less time and 3.00 GiB less HBM``."""
-    time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time" if abs(gain) >= _LEAST_TOLD else ""
-    hbm = f"{format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
-    return f"the step takes {' and '.join(filter(None, (time, hbm)))}"
+    time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time"
+    hbm = f" and {format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
+    return f"the step takes {time}{hbm}"
 
 
 def _step(study: Study, workload: Workload) -> Prediction | None:
     """The prediction of what runs, by the architecture, with another workload."""
     assert study.plan is not None
-    changed = drop_step_time(study, study.experiment.model_copy(update={"workload": workload}))
-    found = expect(changed, [study.plan])[0]
+    (found,) = expect(drop_step_time(study, study.experiment.model_copy(update={"workload": workload})), [study.plan])
     return None if found.step_time is None else found
 
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from asap.models import Architecture, Workload
-from asap.plans.layer_split import EVEN, LayerSplit
-from asap.plans.validity import Constraints
+from asap.plans.validity import EVEN, Constraints, LayerSplit
 from asap.stacks.launchers import stack_of
 from asap.stacks.registry import by_framework
 

@@ -12,7 +12,7 @@ from asap.core.files import exists, user_path
 from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
-from asap.experiments.configuration import read_untrusted
+from asap.experiments.configuration import files_of_folder, read_folder, read_untrusted
 from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.hardware import find_chip
 from asap.profiles import Profile
@@ -32,9 +32,9 @@ def open_study(
     """Look up an experiment ID, or take a configuration's or a profile's path as an experiment of its own.
 
     Args:
-        target: an ID of the store, a training log, a configuration file or launch script, a log directory, a run
-            folder, an ``*.xplane.pb`` or a GPU trace, the last four also on an object store (``gs://…``), or a run of a
-            tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
+        target: an ID of the store, a training log, a configuration file or launch script, or the folder of one, a log
+            directory, a run folder, an ``*.xplane.pb`` or a GPU trace, the last four also on an object store
+            (``gs://…``), or a run of a tracker (``mlflow:RUN_ID``, ``tensorboard:DIR``).
         store: where experiments are kept.
         amend: fills in what the user states beside the record, such as a plan.
         overrides: ``key=value`` for a configuration.
@@ -66,7 +66,8 @@ def open_record(
             raise UsageError("an override is for a configuration file", where=plain(overrides[0], 60))
         return amend(store.get(target))
     stated = amend(Experiment(id=experiment_id(target, store)))  # -1 in a configuration needs the hardware
-    return amend(read_untrusted(user_path(target), overrides, stated))
+    path = user_path(target)
+    return amend((read_folder if path.is_dir() else read_untrusted)(path, overrides, stated))
 
 
 def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progress | None = None) -> Study:
@@ -93,7 +94,9 @@ def _is_configuration(target: str, store: ExperimentStore) -> bool:
     if store.has(target) or is_tracked(target) or is_remote(target):
         return False
     path = user_path(target)
-    return exists(path) and path.is_file() and not is_recording(path)
+    if not exists(path) or path.is_file():
+        return exists(path) and not is_recording(path)
+    return path.is_dir() and bool(files := files_of_folder(path)) and not any(map(is_recording, files))
 
 
 def opened_path(target: str, store: ExperimentStore) -> str | None:

@@ -12,7 +12,7 @@ from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.shares import Shares, shares_of
 from asap.experiments import Experiment, HardwareReference
-from asap.experiments.hardware import resolve_reference
+from asap.experiments.experiment import resolve_reference
 from asap.hardware import Chip, Slice, find_chip
 from asap.models import Workload
 from asap.plans import Plan

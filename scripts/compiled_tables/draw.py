@@ -15,8 +15,8 @@ from asap.models import Architecture, Workload, find_architecture
 from asap.models.parameters import count_parameters
 from asap.plans import AXES, Plan
 from asap.plans.axes import Axis
+from asap.plans.degrees import workload_under
 from asap.plans.validity import violations
-from asap.plans.workload import workload_under
 from asap.stacks.constraints import constraints_of
 
 Item = TypeVar("Item")

@@ -23,7 +23,7 @@ from asap.compiler.reference.train_step import initial_state, reference_step
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import AXES, Plan
-from asap.plans.workload import workload_under
+from asap.plans.degrees import workload_under
 
 CONFIGURATION = Path(__file__).with_name("decoder.yml")
 HARDWARE = "v5e-8"

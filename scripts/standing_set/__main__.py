@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from asap.agents.llm.preflight import check_model
+from asap.agents.llm.models import check_model
 from asap.agents.llm.usage import usages
 from asap.agents.settings import BUILTIN, Settings, read_settings
 from asap.agents.workflow.analyze import analyze

@@ -47,13 +47,6 @@ def test_the_file_of_the_user_is_read_unless_the_folder_has_one_with_a_table():
     assert (read_settings().max_calls, read_settings().max_tokens) == (Settings().max_calls, 9)
 
 
-@pytest.mark.parametrize("name", ["retries", "patience"])
-def test_retries_are_read_under_their_old_name_too(name):
-    Path("asap.toml").write_text(f"[agents.{name}]\nattempts = 2\ntimeout_s = 3\nfirst_delay_s = 0.5\n")
-    retries = read_settings().retries
-    assert (retries.attempts, retries.timeout_s, retries.first_delay_s) == (2, 3.0, 0.5)
-
-
 def test_a_field_of_the_retries_may_be_set_in_the_environment(monkeypatch):
     Path("asap.toml").write_text("[agents.retries]\nattempts = 2\ntimeout_s = 3\n")
     monkeypatch.setenv("ASAP_RETRIES__ATTEMPTS", "5")
@@ -67,7 +60,7 @@ def test_a_field_of_the_retries_may_be_set_in_the_environment(monkeypatch):
         ("[agents]\nmax_calls = 0\n", "max_calls"),
         ("[agents]\nretries = 3\n", "retries"),
         ("agents = 3\n", "dictionary"),
-        ("[agents.retries]\n[agents.patience]\n", "patience"),
+        ("[agents.patience]\n", "patience"),
         ("[agents\n", "TOML"),
     ],
 )

@@ -51,7 +51,15 @@ def test_the_threshold_is_calibrated_on_phrasings_that_nothing_was_tuned_on(inqu
 
 @pytest.mark.parametrize(
     ("half", "once_before", "among_before"),
-    [("tuned", 29, 30), ("held", 28, 30), ("away", 26, 27), ("open", 27, 31), ("unread", 26, 30)],
+    [
+        ("tuned", 29, 30),
+        ("held", 28, 30),
+        ("away", 26, 27),
+        ("open", 27, 31),
+        ("unread", 26, 30),
+        ("short", 28, 29),
+        ("sealed", 23, 26),
+    ],
 )
 def test_questions_find_their_query_no_less_often_than_before(inquiry, half, once_before, among_before):
     rows = [row for row in read("questions.tsv") if row["half"] == half]

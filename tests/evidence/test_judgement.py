@@ -11,8 +11,8 @@ from asap.evidence.judgement import Judgement, MeasuredRun, judge, judge_run
 from asap.evidence.readings import CauseName, Run, readings
 from asap.evidence.step_belief import Z_90
 from asap.experiments import Experiment
-from asap.experiments.hardware import refer_to_hardware
-from asap.experiments.measured_step import MeasuredStep
+from asap.experiments.create import MeasuredStep
+from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan

@@ -9,7 +9,7 @@ from asap.evidence.effect import with_outcomes
 from asap.evidence.fact import Claim, StatedFact
 from asap.evidence.out_of_memory import SURPRISING, judge_memory, judge_study
 from asap.experiments import Experiment
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import refer_to_hardware
 from asap.experiments.observed import Ending, Observed
 from asap.models import Workload, find_architecture
 from asap.plans import Plan

@@ -3,7 +3,7 @@
 import pytest
 
 from asap.experiments import Experiment
-from asap.experiments.assumed_vocabulary import USUAL, with_vocabulary
+from asap.experiments.remarks import USUAL, with_vocabulary
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.models.catalogue import known_architectures

@@ -5,14 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asap.core.errors import AsapError, ConfigError, NotFoundError
-from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
+from asap.experiments import Experiment, ExperimentStore, read_configuration, refer_to_hardware
 from asap.experiments.huggingface.reader import FAMILIES, NAMES
 from asap.experiments.maxtext.settings import DEFAULTS, known_keys
 from asap.experiments.record_file import FIELDS
+from asap.models import find_architecture
 from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS
 from asap.stacks.maxtext.sharding_rules import NAMES as AXIS_NAMES
+from asap.study.open_study import open_study
 
 VALUES = st.recursive(
     st.none()
@@ -79,3 +81,14 @@ def test_a_file_of_no_known_kind(tmp_path, text):
     (tmp_path / "x.yml").write_text(text)
     with pytest.raises(ConfigError, match="is no MaxText configuration"):
         read_configuration(tmp_path / "x.yml", [], Experiment(id="x"))
+
+
+def test_of_a_folder_the_launch_script_is_read_and_what_lies_beside_it_named(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "run.sh").write_text("python3 -m MaxText.train MaxText/configs/base.yml model_name=llama2-7b\n")
+    study = open_study(str(tmp_path), ExperimentStore(tmp_path / "store"))
+    assert study.experiment.model == find_architecture("llama2-7b")
+    assert study.experiment.notes[0] == "read is run.sh of the folder, and config.json only where that names it"
+    (tmp_path / "other.sh").write_text("")
+    with pytest.raises(UsageError, match=r"other\.sh, run\.sh"):
+        open_study(str(tmp_path), ExperimentStore(tmp_path / "store"))

@@ -15,8 +15,7 @@ import pytest
 
 from asap.core.errors import ConfigError, UsageError
 from asap.experiments.configuration import read_configuration
-from asap.experiments.experiment import Experiment
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.logs import scan as scanning
 from asap.experiments.logs import text as texts
 from asap.experiments.logs.read import is_log, read_log

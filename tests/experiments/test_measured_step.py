@@ -4,8 +4,7 @@ import pytest
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.experiments import Experiment
-from asap.experiments.create import Statement, amend
-from asap.experiments.measured_step import read_measured_step
+from asap.experiments.create import Statement, amend, read_measured_step
 from asap.models import Workload
 
 LINE = "I0804 metrics.py:196] completed step: {n}, seconds: {s}, TFLOP/s/device: 9.1, Tokens/s/device: {t}, loss: 9"

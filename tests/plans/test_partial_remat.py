@@ -6,11 +6,16 @@ import pytest
 
 from asap.core.errors import PlanError
 from asap.plans import Plan, Remat
-from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
-from asap.plans.remat import recomputed_layers, recomputed_modules, recomputed_tensors
+from asap.plans.remat import (
+    RecomputedLayers,
+    RecomputedModules,
+    recomputed_layers,
+    recomputed_modules,
+    recomputed_tensors,
+)
 from asap.plans.validity import Constraints, violations
 from asap.stacks.launchers import inexpressible, launch_lines
-from asap.stacks.megatron.recomputation import remat_of
+from asap.stacks.megatron.stages import remat_of
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.torchtitan.lines import PYTHON, WITH_MODES
 

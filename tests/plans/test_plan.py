@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Mesh, Plan, Remat
-from asap.plans.partial_remat import MODULES
-from asap.plans.remat import SavedTensors, recomputed_layers, recomputed_modules
+from asap.plans.remat import MODULES, SavedTensors, recomputed_layers, recomputed_modules
 
 degrees = st.integers(min_value=1, max_value=64)
 meshes = st.builds(Mesh, **dict.fromkeys(AXES, degrees))

@@ -3,7 +3,7 @@
 import pytest
 
 from asap.experiments import Experiment
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import refer_to_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.proposals.propose import propose

@@ -10,7 +10,7 @@ import pytest
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.maxtext.settings import TABLE, known_keys
-from asap.experiments.settings.remarks import note_on_unmodelled
+from asap.experiments.remarks import note_on_unmodelled
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.plan import Mesh

@@ -1,16 +1,19 @@
-"""Runs on google-adk: where conversations are stored, one kind of error, a quiet terminal, a question answered."""
+"""Runs on google-adk: where conversations are stored, one kind of error, a quiet terminal, a question, an analysis."""
 
+import asyncio
 import json
 import logging
 import sqlite3
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from inspect import isbuiltin
 from pathlib import Path
 
 from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.sessions import BaseSessionService, InMemorySessionService, Session
@@ -18,13 +21,24 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
 from google.genai import types
-from pydantic import InstanceOf
+from pydantic import InstanceOf, ValidationError
 
-from asap.core.errors import AsapError, ServiceError
+from asap.agents.llm.budget import UsageMeter
+from asap.agents.llm.planner import ANSWER
+from asap.agents.llm.usage import usage_entry
+from asap.agents.settings import BUILTIN, Settings
+from asap.agents.workflow.app import Analysis, build_analysis
+from asap.agents.workflow.memory_plugin import MemoryPlugin
+from asap.agents.workflow.nodes import PROPOSALS
+from asap.agents.workflow.protocol import AnalysisRequest
+from asap.answers.inquiries import Inquiries
+from asap.core.errors import AsapError, InterruptedRunError, ServiceError, UsageError
 from asap.core.files import home, private_file
 from asap.core.secrets import redacted
 from asap.core.stores import REPAIR, warn_of_store
 from asap.core.text import plain
+from asap.proposals import ProposalSet
+from asap.sharding_memory import INTERRUPTED, Kind, Worklog
 from asap.sharding_memory.payload import plain_payload
 
 USER = "engineer"
@@ -141,6 +155,19 @@ def _empty_caches() -> None:
             clear()
 
 
+@asynccontextmanager
+async def conversation(app: App, session: str) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
+    """A conversation that is kept in memory: what an app's agent answers to each message."""
+    sessions = InMemorySessionService()
+    await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
+    runner = Runner(app=app, session_service=sessions)
+    try:
+        yield partial(ask, runner, session)
+    finally:
+        with suppress(Exception):
+            await runner.close()
+
+
 async def ask(runner: Runner, session: str, message: str) -> str:
     """The words of one answer, without thoughts.
 
@@ -158,3 +185,71 @@ async def ask(runner: Runner, session: str, message: str) -> str:
             parts = (event.content.parts if event.content else None) or ()
             words += "".join(part.text for part in parts if part.text and not part.thought)
     return words
+
+
+def run_agents(
+    studies: Inquiries, experiment: str, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+) -> tuple[ProposalSet, ServiceError | None]:
+    """Have the agents analyse an experiment; its usage of the model is always logged.
+
+    Returns:
+        The proposals, and the failure that ended the run early: then they hold what the agents had finished.
+
+    Raises:
+        UsageError: no such model is known, or its cost cannot be limited.
+    """
+    meter = UsageMeter(settings.model, settings)
+    with running_adk():
+        request = AnalysisRequest(experiment=experiment).model_dump_json()
+        built = build_analysis(studies, settings, MemoryPlugin(worklog, logged_input=request), meter)
+        built.nodes.start(experiment)
+        try:
+            try:
+                return asyncio.run(_run(built, worklog.session, request, settings, meter.telling(progress))), None
+            finally:
+                worklog.append(Kind.NOTE, usage_entry(meter.usage))
+        except UsageError:
+            raise
+        except KeyboardInterrupt:
+            worklog.append(Kind.NOTE, {"event": INTERRUPTED})
+            progress("interrupted: what there is")
+            hint = f"asap sessions show {worklog.session}"
+            return built.nodes.proposals(), InterruptedRunError(INTERRUPTED, where=settings.model, hint=hint)
+        except (AsapError, ValidationError) as error:
+            hint = (isinstance(error, ServiceError) and error.hint) or f"asap sessions show {worklog.session}"
+            failure = ServiceError(_reason(error), where=settings.model, hint=hint)
+            worklog.append(Kind.ERROR, {"where": "analysis", "type": type(error).__name__, "message": str(failure)})
+            return built.nodes.proposals(), failure
+
+
+async def _run(
+    built: Analysis, session: str, request: str, settings: Settings, progress: Callable[[str], None]
+) -> ProposalSet:
+    runner = Runner(app=built.app, session_service=await open_sessions(built.app.name, session))
+    proposals, failed = None, None
+    streaming = {} if settings.model == BUILTIN else {"streaming_mode": "sse"}
+    try:
+        events = runner.run_async(
+            user_id=USER,
+            session_id=session,
+            new_message=types.UserContent(request),
+            run_config=RunConfig.model_validate({"max_llm_calls": NO_LIMIT, **streaming}),
+        )
+        async with aclosing(events):
+            async for event in events:
+                proposals = event.actions.state_delta.get(PROPOSALS, proposals)
+                failed = event if event.error_code else failed
+                for call in event.get_function_calls() if not event.partial else ():
+                    progress(f"{event.author}: {'answers' if call.name == ANSWER else call.name}")
+    finally:
+        await runner.close()
+    if proposals is None:
+        said = plain(f"{failed.error_code} {failed.error_message or ''}", LONGEST_REASON) if failed else "nothing"
+        raise ServiceError(f"the model returned no proposals: {said}", where=session)
+    return ProposalSet.model_validate(proposals)
+
+
+def _reason(error: AsapError | ValidationError) -> str:
+    if isinstance(error, ServiceError):
+        return error.message
+    return plain(redacted(f"the model's answer cannot be used: {error}"), LONGEST_REASON)

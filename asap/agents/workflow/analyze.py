@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from asap.agents.llm.preflight import check_model
+from asap.agents.llm.models import check_model
 from asap.agents.settings import Settings, read_settings
 from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
@@ -151,7 +151,7 @@ def _compile(
 def _analyze(
     studies: Inquiries, study: Study, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
 ) -> tuple[Analysis, ServiceError | None]:
-    from asap.agents.workflow.runner import run_agents
+    from asap.agents.workflow.adk_run import run_agents
 
     proposals, failure = run_agents(studies, study.experiment.id, settings, worklog, progress)
     reason = redacted(str(failure)) if failure else None

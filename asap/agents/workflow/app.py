@@ -5,7 +5,8 @@ open ─▶ analyzer ─▶ assess ─▶ proposal ─▶ choose ─▶ critic �
 The command line runs the workflow alone; under ``adk run`` and ``adk web`` it is a tool of the coordinator.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,13 +40,40 @@ _LEFT_OUT = {
 
 
 class DeclaredTool(FunctionTool):
-    """A function whose declaration has its purpose, and the type and the meaning of each parameter."""
+    """A function whose declaration has its purpose in one sentence, and the type and the meaning of each parameter.
+
+    Args:
+        function: behind it.
+        told: meanings of parameters that the instructions have.
+    """
+
+    def __init__(self, function: Callable[..., Any], told: Collection[str] = ()):
+        super().__init__(function)
+        self._told = told
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         found = super()._get_declaration()
-        if found is None or found.parameters_json_schema is None:
-            return found
-        return found.model_copy(update={"parameters_json_schema": shortened(found.parameters_json_schema)})
+        if found is None:
+            return None
+        purpose = " ".join((found.description or "").split()).split(". ")[0].rstrip(".")
+        schema = shortened(found.parameters_json_schema or {})
+        for _, part in _described(schema):
+            if part["description"] in self._told:
+                del part["description"]
+        return found.model_copy(update={"description": purpose, "parameters_json_schema": schema or None})
+
+    @property
+    def meanings(self) -> Iterator[tuple[str, str]]:
+        """Each parameter that is described, with its meaning."""
+        declared = self._get_declaration()
+        for name, part in _described((declared and declared.parameters_json_schema) or {}):
+            yield name, part["description"]
+
+
+def _described(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The parameters, or what they list, that have a description, by the name of one."""
+    parts = [(name, part) for name, one in schema.get("properties", {}).items() for part in (one, one.get("items", {}))]
+    return [(name.removesuffix("s"), part) for name, part in parts if "description" in part]
 
 
 def shortened(schema: Any) -> Any:
@@ -88,12 +116,16 @@ def agent(
         schema: of its answer; text without one.
         more: stands after its prompt, and is cached with it.
     """
+    declared = [DeclaredTool(one) for one in tools if callable(one)]
+    meanings = Counter(meaning for one in declared for meaning in one.meanings)
+    often = {meaning: parameter for (parameter, meaning), count in meanings.items() if count > 1}
+    told = "".join(f"\n- `{parameter}`: {meaning}" for meaning, parameter in often.items())
     return LlmAgent(
         name=name,
         model=model,
         description=description,
-        static_instruction=prompt(name) + more,
-        tools=[DeclaredTool(one) if callable(one) else one for one in tools],
+        static_instruction=prompt(name) + (f"\n## Arguments of tools\n{told}\n" if told else "") + more,
+        tools=[DeclaredTool(one, often) if callable(one) else one for one in tools],
         output_schema=schema,
         generate_content_config=types.GenerateContentConfig(
             temperature=settings.temperature, max_output_tokens=settings.max_answer_tokens

@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-from contextlib import suppress
 
 from google.adk.apps import App
-from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService
 
 from asap.agents.grounding.catalogue import Catalogue
 from asap.agents.grounding.prose import named
@@ -16,7 +13,7 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Answer, harmless
-from asap.agents.workflow.adk_run import USER, as_service_error, ask, running_adk
+from asap.agents.workflow.adk_run import as_service_error, conversation, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.ci.render.comment import headline
@@ -56,21 +53,15 @@ def summarize(report: CiReport, settings: Settings, worklog: Worklog) -> str:
 
 async def _converse(app: App, session: str, facts: Answer, catalogue: Catalogue) -> str:
     """Ask; what does not hold goes back once, and is then marked as the model's own."""
-    sessions = InMemorySessionService()
-    await sessions.create_session(app_name=app.name, user_id=USER, session_id=session)
-    runner = Runner(app=app, session_service=sessions)
     message, found = fenced(json.dumps(facts, ensure_ascii=False), "report"), []
-    try:
+    async with conversation(app, session) as ask:
         for _ in range(ATTEMPTS):
-            found = check(await ask(runner, session, message), catalogue)
+            found = check(await ask(message), catalogue)
             if found and not faults(found):
                 break
             message = (
                 "\n".join(["Write it again; correct only this:", *faults(found)]) if found else "You wrote nothing."
             )
-    finally:
-        with suppress(Exception):
-            await runner.close()
     if not found:
         raise ServiceError("the model wrote nothing", where=app.name)
     return rendered(found)

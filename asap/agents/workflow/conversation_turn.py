@@ -5,8 +5,9 @@ What it says is shown line by line, with values for references and its own words
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, suppress
+from typing import Any
 
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
@@ -28,12 +29,18 @@ from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import ServiceError
 from asap.core.text import fenced, plain
+from asap.reports.answers.compact import table, unrolled
 from asap.sharding_memory import Kind, Worklog
 
 APP = "chat"
 """Name of the app, under which its conversations are kept."""
 OPENING: dict[str, dict[str, int]] = {"run": {}, "bottleneck": {}, "candidates": {"limit": 2}}
 """Queries with their arguments whose answers stand in the instructions, as the run and its latest analysis."""
+LOOKED_UP = {
+    "description", "settings", "warnings", "statement", "shares", "correlation", "tokens_per_second", "mfu",
+    "fits_odds", "strategy",
+}  # fmt: skip
+"""Parts of these answers that a tool has where they are asked for; the findings say what the statement says."""
 
 
 def ask_model(
@@ -89,7 +96,6 @@ def build_chat(
     opening = {
         name: tool_of(name, inquiries, catalogues, inquiry.id)(**arguments) for name, arguments in OPENING.items()
     }
-    opening["run"].pop("settings", None)  # who says each: the tool has it
     queries = [tool_of(name, inquiries, catalogues, inquiry.id) for name in (*RUN, *PLANS, *LIBRARY)]
 
     def compute(expression: Expression) -> Answer:
@@ -97,13 +103,26 @@ def build_chat(
         return answering_errors(lambda: computed(catalogues.of(inquiry.id), expression))
 
     known = "\n".join(
-        fenced(json.dumps(answer, ensure_ascii=False, separators=(",", ":")), name) for name, answer in opening.items()
+        fenced(json.dumps(_without(answer, LOOKED_UP), ensure_ascii=False, separators=(",", ":")), name)
+        for name, answer in opening.items()
     )
     chat = agent(
         APP, language_model(settings, meter), settings, "Discusses the analysis of a run.",
         [*queries, compute, *facts], more=f"\n## The run and its latest analysis\n\n{known}\n",
     )  # fmt: skip
     return app(APP, chat, [memory, GroundingPlugin(catalogues, [APP])], settings)
+
+
+def _without(value: Any, names: Collection[str]) -> Any:
+    """An answer without some of its parts, in its tables too."""
+    if isinstance(value, list):
+        return [_without(one, names) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without(one, names) for name, one in value.items() if name not in names}
+    if set(kept) == {"columns", "rows"}:
+        return table([_without(row, names) for row in unrolled(value)])
+    return kept
 
 
 async def _converse(

@@ -8,12 +8,9 @@ anything is spent. In a quarter of the budget it may try what the engine expects
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService
 from pydantic import BaseModel, Field, ValidationError
 
 from asap.agents.grounding.catalogue import Catalogue
@@ -23,7 +20,7 @@ from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import Answer, harmless
-from asap.agents.workflow.adk_run import USER, as_service_error, ask, running_adk
+from asap.agents.workflow.adk_run import as_service_error, conversation, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.answers.figure import bare
@@ -109,23 +106,16 @@ class AgentProposer:
         model = language_model(self.settings, meter)
         proposer = agent(EVALUATOR, model, self.settings, "Proposes the next try.", (), Choice)
         built = app("optimize", proposer, [MemoryPlugin(self.worklog)], self.settings)
-        sessions, session = InMemorySessionService(), self.worklog.session
-        await sessions.create_session(app_name=built.name, user_id=USER, session_id=session)
-        runner = Runner(app=built, session_service=sessions)
         notes = Notes(words=_subject(tries), limit=NOTES).answer(Inquiry(self.study))
         heard = facts | harmless(to_compact(self._records)) | harmless(to_compact(notes))
         message = fenced(json.dumps(heard, ensure_ascii=False), "optimization")
         catalogue = self._catalogue(tries, notes)
-        try:
+        async with conversation(built, self.worklog.session) as ask:
             for _ in range(ATTEMPTS):
-                answer = await ask(runner, session, message)
                 try:
-                    return self._suggestion(answer, tries, catalogue)
+                    return self._suggestion(await ask(message), tries, catalogue)
                 except UnusableError as wrong:
                     message = json.dumps({"complaint": plain(wrong, 600)}, ensure_ascii=False)
-        finally:
-            with suppress(Exception):
-                await runner.close()
         return None
 
     def _suggestion(self, answer: str, tries: Sequence[Try], catalogue: Catalogue) -> Suggestion:

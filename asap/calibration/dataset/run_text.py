@@ -6,8 +6,7 @@ from typing import Any
 
 from asap.models.workload import ContextParallel, ExpertDispatcher
 from asap.plans import Remat
-from asap.plans.partial_remat import MODULES
-from asap.plans.remat import Policy, recomputed_modules
+from asap.plans.remat import MODULES, Policy, recomputed_modules
 from asap.prediction.step_model.groups import framework_class
 
 FLASH_YEAR = 2023  # arXiv:2205.14135 of May 2022 became the default of training stacks the year after

@@ -53,7 +53,7 @@ def chat(
     Lines may be piped in: each gets one answer, and only exact commands put facts on record. Exit code 2: a line was
     not understood.
     """
-    from asap.agents.llm.preflight import check_model
+    from asap.agents.llm.models import check_model
     from asap.agents.settings import read_settings
     from asap.chat import open_conversation
     from asap.experiments import ExperimentStore

@@ -225,7 +225,7 @@ def _checked_model(model: str | None) -> str | None:
 
     if model is None or model == BUILTIN:
         return None
-    from asap.agents.llm.preflight import check_model
+    from asap.agents.llm.models import check_model
 
     check_model(model)
     return model

@@ -41,7 +41,7 @@ def evaluate(
     format: Annotated[Plain, typer.Option(help="Output format.")] = Plain.TERMINAL,
 ) -> None:
     """Run dialogues that argue with and without evidence. Exit code 6 unless only evidence changes the order."""
-    from asap.agents.llm.preflight import check_model
+    from asap.agents.llm.models import check_model
     from asap.agents.settings import read_settings
     from asap.chat import evaluation
     from asap.core.errors import NotFoundError, ServiceError

@@ -141,7 +141,7 @@ def _linked_experiments(folder: Path | None, repository: "Repository") -> "Linke
 
 def _remark(report: "CiReport", model: str) -> str | None:
     """A few sentences of a model; ``None`` if it fails, as the comment does not depend on it."""
-    from asap.agents.llm.preflight import check_model
+    from asap.agents.llm.models import check_model
     from asap.agents.settings import read_settings
     from asap.agents.workflow.ci_summary import summarize
     from asap.core.errors import ServiceError

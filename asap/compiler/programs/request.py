@@ -12,9 +12,9 @@ from asap.hardware import Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
+from asap.plans.degrees import workload_under
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.validity import require_valid
-from asap.plans.workload import workload_under
 from asap.stacks.constraints import constraints_of
 
 SCHEMA = "asap.compiled/1"

@@ -9,8 +9,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import parse_document
-from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.files.documents import Brought, find_named, missing, parse_document
 from asap.experiments.processes import visible_gpus, with_devices
 from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import stack as accelerate

@@ -7,15 +7,15 @@ from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
 from asap.experiments.accelerate.program import CONFIG, check_values, is_said, syncs_each_batch, with_file
+from asap.experiments.deepspeed import training_arguments as terms
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought
+from asap.experiments.files.documents import Brought
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_devices, with_nodes
-from asap.experiments.settings import trainer_numerics as terms
-from asap.experiments.settings.remarks import NO_BATCH, no_batch, note_on_unmodelled
+from asap.experiments.remarks import NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
 from asap.models import Workload
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError

@@ -20,7 +20,7 @@ from asap.experiments.accelerate.trainer_file import (
 )
 from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
+from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate

@@ -13,10 +13,10 @@ from asap.experiments.accelerate.program import KINDS, of_command, of_trainer, s
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
+from asap.experiments.deepspeed.training_arguments import TRAINER
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, find_named
+from asap.experiments.files.documents import Brought, find_named
 from asap.experiments.processes import with_devices
-from asap.experiments.settings.trainer_numerics import TRAINER
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, check_program, refuse
 from asap.stacks.accelerate import stack as accelerate

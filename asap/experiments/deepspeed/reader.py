@@ -8,11 +8,10 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_document
-from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.files.documents import Brought, Document, find_named, missing, read_document
 from asap.experiments.huggingface.reader import read_huggingface
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.settings.remarks import no_batch, note_on_unmodelled
+from asap.experiments.remarks import no_batch, note_on_unmodelled
 from asap.models import Workload
 from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.plans.plan import Plan

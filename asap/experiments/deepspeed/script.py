@@ -14,7 +14,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.deepspeed.training_arguments import defaults_under, note_on, read_with_arguments, settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import find_named, missing
+from asap.experiments.files.documents import find_named, missing
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, has_substitution, options, read_commands

@@ -9,11 +9,9 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
-from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_text
-from asap.experiments.files.named_file import Brought, NamedFile, find_brought
+from asap.experiments.experiment import Experiment, refer_to_hardware
+from asap.experiments.files.documents import Brought, Document, NamedFile, find_brought, read_text
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.launch.containers import Container, config_maps, containers, machine_of
 from asap.experiments.launch.reader import with_slices
 from asap.experiments.launch.script import read_call

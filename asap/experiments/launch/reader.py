@@ -10,10 +10,8 @@ from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
-from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, parse_document, read_document
-from asap.experiments.files.named_file import Brought, find_brought
-from asap.experiments.hardware import refer_to_hardware
+from asap.experiments.experiment import Experiment, refer_to_hardware
+from asap.experiments.files.documents import Brought, Document, find_brought, parse_document, read_document
 from asap.experiments.launch.script import Launch, read_launch
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.reader import read_maxtext

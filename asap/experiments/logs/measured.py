@@ -10,8 +10,7 @@ from asap.experiments.logs.formats import Form, steps
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings
 from asap.experiments.logs.text import clean, is_training_bar, number
-from asap.experiments.observed import Measured, MeasuredStep
-from asap.experiments.steady_steps import FEWEST, steady_count, step_times
+from asap.experiments.observed import FEWEST, Measured, MeasuredStep, steady_count, step_times
 
 StepLine = tuple[Form, dict[str, str], int, int]
 

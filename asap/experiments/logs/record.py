@@ -9,9 +9,8 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
-from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import read_shapes
 from asap.experiments.logs.measured import disagreement, measured_step

@@ -7,14 +7,13 @@ from typing import Any
 from asap.core.errors import AsapError, ConfigError, PlanError
 from asap.core.secrets import redacted
 from asap.core.text import REDACTED, plain
-from asap.experiments.experiment import Experiment, HardwareReference
+from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
-from asap.experiments.hardware import refer_to_hardware
 from asap.experiments.maxtext.architecture import architecture_of
 from asap.experiments.maxtext.loading import load_settings
 from asap.experiments.maxtext.settings import DEFAULT, DEFAULTS, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
 from asap.experiments.maxtext.workload import workload_of
-from asap.experiments.settings.remarks import table_notes
+from asap.experiments.remarks import table_notes
 from asap.models import Architecture
 from asap.plans import AXES, Plan
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes

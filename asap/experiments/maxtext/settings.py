@@ -13,7 +13,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import real_number
 from asap.core.text import plain
 from asap.experiments.files.documents import Document
-from asap.experiments.settings.remarks import decides
+from asap.experiments.remarks import decides
 from asap.experiments.training_program import refuse
 from asap.models import find_architecture
 from asap.stacks.registry import irrelevant, spec, specs

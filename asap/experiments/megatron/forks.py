@@ -11,9 +11,9 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_brought, find_named
+from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_brought, find_named
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.settings.remarks import decides
+from asap.experiments.remarks import decides
 from asap.experiments.shell import options
 from asap.stacks.deepspeed.settings import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO

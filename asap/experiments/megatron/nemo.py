@@ -12,8 +12,8 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_named, missing
 from asap.experiments.files.hydra_defaults import is_hydra_key, laid_over
-from asap.experiments.files.named_file import Brought, NamedFile, below_variable, find_named, missing
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.experiments.training_program import check_program, refuse

@@ -11,12 +11,12 @@ from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.named_model import NO_MODEL
-from asap.experiments.settings.remarks import note_on_unmodelled
+from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
 from asap.models import Architecture
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError
-from asap.plans.partial_remat import MODULES
 from asap.plans.plan import Plan, Remat
+from asap.plans.remat import MODULES
 from asap.plans.validity import Degrees
 from asap.stacks.megatron.architecture import arguments_of_shapes, fields_of, sources_of
 from asap.stacks.megatron.degrees import (
@@ -29,10 +29,9 @@ from asap.stacks.megatron.degrees import (
     from_arguments,
     is_fully_sharded,
 )
-from asap.stacks.megatron.recomputation import LAYER_IDS, numbered_layers, words_of
 from asap.stacks.megatron.releases import of_deepspeed
 from asap.stacks.megatron.sections import own_arguments
-from asap.stacks.megatron.stages import lays_out_stages
+from asap.stacks.megatron.stages import LAYER_IDS, lays_out_stages, numbered_layers, words_of
 from asap.stacks.megatron.workload import CORE, DEEPSPEED, workload_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, overriding

@@ -11,11 +11,11 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable
+from asap.experiments.files.documents import Brought, below_variable
 from asap.experiments.megatron.forks import foreign_arguments, note_on_foreign, with_configuration
 from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
 from asap.experiments.processes import ranks_of_mpi
-from asap.experiments.settings.remarks import recomputes
+from asap.experiments.remarks import recomputes
 from asap.experiments.shell import Command, Option, Start, has_substitution, options, read_commands, with_sources
 from asap.flags.environment import is_performance_variable
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks

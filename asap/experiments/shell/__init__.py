@@ -1,14 +1,21 @@
 """Shell scripts read without running them: what they set, and the commands that they come to."""
 
-from asap.experiments.shell.made import check_made, made_files, note_on_made
-from asap.experiments.shell.options import Option, options
 from asap.experiments.shell.scope import EVALUATED, Command
 from asap.experiments.shell.script import SCRIPTS, commands_within, is_script, read_commands, script_text, with_sources
-from asap.experiments.shell.starts import Start, environment_of, find_start
+from asap.experiments.shell.starts import (
+    Given,
+    Start,
+    check_made,
+    environment_of,
+    find_start,
+    made_files,
+    note_on_made,
+    undecided_options,
+    with_given,
+)
 from asap.experiments.shell.syntax import unread_line
-from asap.experiments.shell.undecided import Given, undecided_options, with_given
 from asap.experiments.shell.variables import gpu_of_directives, has_substitution
-from asap.experiments.shell.words import words
+from asap.experiments.shell.words import Option, options, words
 
 __all__ = [
     "EVALUATED",

@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from asap.core.errors import UnreadError
-from asap.experiments.files.documents import read_text
-from asap.experiments.files.named_file import Brought, below_variable, find_brought
+from asap.experiments.files.documents import Brought, below_variable, find_brought, read_text
 from asap.experiments.shell.scope import Command, Variables
 from asap.experiments.shell.walk import Walk
 from asap.experiments.shell.words import unquoted, written_words

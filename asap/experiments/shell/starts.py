@@ -1,16 +1,152 @@
-"""The command of a script that starts a run, with what the script says before it."""
+"""The command of a script that starts a run, with files and variables that the script sets before it."""
 
-from collections.abc import Callable
+import re
+import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from asap.experiments.files.named_file import Brought
-from asap.experiments.shell.made import check_made, made_files, note_on_made
+from asap.core.errors import UnreadError, UsageError
+from asap.core.text import plain
+from asap.experiments.files.documents import Brought, find_brought
 from asap.experiments.shell.scope import Command
 from asap.experiments.shell.script import commands_within, read_commands, with_sources
-from asap.experiments.shell.undecided import undecided_options
-from asap.experiments.shell.words import words
+from asap.experiments.shell.words import options, words
+
+_CONFIGURATIONS = (".yaml", ".yml", ".json", ".toml", ".conf")
+_TARGET = re.compile(
+    r"(?<![\d>&])(?P<appended>>?)>\s*(?P<file>[^\s<>|;&]+)|\btee\s+(?P<more>-a\s+)?(?P<copy>[^\s<>|;&-][^\s<>|;&]*)"
+)
+_IN_PLACE, _EDITORS = ("-i", "--inplace", "--in-place"), ("sed", "perl", "yq", "jq")
+_COPYING = ("cp", "mv")
+
+
+def made_files(commands: Iterable[Command]) -> dict[str, str]:
+    """Texts of the files that commands write by here-documents; one that is made in another way is empty."""
+    files: dict[str, str] = {}
+    for command in commands:
+        if command.document:
+            files |= _written(command)
+        else:
+            files |= dict.fromkeys(filter(_is_configuration, _changed(command)), "")
+    return files
+
+
+def check_made(named: str, files: Brought, path: Path) -> None:
+    """Raise UnreadError where the file of that name is made in a way that is not read."""
+    if find_brought(named, files) == "":
+        reason = f"makes or edits {plain(named, 80)} by a command before the run, which is not read"
+        raise UnreadError(reason, where=str(path), hint="give the file, as it is then, as --config")
+
+
+def note_on_made(named: str, files: Brought, path: Path) -> tuple[str, ...]:
+    """That a script makes the file of that name itself; nothing where it does not."""
+    if find_brought(named, files) is None:
+        return ()
+    return (f"{path.name} makes {plain(named, 80)} itself before the run: change it there",)
+
+
+def _written(command: Command) -> dict[str, str]:
+    found = _TARGET.search(command.text)
+    if found is None:
+        return {}
+    whole = command.certain and not (found["appended"] or found["more"])
+    return {(found["file"] or found["copy"]).strip("\"'"): command.document if whole else ""}
+
+
+def _changed(command: Command) -> list[str]:
+    """Files that a command redirects into, edits in place, or copies another one to."""
+    said = words(command.text)
+    found = [(target["file"] or target["copy"]).strip("\"'") for target in _TARGET.finditer(command.text)]
+    program = said[0].rpartition("/")[2] if said else ""
+    if program in _EDITORS and any(word.startswith(_IN_PLACE) for word in said[1:]):
+        found += said[1:]
+    return found + (said[-1:] if program in _COPYING and len(said) > 2 else [])
+
+
+def _is_configuration(name: str) -> bool:
+    return name.endswith(_CONFIGURATIONS)
+
+
+_FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)
+_ASSIGNED = re.compile(r"(?:(?:export|local|declare|readonly)\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)\+?=", re.ASCII)
+
+
+def undecided_options(before: Iterable[Command], start: Command) -> dict[str, str]:
+    """Options that a command may get, or get another value of, each with the variable that holds it: ``${EXTRA}``.
+
+    Args:
+        before: what the script comes to before the command.
+        start: the command.
+    """
+    open_ = {found[1] for word in start.text.split() if (found := _FILLED.fullmatch(word))}
+    filled = ((command, _filled_by(command)) for command in before if not command.certain)
+    return {
+        option.name: f"${{{name}}}" for command, name in filled if name in open_ for option in options(command.text)
+    }
+
+
+def _filled_by(command: Command) -> str:
+    """The variable that an assignment fills."""
+    found = _ASSIGNED.match(command.text) if command.assigns else None
+    return found[1] if found else ""
+
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_COMMENT = re.compile(r"#!|\s*(?:\n|$)")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A script with the variables that it is given, and what else was said."""
+
+    script: str
+    rest: list[str]
+    names: tuple[str, ...] = ()
+
+    def note(self, name: str) -> tuple[str, ...]:
+        """What was set in the script of that name; nothing where nothing was."""
+        return (f"set as variables of {name}: {', '.join(self.names)}",) if self.names else ()
+
+
+def with_given(script: str, overrides: Iterable[str], is_setting: Callable[[str], bool], within: str = "") -> Given:
+    """The script with those overrides set as its variables that it uses, whatever it assigns to them.
+
+    Args:
+        script: its text.
+        overrides: ``key=value`` of the user.
+        is_setting: whether the stack itself has a setting of that name, which is then meant.
+        within: the script with the files that it sources, which may use them as well.
+
+    Raises:
+        UsageError: a variable is given twice.
+    """
+    given: dict[str, str] = {}
+    rest: list[str] = []
+    for override in overrides:
+        name, separator, value = override.partition("=")
+        if not separator or is_setting(name) or not _uses(within or script, name):
+            rest.append(override)
+        elif name in given:
+            raise UsageError("is given twice", where=plain(name, 80))
+        else:
+            given[name] = value
+    if not given:
+        return Given(script, rest)
+    set_first = "".join(f"readonly {name}={shlex.quote(value)}; export {name}; " for name, value in given.items())
+    same_line = _COMMENT.match(script) is not None
+    return Given(
+        f"{set_first}{'' if same_line else chr(10)}{script}", rest, tuple(f"{k}={v}" for k, v in given.items())
+    )
+
+
+def _uses(script: str, name: str) -> bool:
+    """Whether a script takes the value of a variable: ``$TP``, ``${TP:-8}``."""
+    if _VARIABLE.fullmatch(name) is None:
+        return False
+    return re.search(rf"\$\{{?{name}(?!\w)|\$\(\([^)]*(?<!\w){name}(?!\w)", script, re.ASCII) is not None
+
 
 _PRINTS = ("echo", "printf")
 

@@ -8,10 +8,9 @@ from tree_sitter import Node
 
 from asap.core.errors import UnreadError
 from asap.core.numbers import digits
-from asap.experiments.shell.conditions import holds, matches
 from asap.experiments.shell.scope import EVALUATED, Command, Variables
 from asap.experiments.shell.syntax import Script, branches, called_names, substitutions
-from asap.experiments.shell.variables import LONGEST, expand, has_substitution, slurm_variables
+from asap.experiments.shell.variables import LONGEST, expand, has_substitution, holds, matches, slurm_variables
 from asap.experiments.shell.words import unquoted, written_words
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)

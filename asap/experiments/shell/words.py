@@ -1,8 +1,9 @@
-"""Words of a command, as they are written and without their quotes."""
+"""Words of a command, as they are written and without their quotes; its long options; its redirections."""
 
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 _WITHIN_WORD = re.compile(r"(?<=[\w=./-])\$\([^()\"']*\)")
 _ESCAPED_IN_QUOTES = '"\\$`\n'
@@ -81,3 +82,66 @@ def _opens(text: str, index: int, inner: str) -> str:
         return ")" if inner == ")" or (not inner and (before == "=" or arithmetic)) else ""
     quotes = '"`' if inner == '"' else "'\"`"
     return char if char in quotes else ""
+
+
+_TARGET = r"[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'|;&()<>])+"
+_REDIRECTION = re.compile(
+    r"(?P<quoted>\"(?:\\.|[^\"\\])*\"|'[^']*')"
+    rf"|(?<![^\s\"'])(?:[\d&]?>{{1,2}}(?:&[\d-]|{_TARGET})|\d?<(?![<(]){_TARGET})",
+    re.DOTALL,
+)
+_ANY_OPTION = re.compile(r"(?:^|\s)--[A-Za-z]")
+
+
+def without_redirections(text: str) -> str:
+    """A command without its redirections; a quoted text stays as it is, unless it is a command itself."""
+    return _REDIRECTION.sub(_left, text) if ">" in text or "<" in text else text
+
+
+def _left(found: re.Match[str]) -> str:
+    quoted = found["quoted"]
+    if not quoted:
+        return ""
+    return f"{quoted[0]}{without_redirections(quoted[1:-1])}{quoted[-1]}" if _ANY_OPTION.search(quoted) else quoted
+
+
+_OPTION = re.compile(r"(?<![\w-])--([A-Za-z](?:[\w.-]*\w)?)(?:=|\b)")
+_WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s\"'()|;&<>\\]+)")
+
+
+@dataclass(frozen=True)
+class Option:
+    """``--name value …``, its name with underscores, and the line that it stands on."""
+
+    name: str
+    words: tuple[str, ...]
+    line: int
+
+
+def options(text: str, line: int = 1) -> Iterator[Option]:
+    """Each option with the words up to the next one; ``line`` is that of the text's beginning."""
+    text = without_redirections(text)
+    found = list(_OPTION.finditer(text))
+    following = (option.start() for option in found[1:])
+    passed, newlines = 0, 0
+    for option in found:
+        end = next(following, len(text))
+        newlines += text.count("\n", passed, option.start())
+        passed = option.start()
+        rest = text[option.end() : end]
+        rest = rest if option[0].endswith("=") else _unclosed(rest)
+        yield Option(option[1].replace("-", "_"), tuple(_words(rest)), line + newlines)
+
+
+def _unclosed(text: str) -> str:
+    """What follows a switch, without the quote or bracket that closes around it."""
+    return text[1:] if text[:1] in "\"')" else text
+
+
+def _words(text: str) -> Iterator[str]:
+    if text.strip().startswith("("):
+        text = text.strip().replace("(", "[").replace(")", "]") if "*" in text else text
+    for found in _WORD.finditer(text.replace('\\"', " ")):
+        word = next(group for group in found.groups() if group is not None).strip()
+        if word:
+            yield word

@@ -12,12 +12,12 @@ from asap.core.errors import ConfigError
 from asap.experiments.accelerate.program import of_trainer
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.experiments.deepspeed import training_arguments as terms
 from asap.experiments.deepspeed.reader import read_named_configuration
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable, find_named, missing, open_variable
+from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.named_model import name_at_end
-from asap.experiments.settings import trainer_numerics as terms
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, refuse
 from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES

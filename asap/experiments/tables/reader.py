@@ -13,7 +13,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import validation_reason
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
-from asap.experiments.settings.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
+from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.model import keys_of, planned, read_with_deepspeed, with_model
 from asap.experiments.training_program import refuse

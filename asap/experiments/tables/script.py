@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, below_variable, find_named, missing
+from asap.experiments.files.documents import Brought, below_variable, find_named, missing
 from asap.experiments.processes import with_devices, with_processes_of
 from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.experiments.tables.reader import plain_name, read_table

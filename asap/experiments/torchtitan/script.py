@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.named_file import Brought, find_named, missing
+from asap.experiments.files.documents import Brought, find_named, missing
 from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, words
 from asap.experiments.torchtitan.reader import is_setting, is_torchtitan, read_torchtitan

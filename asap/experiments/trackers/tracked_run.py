@@ -11,8 +11,7 @@ from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment
-from asap.experiments.observed import MeasuredStep
-from asap.experiments.steady_steps import steady_step
+from asap.experiments.observed import MeasuredStep, steady_step
 
 STEP_TIMES = {
     "perf/step_time_seconds": 1.0,  # MaxText, metric_logger.py

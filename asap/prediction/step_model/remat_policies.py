@@ -4,8 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 
 from asap.plans import Remat
-from asap.plans.partial_remat import Module, RecomputedLayers, RecomputedModules
-from asap.plans.remat import Policy, SavedTensors
+from asap.plans.remat import Module, Policy, RecomputedLayers, RecomputedModules, SavedTensors
 from asap.prediction.step_model.compute import RESIDUAL_PASSES
 from asap.prediction.step_model.inputs import ModelInputs, Number
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.plans import AXES, Plan, Remat
-from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import OF_WORKLOAD
-from asap.plans.remat import Policy, SavedTensors
+from asap.plans.remat import Policy, RecomputedLayers, RecomputedModules, SavedTensors
 
 COMPILED = 2.5
 """Scatter of compiled steps about the model over that of measured ones: likeliest of a dense decoder and a mixture that

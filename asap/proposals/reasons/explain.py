@@ -14,10 +14,10 @@ from asap.levers.lever import Lever
 from asap.levers.table import changed_levers
 from asap.models import Workload
 from asap.plans import AXES, Plan
+from asap.plans.degrees import field_of
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.torus import split_axes
 from asap.plans.validity import Degrees
-from asap.plans.workload import field_of
 from asap.prediction.prediction import Prediction
 from asap.prediction.profile_ratios import doublings
 from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
@@ -144,8 +144,7 @@ def _communication(study: Study, prediction: Prediction) -> Impact:
     before = study.profile.kpis.communication if study.profile else None
     if after is None:
         return Impact(name="communication", statement="cannot be predicted from what is known")
-    incumbent = study.plan or Plan()
-    added = [NAMES[c.axis] for c in changes(prediction.plan, incumbent) if c.before == 1]
+    added = [NAMES[c.axis] for c in changes(prediction.plan, study.plan or Plan()) if c.before == 1]
     start = f"{format_percent(before)} → " if before is not None else ""
     extra = f", plus what {' and '.join(added)} will add" if added and prediction.method == "profile_ratios" else ""
     statement = f"{start}{format_percent(after.value)} of the step{extra}"

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.partial_remat import RecomputedLayers, RecomputedModules
 from asap.plans.plan import Plan
-from asap.plans.remat import MAXTEXT_POLICIES, SAVED, Offload, Policy, Remat, SavedTensors, Tensor, saved
+from asap.plans.remat import (
+    MAXTEXT_POLICIES,
+    SAVED,
+    Offload,
+    Policy,
+    RecomputedLayers,
+    RecomputedModules,
+    Remat,
+    SavedTensors,
+    Tensor,
+    saved,
+)
 from asap.stacks.registry import spec
 
 _TABLE = spec("maxtext")

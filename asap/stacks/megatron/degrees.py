@@ -10,7 +10,6 @@ from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, degree, expert_axis, folded_axes, groups_of, sequences_of_a_microbatch
 from asap.plans.plan import Mesh, Offload, Plan
-from asap.stacks.megatron.recomputation import recomputing, remat_of
 from asap.stacks.megatron.releases import (
     Changes,
     in_words_of_deepspeed,
@@ -22,7 +21,7 @@ from asap.stacks.megatron.releases import (
     stage_of,
 )
 from asap.stacks.megatron.requirements import PRECISION_AWARE, checkpoints, has_biased_experts, invalidated
-from asap.stacks.megatron.stages import PIPELINE, repeats, staged
+from asap.stacks.megatron.stages import PIPELINE, recomputing, remat_of, repeats, staged
 
 TENSOR, CONTEXT = "tensor_model_parallel_size", "context_parallel_size"
 EXPERT, EXPERT_TENSOR = "expert_model_parallel_size", "expert_tensor_parallel_size"

@@ -5,9 +5,8 @@ import re
 from collections.abc import Mapping
 
 from asap.core.errors import PlanError
-from asap.plans.partial_remat import RecomputedModules
 from asap.plans.plan import Plan
-from asap.plans.remat import Remat, recomputes_layers
+from asap.plans.remat import RecomputedModules, Remat, recomputes_layers
 from asap.stacks.megatron.releases import Changes, is_set
 from asap.stacks.megatron.stages import COUNTED, FIRST_AND_LAST, LAYERS_EACH, PIPELINE, VIRTUAL, still_counted
 

@@ -14,10 +14,20 @@ from asap.stacks.megatron.degrees import (
     from_arguments,
     to_arguments,
 )
-from asap.stacks.megatron.recomputation import GRANULARITY, LAYER_IDS, METHOD, MODULES, RECOMPUTED_LAYERS
 from asap.stacks.megatron.releases import JOINT, YAML_FILE, Changes, is_megatron_deepspeed, reminder
 from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, of_start, required, unsplit
-from asap.stacks.megatron.stages import FIRST_AND_LAST, LAYERS_EACH, LAYOUT, VIRTUAL, in_words_of_core
+from asap.stacks.megatron.stages import (
+    FIRST_AND_LAST,
+    GRANULARITY,
+    LAYER_IDS,
+    LAYERS_EACH,
+    LAYOUT,
+    METHOD,
+    MODULES,
+    RECOMPUTED_LAYERS,
+    VIRTUAL,
+    in_words_of_core,
+)
 from asap.stacks.registry import spec
 from asap.stacks.writing import is_of_primus, lines_of_primus, yaml_lines
 

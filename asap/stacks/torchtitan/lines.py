@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree
-from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import Plan
+from asap.plans.remat import RecomputedLayers
 from asap.stacks.torchtitan.settings import EXPERT, REMAT, REMAT_OPTION
 from asap.stacks.torchtitan.stages import PIPELINE, TOKENS
 

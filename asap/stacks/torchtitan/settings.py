@@ -9,9 +9,8 @@ from fractions import Fraction
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, expert_axis, folded_axes, groups_of
-from asap.plans.partial_remat import RecomputedLayers
 from asap.plans.plan import Mesh, Offload, Plan
-from asap.plans.remat import Policy, Remat, recomputed_layers
+from asap.plans.remat import Policy, RecomputedLayers, Remat, recomputed_layers
 from asap.stacks.registry import abstract
 from asap.stacks.torchtitan.stages import (
     GLOBAL_BATCH,

@@ -13,8 +13,7 @@ from asap.core.errors import ConfigError
 from asap.core.feedback import Feedback
 from asap.core.text import plain
 from asap.core.units import Provenance, format_percent, format_seconds
-from asap.experiments.observed import MeasuredStep
-from asap.experiments.steady_steps import steady_step
+from asap.experiments.observed import MeasuredStep, steady_step
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.log import RunLog, why_it_died
 from asap.optimize.evaluators.run.observed import profile_feedback, profile_in, profiled_step, tracked_step

@@ -10,7 +10,7 @@ import numpy as np
 from asap.models import Architecture, Workload
 from asap.models.architecture import pattern_length
 from asap.plans import Plan
-from asap.plans.workload import workload_under
+from asap.plans.degrees import workload_under
 from asap.prediction.step_model.communication import context_parallel_kind
 from asap.prediction.step_model.compute import KEPT_BYTES, PASSES, graphed_shares
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class

@@ -1,9 +1,13 @@
-"""Notes on settings: what is left open, what no prediction uses, what only a fork has, which optimizer a name means."""
+"""Notes on what settings leave open, and on what is not modelled."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from asap.core.text import plain
+from asap.experiments.experiment import Experiment
+from asap.models import Architecture
+from asap.models.catalogue import find_architecture, known_architectures
 from asap.stacks.deepspeed.settings import MICRO_BATCH
 from asap.stacks.reading import is_on
 from asap.stacks.spec import Spec, matches
@@ -134,3 +138,118 @@ def note_on_paged(settings: Mapping[str, object]) -> tuple[str, ...]:
     paged = next((name for name in named if _PAGED in name.casefold()), None)
     said = "what HBM has no room for of its state waits in host memory, which is not modelled"
     return (f"optimizer {plain(paged, 60)}: {said}",) if paged else ()
+
+
+USUAL = 51_200
+"""Median of the 163 published models in asap/models/catalogue.jsonl."""
+_OF_VOCABULARY = ("layers", "d_model", "d_ff", "gated_mlp", "heads", "kv_heads", "experts", "expert_d_ff")
+
+
+def with_vocabulary(experiment: Experiment) -> Experiment:
+    """``experiment`` with a vocabulary, and a note that says whose, where nothing else of its model is missing."""
+    model = experiment.model
+    if model is None or model.missing() != ("vocab",):
+        return experiment
+    name, tokens = _of_same_shapes(model)
+    if tokens:
+        taken = f"the {tokens:,} tokens of {name}, which has these shapes"
+    else:
+        taken = f"{USUAL:,} tokens, the median of published models"
+    note = f"the vocabulary is not stated, and taken as {taken}: model.vocab=N says another"
+    known = model.model_copy(update={"vocab": tokens or USUAL, "vocab_assumed": not tokens})
+    sources = experiment.provenance | {"model.vocab": "assumed"}
+    update = {"model": known, "notes": (*experiment.notes, note), "provenance": sources}
+    return experiment.model_copy(update=update)
+
+
+def _of_same_shapes(model: Architecture) -> tuple[str, int | None]:
+    """A published model of the same shapes, and the vocabulary that most of these have."""
+    shapes = model.model_dump(include=set(_OF_VOCABULARY))
+    published = (find_architecture(name) for name in known_architectures())
+    alike = [one for one in published if one and one.vocab and one.model_dump(include=set(_OF_VOCABULARY)) == shapes]
+    if not alike:
+        return "", None
+    tokens, _ = Counter(one.vocab for one in alike).most_common(1)[0]
+    return next(str(one.name) for one in alike if one.vocab == tokens), tokens
+
+
+_ATTENTION = ("attention", "attn")
+_KIND = re.compile(
+    r"(?:^|_)(?:attention|attn)(?:_(?:implementation|impl|type|kind|variant|mode|mechanism|method|class|cls|backend|kernel))?$"
+)
+_KERNELS = frozenset(
+    (
+        "flash", "fa", "xformers", "sdp", "sdpa", "eager", "fused", "unfused", "flex", "te", "memory", "efficient",
+        "cudnn", "triton", "turbo", "ring", "ulysses", "varlen", "ragged", "paged", "splash", "kitchen", "sage",
+        "aiter", "ck", "math", "dot", "product", "auto", "autoselected", "default", "torch", "native", "kernels",
+    )
+)  # fmt: skip
+"""Ways to compute the same attention, as launchers and libraries call them."""
+_READ = frozenset(
+    (
+        "self", "core", "causal", "full", "global", "local", "sliding", "chunk", "chunked", "group", "grouped", "multi",
+        "query", "head", "latent", "mha", "gqa", "mqa", "mla", "parallel", "linear", "retro", "experimental", "softmax",
+    )
+)  # fmt: skip
+"""Kinds that the readers know by a setting of their own, or refuse."""
+_AROUND = frozenset(
+    (
+        "use", "no", "enable", "disable", "force", "export", "checkpoint", "recompute", "offload", "swap", "freeze",
+        "train", "compile", "async", "overlap", "dp", "tp", "cp", "mup", "log", "save", "dump", "output", "return",
+        "num", "is", "with", "in", "of", "the", "for", "apply", "patch", "version", "type", "post", "pre",
+        "multipack", "pack", "packed", "packing", "pretrain", "document", "doc", "intra", "mask", "masked",
+    )
+)  # fmt: skip
+"""Words of switches around attention."""
+_MIXERS = re.compile(
+    r"(?:use|enable|with|is)_(?:gated_?)?(?:delta_?net|delta_?rule|gdn|kda|gla|mamba2?|rwkv\d*|retnet|retention|hyena|"
+    r"m?lstm|ssm|s4|hgrn2?|lightning|performer|linformer)(?:_layers?)?"
+)
+"""Switches of what stands in the place of attention."""
+_TAKEN = frozenset(("experimental_attention_variant",))
+"""Settings of which a reader says itself what it takes them for."""
+_ON = ("true", "yes", "on")
+_NO_VARIANT = ("", "0", "false", "no", "none", "null", "off", "disabled")
+_MOST = 4
+
+
+def variants_of_attention(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Settings that by their name or value make another attention, as ``key`` or ``key=value``."""
+    found: dict[str, None] = {}
+    for key, value in settings.items():
+        if str(value).casefold() in _NO_VARIANT:
+            continue
+        sections = str(key).casefold().replace("-", "_").split(".")
+        if named := next((one for one in sections if _names_variant(one) or _MIXERS.fullmatch(one)), None):
+            found[named] = None
+        elif (
+            isinstance(value, str) and sections[-1] not in _TAKEN and _KIND.search(sections[-1]) and _is_variant(value)
+        ):
+            found[f"{sections[-1]}={plain(value, 40)}"] = None
+    return tuple(plain(one, 80) for one in found)
+
+
+def note_on_attention(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """A note that such attention is left out; none where there is none."""
+    found = variants_of_attention(settings)
+    if not found:
+        return ()
+    listed = ", ".join(found[:_MOST]) + (", …" if len(found) > _MOST else "")
+    return (f"{listed}: the prediction leaves this attention out, and counts that of a plain decoder",)
+
+
+def _names_variant(name: str) -> bool:
+    words = name.split("_")
+    if words[-1] not in _ATTENTION:
+        return False
+    return any(not _is_plain(word) for word in words[:-1])
+
+
+def _is_variant(value: str) -> bool:
+    words = [word for word in re.split(r"[\W_]+", value.casefold()) if word]
+    return bool(words) and not any(_is_plain(word) for word in words)
+
+
+def _is_plain(word: str) -> bool:
+    bare = word.rstrip("0123456789")
+    return not bare or bare in _KERNELS | _READ | _AROUND or bare in (*_ATTENTION, *_ON)
