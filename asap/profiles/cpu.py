@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -177,17 +177,16 @@ def origin_of(plane: Plane) -> int:
     return min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
 
 
-def read_marks(hosts: Sequence[Sequence[Plane]]) -> Iterator[Mark]:
-    """The steps that the training loops of all hosts marked.
+def read_marks(planes: Sequence[Plane], host: int) -> Iterator[Mark]:
+    """The steps that the training loop of a host marked.
 
     Raises:
         ProfileError: a file is damaged.
     """
-    for number, planes in enumerate(hosts):
-        for plane in planes:
-            for line in plane.lines if plane.name == HOST and _STEP in plane.stat_ids else ():
-                events = line.events((_STEP,))
-                yield from _marks(events, (line.timestamp_ns - origin_of(plane)) * PS_PER_NS + events.offset, number)
+    for plane in planes:
+        for line in plane.lines if plane.name == HOST and _STEP in plane.stat_ids else ():
+            events = line.events((_STEP,))
+            yield from _marks(events, (line.timestamp_ns - origin_of(plane)) * PS_PER_NS + events.offset, host)
 
 
 def _marks(events: Events, start: Integers, host: int) -> Iterator[Mark]:
@@ -224,12 +223,14 @@ def convert_cpu(hosts: Sequence[Sequence[Plane]], events: CpuEvents) -> Conversi
     Raises:
         ProfileError: a file is damaged.
     """
-    steps = None if _has_other_work(hosts) else orderly_marks(events.marks, len(hosts))
-    if steps is None:
+    every = [orderly_marks(mark for mark in events.marks if mark.host == number) for number in range(len(hosts))]
+    marks = [host for host in every if host is not None]
+    if _has_other_work(hosts) or len(marks) < len(hosts):
         return None
+    steps = [{mark.number: StepRow(stepTimeMs=MS_PER_PS * (mark.end - mark.start)) for mark in host} for host in marks]
     return Conversion(
         summary=Summary(device_type="CPU"),
-        steps=tuple(StepRow(stepTimeMs=MS_PER_PS * (mark.end - mark.start)) for mark in without_ends(steps)),
+        steps=joined_steps(steps),
         operations=(),
         program=None,
         peaks=Peaks(),
@@ -250,17 +251,22 @@ def has_groups_of_tensorflow(hosts: Sequence[Sequence[Plane]]) -> bool:
     return any(name.startswith(_GROUPS_OF_TENSORFLOW) for plane in planes for name in plane.names.values())
 
 
-def orderly_marks(marks: Iterable[Mark], hosts: int) -> list[Mark] | None:
-    """In their order; None where marks overlap or a number comes twice, and where several hosts mark steps."""
+def orderly_marks(marks: Iterable[Mark]) -> list[Mark] | None:
+    """Those of one host in their order; None where they overlap or a number comes twice."""
     steps = sorted(marks, key=lambda mark: mark.number)
     orderly = all(one.number < other.number and one.end <= other.start for one, other in pairwise(steps))
-    return steps if not steps or (hosts == 1 and orderly) else None
+    return steps if orderly else None
 
 
-_Step = TypeVar("_Step")
+def joined_steps(hosts: Sequence[Mapping[int, StepRow]]) -> tuple[StepRow, ...]:
+    """The steps that all hosts marked, each as long as on the slowest of them.
 
+    Of more than five, the first and the last are left out, which may be cut off or slowed by the start of the
+    recording: ``ConvertStepEventsToStepDb`` of XProf.
 
-def without_ends(steps: Sequence[_Step]) -> list[_Step]:
-    """Of more than five steps, those between the first and the last, which may be cut off or slowed by the start of the
-    recording: ``ConvertStepEventsToStepDb`` of XProf."""
-    return list(steps[1:-1] if len(steps) > _ENDS_LEFT_OUT_ABOVE else steps)
+    Args:
+        hosts: the steps of each by their number.
+    """
+    common = sorted(set.intersection(*(set(host) for host in hosts))) if hosts else []
+    kept = common[1:-1] if len(common) > _ENDS_LEFT_OUT_ABOVE else common
+    return tuple(max((host[number] for host in hosts), key=lambda row: row.duration or 0.0) for number in kept)

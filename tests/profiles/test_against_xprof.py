@@ -151,8 +151,13 @@ def test_real_profiles_of_cpus(shared, recorded):
 def test_steps_of_a_cpu_that_are_unfamiliar_are_left_to_xprof(write):
     assert of_cpu(write(stepping(3, nested=True))) is None
     assert of_cpu(write(stepping(0, name="SessionRun"))) is None
-    files = [write(stepping(3), host=host) for host in ("a", "b")]
-    assert of_cpu(*files) is None
+
+
+def test_a_step_of_several_hosts_is_as_long_as_on_the_slowest(write):
+    files = [write(stepping(count), host=str(count)) for count in (3, 4)]
+    found, theirs = of_cpu(*files), convert(files)
+    assert found is not None
+    assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
 
 
 def test_a_line_of_many_pieces_is_read_whole(write):

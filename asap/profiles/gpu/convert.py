@@ -8,7 +8,7 @@ import numpy as np
 
 from asap.core.units import GIB
 from asap.profiles.collectives import is_host_copy_event
-from asap.profiles.cpu import PS, PS_PER_NS, has_groups_of_tensorflow, orderly_marks, read_marks
+from asap.profiles.cpu import PS, PS_PER_NS, has_groups_of_tensorflow, joined_steps, orderly_marks, read_marks
 from asap.profiles.gpu.chip import model_of, peaks_of
 from asap.profiles.gpu.steps import Events, step_rows
 from asap.profiles.hlo.cost import category_of, costs_of, expression_of
@@ -55,24 +55,28 @@ def convert_gpu(hosts: Sequence[Sequence[Plane]]) -> Conversion | None:
     Raises:
         ProfileError: a file is damaged.
     """
-    planes = [[plane for plane in host if plane.name.startswith(_DEVICE)] for host in hosts]
-    first = next((plane for host in planes for plane in host if plane.stats), None)
-    marks = orderly_marks(read_marks(hosts), len(hosts))
-    if first is None or marks is None or has_groups_of_tensorflow(hosts):
+    planes = [plane for host in hosts for plane in host if plane.name.startswith(_DEVICE) and plane.stats]
+    if not planes or has_groups_of_tensorflow(hosts):
         return None
     operations: _Operations = defaultdict(_Total)
     kernels: _Kernels = defaultdict(_Total)
-    read = [[_read(plane, operations, kernels) for plane in host] for host in planes]
-    devices = [[device for device in host if device] for host in read]
-    total_time = sum(int(each.end.max() - each.start.min()) for host in devices for each in host)
-    peaks, warnings = peaks_of(first.stats)
+    steps, total_time = [], 0
+    for number, host in enumerate(hosts):
+        marks = orderly_marks(read_marks(host, number))
+        if marks is None:
+            return None
+        read = (_read(plane, operations, kernels) for plane in host if plane.name.startswith(_DEVICE))
+        devices = [device for device in read if device]
+        total_time += sum(int(device.end.max() - device.start.min()) for device in devices)
+        steps.append(step_rows(marks, host, devices))
+    peaks, warnings = peaks_of(planes[0].stats)
     try:
         rows = tuple(_hlo_rows(operations, _programs(hosts), peaks, total_time))
     except DAMAGED:
         return None
     return Conversion(
-        summary=Summary(device_type=model_of(first.stats), device_core_count=sum(map(len, planes))),
-        steps=tuple(step_rows(marks, hosts[0], devices[0])),
+        summary=Summary(device_type=model_of(planes[0].stats), device_core_count=len(planes)),
+        steps=joined_steps(steps),
         operations=rows,
         program=_program_row(rows, peaks, total_time),
         peaks=peaks,
@@ -103,15 +107,17 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
 
 
 def _programs(hosts: Sequence[Sequence[Plane]]) -> dict[int, CompiledProgram]:
-    """Compiled programs by their number; a program is read where one of its operations is looked up."""
+    """Compiled programs by their number; of those that several hosts have by the same name, the first."""
     found: dict[int, CompiledProgram] = {}
+    names: set[str] = set()
     for plane in (plane for host in hosts for plane in host if plane.name == _METADATA):
-        for number in plane.names:
+        for number in (number for number, name in plane.names.items() if name not in names):
             stats = plane.description(number).stats
             key = stats.get(_PROGRAM, number)
             proto = next((value for name, value in stats.items() if name in _PROTO), None)
             if isinstance(proto, bytes) and isinstance(key, int):
                 found.setdefault(key, CompiledProgram(proto))
+        names |= set(plane.names.values())
     return found
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.profiles.cpu import HOST, MS_PER_PS, PS_PER_NS, Mark, origin_of, without_ends
+from asap.profiles.cpu import HOST, MS_PER_PS, PS_PER_NS, Mark, origin_of
 from asap.profiles.xplane.columns import Integers, covered
 from asap.profiles.xplane.planes import Plane
 from asap.profiles.xprof.tables import StepRow
@@ -35,9 +35,10 @@ class Events(NamedTuple):
         return Events(start[rows], end[rows], launch[rows], is_copy[rows], is_input[rows])
 
 
-def step_rows(marks: Sequence[Mark], host: Sequence[Plane], devices: Sequence[Events]) -> list[StepRow]:
-    """The steps that were marked and launched something. A step lasts from the first event of a device to its last, or
-    as its mark where that contains them.
+def step_rows(marks: Sequence[Mark], host: Sequence[Plane], devices: Sequence[Events]) -> dict[int, StepRow]:
+    """The steps that were marked and launched something, by their number.
+
+    A step lasts from the first event of a device to its last, or as its mark where that contains them.
 
     Args:
         marks: in their order.
@@ -46,16 +47,16 @@ def step_rows(marks: Sequence[Mark], host: Sequence[Plane], devices: Sequence[Ev
     """
     plane = next((plane for plane in host if plane.name == HOST), None)
     if not marks or plane is None:
-        return []
+        return {}
     number, begin = _launches(plane)
-    rows = []
+    rows = {}
     for mark in marks:
         first, last = (origin_of(plane) * PS_PER_NS + moment for moment in (mark.start, mark.end))
         mine = number[(begin >= first) & (begin < last)]
         found = [ran for device in devices if len((ran := device.launched_by(mine)).start)]
         if found:
-            rows.append(_row(first, last, found))
-    return without_ends(rows)
+            rows[mark.number] = _row(first, last, found)
+    return rows
 
 
 def _launches(plane: Plane) -> tuple[Integers, Integers]:

@@ -90,7 +90,7 @@ def _xprof() -> Any:
         from xprof.convert import _pywrap_profiler_plugin
     except ImportError as error:
         hint = "pip install 'asap[xprof]'"
-        raise UsageError("the profile of a GPU needs the extra xprof", hint=hint) from error
+        raise UsageError("this profile holds what only XProf reads, which is an extra", hint=hint) from error
     finally:
         del os.environ[_LOG_LEVEL]
         if before is not None:
