@@ -10,7 +10,7 @@ from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
-from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.launch.job import manifests, read_job, refuse_job
 from asap.experiments.launch.reader import is_override
 from asap.experiments.logs.read import is_log

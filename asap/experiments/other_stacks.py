@@ -11,9 +11,9 @@ from asap.core.numbers import parse_toml
 from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
+from asap.experiments.accelerate import script as deepspeed_script
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
-from asap.experiments.deepspeed import script as deepspeed_script
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, Document, read_text
 from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
@@ -84,7 +84,7 @@ _SCRIPTS: tuple[_Row[Any], ...] = (
     _Row(_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
     _Row(_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
-    _Row(_by(deepspeed_script.starts), deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
+    _Row(_by(deepspeed_script.starts_deepspeed), deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
     _Row(maxtext.find_launched, maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.experiments import Experiment, ExperimentStore, read_configuration, refer_to_hardware
-from asap.experiments.huggingface.reader import FAMILIES, NAMES
+from asap.experiments.huggingface_model import FAMILIES, NAMES
 from asap.experiments.maxtext.settings import DEFAULTS, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.models import find_architecture

@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, Document, find_named, missing, read_document
-from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.remarks import no_batch, note_on_unmodelled
 from asap.models import Workload

@@ -258,10 +258,3 @@ def defaults_under(arguments: Mapping[str, Any], program: str, unsaid: Collectio
     if not of_trainer or not said.isdisjoint(_OF_TRL) or "sft" in program.rpartition("/")[2].casefold():
         return {}
     return {} if any(_SAYS_RECOMPUTATION.search(key) for key in said) else {RECOMPUTE: False}
-
-
-def note_on(defaults: Mapping[str, Any]) -> tuple[str, ...]:
-    """What was taken for said; nothing where nothing was."""
-    if not defaults:
-        return ()
-    return (f"{RECOMPUTE} is not said, and taken as off, as the Trainer has it: add {RECOMPUTE}=true if it is on",)

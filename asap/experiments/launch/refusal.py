@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.deepspeed.script import starts_under_condition
+from asap.experiments.accelerate.script import starts_under_condition
 from asap.experiments.files.documents import below_variable, find_named, read_text
 from asap.experiments.launch.script import find_other_program
 from asap.experiments.named_model import SHAPES

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from asap.core.errors import AsapError, ConfigError
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
-from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.logs.formats import DeviceForm
 from asap.experiments.logs.reading import LogHardware, LogReading
 from asap.experiments.logs.scan import Scan

@@ -12,7 +12,7 @@ from asap.experiments.deepspeed.reader import read_named_configuration, with_not
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validation_reason
-from asap.experiments.huggingface.reader import read_huggingface
+from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.named_model import NO_MODEL, SHAPES, name_at_end, read_named_model
 from asap.models import Architecture, find_architecture
 from asap.plans.degrees import InexpressiblePlanError

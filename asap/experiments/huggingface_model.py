@@ -46,7 +46,7 @@ class Family(BaseModel):
     dense_multiple: int | None = None
 
 
-_TABLE = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 FAMILIES = {kind: Family.model_validate(said) for kind, said in sorted(_TABLE["families"].items())}
 NAMES: dict[str, tuple[str, ...]] = {field: tuple(keys) for field, keys in _TABLE["names"].items()}
 """Field of an Architecture → names of its key."""
