@@ -24,7 +24,7 @@ class Principle:
 
 HOST_FOR_RECOMPUTATION = Principle(
     "tensors that the backward pass computed again wait for it in host memory",
-    "they are copied over the link to the host and back, which hides only behind enough computation",
+    "activations are copied over the link to the host and back, which hides only behind enough computation",
     "trade_off",
     "maxtext-remat-offload-breakeven",
 )
@@ -37,7 +37,7 @@ HOST_MAKES_ROOM = Principle(
 SELECTIVE: dict[Direction, Principle] = {
     "less": Principle(
         "attention's scores are not computed again in the backward pass",
-        "what they are made of stays in HBM",
+        "what attention's scores are made of stays in HBM",
         "reason",
         "transformers-remat-attention-extra",
     ),
@@ -136,13 +136,13 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ),
     ("host_activations", "more"): Principle(
         "activations wait for the backward pass in host memory, and leave HBM",
-        "they are copied over the link to the host and back, which hides only behind enough computation",
+        "activations are copied over the link to the host and back, which hides only behind enough computation",
         "trade_off",
         "maxtext-remat-offload-breakeven",
     ),
     ("host_activations", "less"): Principle(
         "activations are no longer copied to host memory and back",
-        "they stay in HBM or are computed again",
+        "activations stay in HBM or are computed again",
         "reason",
         "maxtext-remat-offload-breakeven",
     ),
@@ -172,25 +172,25 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
     ),
     ("optimizer_offload", "more"): Principle(
         "the optimizer's state leaves HBM",
-        "it is copied over the link to the host and back in every step, which nothing hides",
+        "the optimizer's state is copied to the host and back in every step, which nothing hides",
         "trade_off",
         "maxtext-sharding-optimizer-offload",
     ),
     ("optimizer_offload", "less"): Principle(
         "the optimizer's state is no longer copied from the host and back in every step",
-        "it needs HBM",
+        "the optimizer's state needs HBM",
         "reason",
         "maxtext-sharding-optimizer-offload",
     ),
     ("parameter_offload", "more"): Principle(
         "parameters leave HBM between steps",
-        "they are copied from the host and back in every step, and HBM at the peak stays as it is",
+        "parameters are copied from the host and back in every step, and HBM at the peak stays as it is",
         "trade_off",
         "maxtext-sharding-parameter-offload",
     ),
     ("parameter_offload", "less"): Principle(
         "parameters are no longer copied from the host and back in every step",
-        "they stay in HBM between steps; the peak does not grow, as a step holds all of them anyway",
+        "parameters stay in HBM between steps; the peak does not grow, as a step holds all of them anyway",
         "reason",
         "maxtext-sharding-parameter-offload",
     ),
