@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asap.calibration.backtest.predicted_table import PredictedTable
-from asap.calibration.backtest.residuals import agreement_table, agreements
+from asap.calibration.backtest.tables import agreement_table, agreements
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.plans import Plan

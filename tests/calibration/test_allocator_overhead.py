@@ -7,7 +7,7 @@ import pytest
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.calibration.dataset.sources import with_inferred_remat
-from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
+from asap.calibration.fit.memory_overheads import fit_allocator_overheads
 from asap.calibration.fit.predicted_runs import minimum_memory
 from asap.prediction.prediction import FIT_CONFIDENCE
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from asap.calibration.dataset.rows import read_compiled
-from asap.calibration.fit.tpu_buffers import score_hbm
+from asap.calibration.fit.memory_overheads import score_hbm
 from asap.core.errors import ConfigError
 from asap.plans import Plan
 from asap.prediction.step_model.tpu_memory import BUNDLED, FittedBuffers

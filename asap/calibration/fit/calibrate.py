@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from asap.calibration.dataset.runs import PublishedRun
 from asap.calibration.dataset.sources import UNFITTED, FirstLook, as_first_seen, pairs_of
-from asap.calibration.fit.allocator_overhead import fit_allocator_overheads
 from asap.calibration.fit.intervals import NO_WIDTHS, fit_plan_widths, fit_sharing, fit_step_interval, macro_median
+from asap.calibration.fit.memory_overheads import fit_allocator_overheads
 from asap.calibration.fit.predicted_runs import (
     PredictedRuns,
     change_of_pairs,

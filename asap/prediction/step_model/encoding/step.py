@@ -144,7 +144,7 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
     is one microbatch.
     """
     replica, data, seq, tensor, expert, stage = np.array([plan.ici.degrees for plan in plans], dtype=float).T
-    far = dict(zip(AXES, np.array([plan.dcn.degrees for plan in plans], dtype=float).T, strict=True))
+    far = {axis: _column([getattr(plan.dcn, axis) for plan in plans]) for axis in AXES}
     shards = replica * data * expert * far["replica"] * far["data"] * far["expert"]
     stages = stage * far["stage"]
     microbatches = np.array([plan.microbatches or 0 for plan in plans])
@@ -156,7 +156,7 @@ def plan_inputs(plans: Sequence[Plan], model: ModelInputs, workload: Workload) -
         replica=replica, data=data, seq=seq * far["seq"], model=tensor * far["model"], expert=expert * far["expert"],
         stage=stage, dcn_replica=far["replica"], dcn_data=far["data"], dcn_stage=far["stage"],
         microbatches=np.where(microbatches > 0, microbatches, unknown),
-        pipeline_repeats=np.where(stages > 1, [plan.pipeline_repeats for plan in plans], 1).astype(float),
+        pipeline_repeats=_column([plan.pipeline_repeats if plan.degree("stage") > 1 else 1 for plan in plans]),
         **{field.name: _column([getattr(share, field.name) for share in shares]) for field in fields(RematShares)},
         host_optimizer=_column(["optimizer" in plan.offload for plan in plans]),
         host_parameters=_column(["parameters" in plan.offload for plan in plans]),
