@@ -30,6 +30,7 @@ from asap.experiments.shell import Command, Start, check_made, has_substitution,
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
+from asap.stacks.deepspeed.settings import SEQUENCE
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.stack_settings import dotted
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
@@ -223,6 +224,7 @@ def read_deepspeed_script(start: Start, overrides: Iterable[str], experiment: Ex
     check_program(program, path, experiment.model is not None)
     said = {option.name: option.words[0] if option.words else True for option in options(text)}
     said |= start.undecided
+    check_arguments({key: value for key, value in said.items() if key != SEQUENCE}, path)
     experiment = with_processes_of(start, experiment)
     sharded = {KIND: "DEEPSPEED", IN_FILE: _configuration(said, start)}
     return read_started(
