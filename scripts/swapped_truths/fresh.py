@@ -185,6 +185,71 @@ LAST_FALSE: dict[str, Make] = {
 """Written on 2026-11-28 when all others were opened; nothing was mended on these."""
 
 
+FAR_TRUE: dict[str, Make] = {
+    "far: verdict": each(
+        lambda r: f"Verdict: {r.plan} clocks in at roughly {ref(r, 'step_time')}, subject to the stated band."
+    ),
+    "far: budget": each(lambda r: f"Budget {step(r)} per iteration if we adopt {r.plan}."),
+    "far: pencilled": each(lambda r: f"I have pencilled in {ref(r, 'step_time')} for {r.plan}."),
+    "far: bottom line": each(
+        lambda r: f"Bottom line: {ref(r, 'vs_now')} relative to the present setup, using {r.plan}."
+    ),
+    "far: upside": lambda c, p: (
+        f"The upside of {r.plan} is {gain(r)} off the step." for r in c.rows if r.vs_now.value < 0
+    ),
+    "far: penalty": lambda c, p: (f"{r.plan} carries a penalty of {gain(r)}." for r in c.rows if r.vs_now.value > 0),
+    "far: confidence": each(lambda r: f"Confidence that {r.plan} wins: {ref(r, 'faster_odds')}."),
+    "far: footprint": lambda c, p: (
+        f"Footprint of {r.plan}: {ref(r, 'hbm')} on each accelerator." for r in c.rows if r.hbm
+    ),
+    "far: traffic": lambda c, p: (
+        f"Network traffic occupies {ref(r, 'communication')} of the timeline under {r.plan}."
+        for r in c.rows
+        if r.communication
+    ),
+    "far: versus": two(
+        lambda r, o: f"Pitting {r.plan} ({ref(r, 'step_time')}) against {o.plan} ({ref(o, 'step_time')})."
+    ),
+    "far: caveat": each(
+        lambda r: f"Caveat emptor: {ref(r, 'step_time')} for {r.plan} is merely modelled, no stopwatch involved."
+    ),
+    "far: lands": each(lambda r: f"{r.plan} lands around {ref(r, 'step_time')}."),
+}
+FAR_FALSE: dict[str, Make] = {
+    "far: verdict of another": two(
+        lambda r, o: f"Verdict: {r.plan} clocks in at roughly {ref(o, 'step_time')}, subject to the stated band."
+    ),
+    "far: digit off": lambda c, p: (f"Budget {off(step(r), p)} per iteration if we adopt {r.plan}." for r in c.rows),
+    "far: upside turned": lambda c, p: (
+        f"The upside of {r.plan} is {gain(r)} off the step." for r in c.rows if r.vs_now.value > 0
+    ),
+    "far: penalty turned": lambda c, p: (
+        f"{r.plan} carries a penalty of {gain(r)}." for r in c.rows if r.vs_now.value < 0
+    ),
+    "far: traffic of another": lambda c, p: (
+        f"Network traffic occupies {ref(other(c, r, p), 'communication')} of the timeline under {r.plan}."
+        for r in c.rows
+        if r.communication and other(c, r, p).communication
+    ),
+    "far: confidence turned": lambda c, p: (
+        f"Confidence that {r.plan} loses: {ref(r, 'faster_odds')}." for r in c.rows if r.faster_odds
+    ),
+    "far: stopwatch": each(lambda r: f"Our stopwatch put {r.plan} at {ref(r, 'step_time')}."),
+    "far: vendor": each(lambda r: f"The vendor vouches for {ref(r, 'step_time')} with {r.plan}."),
+    "far: bulletproof": each(lambda r: f"{r.plan} is bulletproof at {ref(r, 'step_time')}."),
+    "far: dataloader": each(lambda r: f"The dataloader drags {r.plan} to {ref(r, 'step_time')}."),
+    "far: halves": each(lambda r: f"{r.plan} halves the bill with {ref(r, 'step_time')}."),
+    "far: stable": each(lambda r: f"Loss stays stable under {r.plan} at {ref(r, 'step_time')}."),
+    "far: footprint as step": lambda c, p: (
+        f"Footprint of {r.plan}: {ref(r, 'step_time')} on each accelerator." for r in c.rows
+    ),
+    "far: perfect overlap": each(lambda r: f"Perfect overlap takes {r.plan} to {ref(r, 'step_time')}."),
+    "far: champion": each(lambda r: f"{r.plan} is the undisputed champion with {ref(r, 'step_time')}."),
+    "far: pencilled of another": two(lambda r, o: f"I have pencilled in {ref(o, 'step_time')} for {r.plan}."),
+}
+"""Far from the words of the list, written on 2026-11-29 when all others were opened; nothing was mended on these."""
+
+
 def _bare(row: PlanRow, name: str) -> str:
     return ref(row, name)[1:-1]
 

@@ -12,7 +12,7 @@ from asap.answers.figure import Figure
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.units import Provenance
-from swapped_truths.statements import case_of, statements
+from swapped_truths.statements import case_of, half_of, statements
 
 MOST_PASSED, MOST_MARKED = 0.01, 0.03
 EXPERIMENT = "paper-v6e-16"
@@ -24,11 +24,15 @@ def case(home):
 
 
 def test_swapped_truths_are_told_from_true_statements(case):
-    judged = [(one, check(one.text, case.catalogue)[-1].grounded) for one in statements(case, seed=7)]
-    passed = [one.text for one, grounded in judged if grounded and not one.true]
-    marked = [one.text for one, grounded in judged if not grounded and one.true]
+    judged = [(one, check(one.text, case.catalogue)[-1]) for one in statements(case, seed=7)]
+    passed = [one.text for one, said in judged if said.grounded and not one.true]
+    true = [(one, said) for one, said in judged if one.true]
+    near = [(one, said) for one, said in true if half_of(one.kind) != "far"]
+    marked = [one.text for one, said in near if not said.grounded]
+    denied = [one.text for one, said in true if not (said.grounded or said.holds)]
     assert len(passed) <= MOST_PASSED * sum(not one.true for one, _ in judged), passed
-    assert len(marked) <= MOST_MARKED * sum(one.true for one, _ in judged), marked
+    assert len(marked) <= MOST_MARKED * len(near), marked
+    assert len(denied) <= MOST_PASSED * len(true), denied
 
 
 @pytest.mark.parametrize(

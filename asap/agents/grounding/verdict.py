@@ -24,8 +24,8 @@ from asap.core.text import plain
 from asap.core.units import Provenance
 from asap.reports.phrases import written
 
-OWN = "~"
-LEGEND = f"{OWN} the model's own words, not from the engine"
+OWN, HOLDS = "~", "°"
+_MEANINGS = {OWN: "the model's own words, not from the engine", HOLDS: "the engine's figures in the model's own words"}
 LONGEST = 1200
 _SMALL = 3
 _NOW_WORDS = re.compile(r"\b(?:now|today|current|currently|present|incumbent|baseline|runs)\b", re.IGNORECASE)
@@ -41,11 +41,19 @@ _NOUNS = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as it is shown: with values for references; and why it is not grounded, if so."""
+    """A sentence as it is shown: with values for references; and why it is not grounded, if so.
+
+    Args:
+        text: with the values.
+        grounded: whether references carry all that it says.
+        faults: figures and claims that do not hold, each with the reason.
+        holds: whether its figures hold, and only other words may say more than they.
+    """
 
     text: str
     grounded: bool
     faults: tuple[str, ...] = ()
+    holds: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,13 @@ def check(text: str, catalogue: Catalogue, about: str | None = None) -> list[Sen
 
 def rendered(found: Sequence[Sentence]) -> str:
     """The sentences in their order, the model's own marked."""
-    return " ".join(one.text if one.grounded else f"{OWN} {one.text}" for one in found)
+    return " ".join(one.text if one.grounded else f"{HOLDS if one.holds else OWN} {one.text}" for one in found)
+
+
+def legend(text: str) -> str:
+    """What the marks before sentences of a text mean; empty where there are none."""
+    used = {word for word in text.split() if word in _MEANINGS}
+    return "; ".join(f"{mark} {meaning}" for mark, meaning in _MEANINGS.items() if mark in used)
 
 
 def faults(found: Sequence[Sentence]) -> list[str]:
@@ -112,7 +126,8 @@ class _Reading:
             text = f"{text[:start]}{value}{text[end:]}"
         if self.faults:
             return Sentence(text, grounded=False, faults=tuple(dict.fromkeys(self.faults)))
-        return Sentence(text, grounded=is_plain and (bool(self.evidence or cited) or self.is_stated))
+        grounded = is_plain and (bool(self.evidence or cited) or self.is_stated)
+        return Sentence(text, grounded=grounded, holds=bool(self.evidence) and not grounded)
 
     def _reference(self, found: re.Match[str]) -> None:
         try:

@@ -16,7 +16,7 @@ from google.genai import types
 
 from asap.agents.grounding.catalogue import Catalogues
 from asap.agents.grounding.plugin import GroundingPlugin
-from asap.agents.grounding.verdict import LEGEND, OWN
+from asap.agents.grounding.verdict import legend
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
@@ -78,8 +78,8 @@ def ask_model(
             worklog.append(Kind.NOTE, usage_entry(meter.usage))
     if not words.strip():
         raise ServiceError("the model gave an empty answer", where=settings.model)
-    if OWN in words:
-        show(f"({LEGEND})\n")
+    if marks := legend(words):
+        show(f"({marks})\n")
     return words
 
 

@@ -25,11 +25,6 @@ OF_RUN = ("run", "health", "bottleneck", "operations")
 OF_PLANS = ("candidates", "precedents", "settings")
 
 
-def facts(names: tuple[str, ...], studies: Inquiries, catalogues: Catalogues, experiment: str) -> dict[str, Answer]:
-    """Answers of queries by name; a query that cannot be answered says why."""
-    return {name: tool_of(name, studies, catalogues, experiment)() for name in names}
-
-
 EXPERIMENT = "experiment"
 PROPOSALS = "proposals"
 
@@ -134,7 +129,8 @@ class Nodes:
         return self._catalogues.of(self._experiment)
 
     def _facts(self, names: tuple[str, ...]) -> dict[str, Answer]:
-        return facts(names, self._studies, self._catalogues, self._experiment)
+        """Answers of queries by name; a query that cannot be answered says why."""
+        return {name: tool_of(name, self._studies, self._catalogues, self._experiment)() for name in names}
 
     def _faults(self, words: str, about: str | None = None) -> list[str]:
         return faults(check(words, self._catalogue, about))
