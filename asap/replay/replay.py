@@ -68,7 +68,7 @@ def replay(session: str, store: ExperimentStore, progress: Callable[[str], None]
 def _run(
     turns: Sequence[RecordedTurn], session: str, again: str, store: ExperimentStore, progress: Callable[[str], None]
 ) -> None:
-    from asap.agents.llm.recorded import recorded_model
+    from asap.agents.llm.planner import recorded_model
     from asap.agents.settings import read_settings
     from asap.agents.workflow.analyze import analyze
 
