@@ -39,7 +39,7 @@ from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
-from asap.experiments.yaml_script import Started, started_document, started_with_variables
+from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.megatron.sections import dialect, is_own_yaml
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import spec
@@ -52,7 +52,7 @@ _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
 
-_Found = TypeVar("_Found", Start, maxtext.Launched)
+_Found = TypeVar("_Found", Start, Started, maxtext.Launched)
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,9 @@ def _read_commands(
     if (start := bridge.find_recipe(text)) is not None:
         return _read(partial(bridge.read_recipe, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)
-    if (found := _read_start(_RECIPES, text, path, overrides, experiment, whole, brought)) is not None:
-        return found
-    if (started := started_with_variables(text, path, overrides, whole, brought)) is not None:
-        given = _given(text, overrides, _setting_of(started), whole)
-        started = started_document(given.script, path, brought) or started
-        read = _read_started(started, given.rest, experiment)
-        return read and _with_notes(read, (*given.note(path.name), *started.notes()))
+    for row in _FIRST:
+        if (found := _read_start(row, text, path, overrides, experiment, whole, brought)) is not None:
+            return found
     if (refused := refusal_of_text("launcher", text, path)) is not None:
         raise refused
     read = (_read_start(row, text, path, overrides, experiment, whole, brought) for row in _SCRIPTS)
@@ -196,21 +192,31 @@ def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:
     return experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
 
 
-def _setting_of(started: Started) -> Callable[[str], bool]:
-    """Whether an override is a setting of what a command starts."""
-    if trainer_file.is_training_file(started.document.values):
-        return accelerate.is_setting
-    found = _reader_of(with_defaults(started.document))
-    return found[1] if found else lambda _: True
+def _find_started(text: str, path: Path, brought: Brought | None = None) -> Started | None:
+    """What a script starts with a YAML, or with options alone, where that is of a stack."""
+    started = started_document(text, path, brought)
+    if started is None or trainer_file.is_training_file(started.document.values):
+        return started
+    return started if _reader_of(with_defaults(started.document)) else None
 
 
-def _read_started(started: Started, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
-    """What a command starts with a YAML, or with options alone."""
+def _read_started(started: Started, overrides: list[str], experiment: Experiment) -> Experiment:
     document, experiment = started.document, with_devices(processes_of(started.start.command), experiment)
     if not trainer_file.is_training_file(document.values):
-        return read_as_document(document, overrides, experiment)
+        found = read_as_document(document, overrides, experiment)
+        assert found is not None
+        return found
     read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
     return _read(read, accelerate.is_setting, overrides, experiment)
+
+
+def _is_any_setting(key: str) -> bool:
+    return accelerate.is_setting(key) or table_script.is_setting(key)
+
+
+_STARTED = _Row(_find_started, _read_started, _is_any_setting, lambda _: True)
+_FIRST: tuple[_Row[Any], ...] = (_RECIPES, _STARTED)
+"""Read before a known launcher is refused."""
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

@@ -2,7 +2,6 @@
 ``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.accelerate.trainer_file import is_training_file
 from asap.experiments.files.documents import Brought, Document, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.shell import Command, Start, check_made, find_start, has_substitution, options, with_given, words
+from asap.experiments.shell import Command, Start, check_made, find_start, has_substitution, options, words
 from asap.experiments.training_program import check_program
 from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
@@ -69,27 +68,6 @@ def started_document(text: str, path: Path, brought: Brought | None = None) -> S
         reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
     return Started(start, *found)
-
-
-def started_with_variables(
-    text: str, path: Path, overrides: Iterable[str], whole: str, brought: Brought | None
-) -> Started | None:
-    """The same, of a script that names the YAML by a variable which the user gives; raises likewise.
-
-    Args:
-        text: of the script.
-        path: its file.
-        overrides: ``key=value`` of the user.
-        whole: the script with the files that it sources.
-        brought: files that come along with it.
-    """
-    try:
-        return started_document(text, path, brought)
-    except ConfigError:
-        given = with_given(text, overrides, lambda _: False, whole)
-        if not given.names:
-            raise
-        return started_document(given.script, path, brought)
 
 
 def _of_command(started: Start) -> tuple[Document, bool] | None:
