@@ -76,7 +76,8 @@ def _cause(facts: Facts, entry: Entry, found: Seen) -> Cause:
     gain, advice = entry.gain_of(found), entry.advice.get(facts.stack or "", entry.advice[family])
     guessed = "" if found.stated else ", by the names of kernels"
     detail = f"; {found.detail}" if found.detail else ""
-    shares = f"{share_of_time(facts, found.share)}{guessed}{detail}; without it at most {format_percent(gain)} less"
+    less = "" if gain == found.share else f"; without it at most {format_percent(gain)} less"
+    shares = f"{share_of_time(facts, found.share)}{guessed}{detail}{less}"
     return Cause(
         name=entry.name,
         kind=entry.kind,

@@ -23,6 +23,7 @@ SCREEN = 25
 PASTED = 6
 _MARGIN = 9
 REST = "--full has the rest"
+_CUT = " …"
 
 
 def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) -> None:
@@ -72,10 +73,20 @@ def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableT
 
 def _labelled(label: str, text: str, width: int, most: int | None, style: str = "") -> Iterator[Text]:
     lines = textwrap.wrap(
-        plain(text), width - _MARGIN, max_lines=most, placeholder=" …", break_on_hyphens=False
+        plain(text), width - _MARGIN, max_lines=most, placeholder=_CUT, break_on_hyphens=False
     ) or [""]  # fmt: skip
+    if (last := lines[-1]).endswith(_CUT) and most is not None:
+        lines[-1] = _whole_items(last.removesuffix(_CUT))
     for n, line in enumerate(lines):
         yield Text(f"{label if n == 0 else '':<{_MARGIN}}", style=LABEL).append(line, style=style or "not bold default")
+
+
+def _whole_items(line: str) -> str:
+    """A line that was cut, up to its last whole sentence or item of a list."""
+    sentence, item = line.rfind(". "), line.rfind(", ")
+    if sentence > item:
+        return line[: sentence + 1]
+    return f"{line[:item]}, …" if item > 0 else line + _CUT
 
 
 def _wrapped(text: str, width: int, style: str) -> Iterator[Text]:
