@@ -122,7 +122,6 @@ def add_own_runs(readings: Sequence[Reading]) -> OwnRuns:
 def _of_session(name: str) -> Iterator[PublishedRun | str]:
     """The configurations that a session ran."""
     from asap.optimize.by_evaluation import open_session
-    from asap.optimize.programs import is_program
     from asap.optimize.results import results
 
     request, session = open_session(name)
@@ -130,11 +129,8 @@ def _of_session(name: str) -> Iterator[PublishedRun | str]:
         raise InsufficientEvidenceError("nothing was measured: it ran nothing", where=name)
     experiment, hardware = request.experiment, request.study.slice
     for number, found in enumerate(results(session.tries), 1):
-        if is_program(found.configuration):
-            yield "a mapping program, not a plan"
-        else:
-            plan = Plan.parse(found.configuration)
-            yield own_run(f"{name}-{number}", experiment.model, experiment.workload, hardware, plan, found.step_time_s)
+        plan = Plan.parse(found.configuration)
+        yield own_run(f"{name}-{number}", experiment.model, experiment.workload, hardware, plan, found.step_time_s)
 
 
 def _of_history() -> Iterator[PublishedRun | str]:

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
-from asap.core.errors import PlanError
-from asap.core.text import plain
 from asap.core.units import counted, format_percent
 from asap.optimize.ideas import TriedIdea, WithIdeas, tried_ideas
 from asap.optimize.loop import Proposer, optimize
@@ -81,10 +79,7 @@ def _report(
     request: Request, session: Session, guided: ModelGuided, considered: int, stopped: Stopped | None
 ) -> OptimizationReport:  # fmt: skip
     def lines(configuration: str) -> str:
-        try:
-            return "\n".join(request.overrides(configuration).lines)
-        except PlanError as error:
-            return f"# {plain(error)}; as a program, for asap verify --mapping:\n{configuration}"
+        return "\n".join(request.overrides(configuration).lines)
 
     return OptimizationReport(
         experiment=request.experiment.id,

@@ -13,6 +13,7 @@ from asap.optimize.loop import Proposer
 from asap.optimize.outcome import Configuration, Suggestion, Try
 from asap.optimize.results import best_of, ended, half_width, results
 from asap.optimize.stopping import WORTH_KNOWING
+from asap.plans import Plan
 
 _WITH = " with "
 Verdict = Literal["faster", "slower", "undecided", "failed"]
@@ -22,6 +23,11 @@ def split_idea(configuration: Configuration) -> tuple[Configuration, str]:
     """A configuration without its idea, and the idea; empty if it has none."""
     base, _, idea = configuration.partition(_WITH)
     return base, idea
+
+
+def plan_in(configuration: Configuration) -> Plan:
+    """The plan of a configuration, whatever idea it is tried with; raises like :meth:`Plan.parse`."""
+    return Plan.parse(split_idea(configuration)[0])
 
 
 def with_idea(configuration: Configuration, idea: str) -> Configuration:

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -52,6 +53,20 @@ class SeveralAtOnce(Protocol):
         ...
 
 
+@runtime_checkable
+class InParallel(Evaluator, Protocol):
+    """An evaluator whose tries may run at once, each on its own."""
+
+    @property
+    def parallel(self) -> int:
+        """How many."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop the tries under way, which are lost."""
+        ...
+
+
 class Proposer(Protocol):
     """Learns from tries and proposes the next."""
 
@@ -82,6 +97,10 @@ def optimize(
     Outcomes are kept as ``repaired`` returns them, which may add repairs to their feedback. A keyboard interrupt ends
     the loop; the evaluator has then stopped what it started.
     """
+    if isinstance(evaluator, InParallel) and evaluator.parallel > 1:
+        stopped = _in_parallel(session, proposer, evaluator, rule, watch, repaired)
+        session.stop(stopped)
+        return stopped
     at_once = evaluator.at_once if isinstance(evaluator, SeveralAtOnce) else 1
     stopped = None
     while stopped is None:
@@ -93,6 +112,43 @@ def optimize(
         watch(session, None, None)
     session.stop(stopped)
     return stopped
+
+
+def _in_parallel(
+    session: Session, proposer: Proposer, evaluator: InParallel, rule: StoppingRule, watch: Watch, repaired: Repaired
+) -> Stopped:  # fmt: skip
+    """As many under way as may be; of each that ends is learnt before the next begins."""
+    running: dict[Future[Outcome], Try] = {}
+    with ThreadPoolExecutor(evaluator.parallel) as pool:
+
+        def start(each: Try) -> None:
+            left = rule.seconds_left(session.tries) / evaluator.parallel
+            running[pool.submit(evaluator.evaluate, each.configuration, session.place(each.number), left)] = each
+
+        def end(future: Future[Outcome]) -> None:
+            _end(session, running.pop(future), future.result(), rule, repaired)
+            watch(session, None, None)
+
+        try:
+            for each in session.unfinished:
+                start(each)
+            while True:
+                why_not = None
+                while len(running) < evaluator.parallel and why_not is None:
+                    why_not = _begin(session, proposer, rule, watch)
+                    if why_not is None:
+                        start(session.tries[-1])
+                if why_not is not None and not running:
+                    return why_not
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    end(future)
+        except KeyboardInterrupt:
+            evaluator.interrupt()
+            for future in wait(running).done:
+                end(future)
+            return _interrupted(session)
+        finally:
+            evaluator.interrupt()
 
 
 def _begin(session: Session, proposer: Proposer, rule: StoppingRule, watch: Watch) -> Stopped | None:
@@ -127,9 +183,17 @@ def _evaluate(
             feedback=(feedback(Code.INTERRUPTED),),
         )  # fmt: skip
         outcomes = [lost] * len(running)
-        statement = f"Interrupted: asap optimize resume {session.name} goes on."
-        interrupted = Stopped(reason="interrupted", statement=statement)
+        interrupted = _interrupted(session)
     for each, outcome in zip(running, outcomes, strict=True):
-        outcome = repaired(outcome, each.configuration, session.tries)
-        session.end(each.number, outcome, rule.machine.cost(outcome.seconds))
+        _end(session, each, outcome, rule, repaired)
     return interrupted
+
+
+def _end(session: Session, each: Try, outcome: Outcome, rule: StoppingRule, repaired: Repaired) -> None:
+    outcome = repaired(outcome, each.configuration, session.tries)
+    session.end(each.number, outcome, rule.machine.cost(outcome.seconds))
+
+
+def _interrupted(session: Session) -> Stopped:
+    statement = f"Interrupted: asap optimize resume {session.name} goes on."
+    return Stopped(reason="interrupted", statement=statement)

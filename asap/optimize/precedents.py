@@ -6,9 +6,8 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.history import HistoryRecord, record_from_experiments
 from asap.history.from_experiments import record_of_change
 from asap.history.record import ChangeKind
-from asap.optimize.ideas import split_idea, tried_ideas
+from asap.optimize.ideas import plan_in, split_idea, tried_ideas
 from asap.optimize.outcome import Code, Configuration
-from asap.optimize.programs import read
 from asap.optimize.request import Request
 from asap.optimize.results import best_of, ended, results
 from asap.optimize.session import Session
@@ -39,7 +38,7 @@ def precedents(request: Request, session: Session) -> list[HistoryRecord]:
     return [
         record_from_experiments(
             study.experiment,
-            study.experiment.model_copy(update={"id": f"{session.name}-{number}", "plan": read(configuration)[0]}),
+            study.experiment.model_copy(update={"id": f"{session.name}-{number}", "plan": plan_in(configuration)}),
             before,
             after,
         )
@@ -52,7 +51,7 @@ def _ideas(request: Request, session: Session) -> list[HistoryRecord]:
     timed = [one for one in tried_ideas(session.tries) if one.verdict in ("faster", "slower")]
     return [
         record_of_change(
-            request.study.experiment.model_copy(update={"plan": read(one.configuration)[0]}),
+            request.study.experiment.model_copy(update={"plan": plan_in(one.configuration)}),
             f"{one.idea.partition('=')[0].lstrip('-')}: {one.idea}",
             ChangeKind.FLAG if is_flag(one.idea) else ChangeKind.SETTING,
             (one.before_s or 0.0, one.after_s or 0.0),

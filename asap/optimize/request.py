@@ -18,10 +18,9 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.settings import decisive
-from asap.optimize.ideas import split_idea, with_idea
+from asap.optimize.ideas import plan_in, split_idea, with_idea
 from asap.optimize.loop import Evaluator, SeveralAtOnce
 from asap.optimize.outcome import Configuration
-from asap.optimize.programs import launched, read
 from asap.optimize.stopping import Machine, StoppingRule
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
@@ -65,13 +64,11 @@ class Budget(BaseModel, frozen=True):
         return cls(seconds=float(found[1]) * _SECONDS[found[2]])
 
 
-class Request(BaseModel):
-    """What is optimized, by what it is evaluated, and how much may be spent."""
+class Runs(BaseModel):
+    """How tries of a command are started, and how much may be spent on them."""
 
     model_config = ConfigDict(frozen=True)
 
-    experiment: Experiment
-    evaluate: How
     budget: Budget
     command: str | None = None
     wait_for: str | None = None
@@ -81,6 +78,30 @@ class Request(BaseModel):
     folder: str = "."
     steps: int = 20
     try_seconds: float = 3600.0
+    parallel: int = Field(default=1, ge=1, description="tries that run at once")
+
+    def filled_command(self) -> Command:
+        """The command with its places.
+
+        Raises:
+            UsageError: there is none, or with a file that it has no place for.
+        """
+        if self.command is None:
+            raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
+        config = Path(self.folder, self.config) if self.config else None
+        return Command(self.command, self.wait_for, self.cancel, self.steps_from, config)
+
+    @property
+    def limits(self) -> RunLimits:
+        """When a try has shown enough."""
+        return RunLimits(self.steps, self.try_seconds)
+
+
+class Request(Runs):
+    """What is optimized of an experiment, by what it is evaluated, and how much may be spent."""
+
+    experiment: Experiment
+    evaluate: How
     model: str | None = Field(default=None, description="language model that proposes; null: the built-in proposer")
     train_step: str | None = None
     maxtext: bool = False
@@ -107,11 +128,9 @@ class Request(BaseModel):
         """
         if self.evaluate == "compiler":
             return self._compiler(report)
-        if self.command is None:
-            raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
+        command = self.filled_command()
         workload, slice_ = self.study.experiment.workload, self.study.slice
-        config = Path(self.folder, self.config) if self.config else None
-        if config and stack_of(workload.framework) == "megatron":
+        if command.config and stack_of(workload.framework) == "megatron":
             hint = "write {overrides} into the command"
             raise UsageError(
                 "Megatron-LM takes its settings as arguments, not in a file", where="--template", hint=hint
@@ -120,21 +139,22 @@ class Request(BaseModel):
             self.overrides(with_idea(str(self.study.plan), idea))
         tokens = workload.tokens
         return RunEvaluator(
-            command=Command(self.command, self.wait_for, self.cancel, self.steps_from, config),
+            command=command,
             session=session,
             overrides=self.overrides,
             tokens=tokens / slice_.devices if tokens and slice_ else None,
-            limits=RunLimits(self.steps, self.try_seconds),
+            limits=self.limits,
             folder=Path(self.folder),
             report=report,
             on_record=decisive(self.study.experiment.hyperparameters),
             objection=self._objection,
+            parallel=self.parallel,
         )
 
     def _objection(self, configuration: Configuration, seconds: float) -> str | None:
         """Why a step of a configuration cannot have been so short; a long one is what the user's machine takes."""
         run = run_of(self.study)
-        return replace(run, plan=read(configuration)[0]).bounds.too_short(seconds) if run else None
+        return replace(run, plan=plan_in(configuration)).bounds.too_short(seconds) if run else None
 
     def _compiler(self, report: Callable[[str], None]) -> SeveralAtOnce:
         from asap.compiler.programs.options import CompileLimits, CompileOptions
@@ -168,7 +188,5 @@ class Request(BaseModel):
         Raises:
             PlanError: the launcher has no words for it.
         """
-        plan, program = read(configuration)
-        found = overrides_of(self.study, plan) if program is None else launched(self.study, program)
-        idea = split_idea(configuration)[1]
+        found, idea = overrides_of(self.study, plan_in(configuration)), split_idea(configuration)[1]
         return with_typed(found, idea) if idea else found

@@ -1,7 +1,8 @@
 """What tries have shown so far: one result for each configuration, the best, and how much runs differ."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from asap.evidence.step_belief import Result
@@ -12,6 +13,11 @@ UNSEEN = 0.03
 """Before anything ran twice: the largest variation of undisturbed steps in public traces (0.3 to 3 %)."""
 PRIOR_RUNS = 1.0
 """Repeated runs that it counts for: the least that gives an estimate a variance."""
+MOST_REPEATS = 4
+CONFIRMED = 3
+"""Runs of the best where runs differ."""
+BETWEEN = 4
+"""Runs of others after which what runs now is measured again: a machine may change while a session lasts."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,31 @@ def results(tries: Iterable[Try]) -> list[Result]:
 def noise_of(tries: Iterable[Try]) -> RunNoise:
     """How much runs of one configuration differ."""
     return RunNoise.of(_timed(tries).values())
+
+
+def repeat(
+    tries: Sequence[Try], first: Configuration | None, best: Callable[[], Configuration]
+) -> tuple[Configuration, str] | None:
+    """What has to run once more, and why: what runs now, which tells how much runs differ, and again between others;
+    the best, before it is called that. Tries under way count as if they had ended.
+
+    Args:
+        tries: so far.
+        first: what runs now.
+        best: of what was timed.
+    """
+    timed, noise = _timed(tries), noise_of(tries)
+    if not noise.deviation:
+        return None
+    counts = Counter(each.configuration for each in tries if each.outcome is None or each.outcome.step_time_s)
+    now = first if first in timed else next(iter(timed))
+    others = counts.total() - counts[now]
+    wanted = min(CONFIRMED + others // BETWEEN, MOST_REPEATS) if noise.matters else 2
+    if counts[now] < wanted:
+        return now, "again: how much runs of one configuration differ"
+    if noise.matters and 0 < counts[found := best()] < CONFIRMED and found != now:
+        return found, "again: confirms the best before it is called that"
+    return None
 
 
 def _timed(tries: Iterable[Try]) -> dict[Configuration, list[Outcome]]:

@@ -1,4 +1,5 @@
 import math
+import threading
 
 import pytest
 from hypothesis import given
@@ -107,6 +108,34 @@ def test_an_interrupt_loses_all_that_were_under_way(home):
     session = Session.start("s", {})
     assert optimize(session, InTurn(), InPairs(most=1), StoppingRule()).reason == "interrupted"
     assert [each.outcome.status for each in session.tries if each.outcome] == ["done", "done", "lost", "lost"]
+
+
+class Apart(Counting):
+    """Two at once: the first waits for the second to have ended."""
+
+    name, parallel = "apart", 2
+
+    def __init__(self):
+        super().__init__()
+        self.second, self.interrupts = threading.Event(), 0
+
+    def evaluate(self, configuration, place, seconds=math.inf):
+        self.places.append(place.name)
+        if configuration == "2":
+            self.second.set()
+        assert self.second.wait(20)
+        return took(10 - int(configuration))
+
+    def interrupt(self):
+        self.interrupts += 1
+
+
+def test_runs_at_once_are_each_on_record_and_none_beyond_the_budget(home):
+    session, evaluator = Session.start("s", {}), Apart()
+    session.begin(Suggestion(configuration="1", why="cut off by a kill"))
+    assert optimize(session, InTurn(), evaluator, StoppingRule(evaluations=4)).reason == "budget"
+    assert sorted(evaluator.places) == ["1", "2", "3", "4"]
+    assert [each.outcome.step_time_s for each in Session.resume("s").tries if each.outcome] == [9, 8, 7, 6]
 
 
 def test_nothing_is_spent_where_it_cannot_be_written_down(home):

@@ -72,6 +72,7 @@ def run(
     steps_from: Annotated[
         str | None, typer.Option(help="Step times, where the log has none: tensorboard:{folder}/logs, mlflow:{try}.")
     ] = None,
+    parallel: Annotated[int, typer.Option(min=1, max=64, help="Runs at once, each on devices of its own.")] = 1,
     steps: Annotated[
         int, typer.Option(min=3, help="Steps to measure after the warm-up; then the run is stopped.")
     ] = _STEPS,
@@ -137,7 +138,7 @@ def run(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
         wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(template) if template else None,
         train_step=train_step, maxtext=maxtext, python=python, engine=engine,
-        folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit),
+        folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit), parallel=parallel,
         model=_checked_model(llm),
         allowed=tuple(sorted(preferences.allowed)), steps_to_go=steps_to_go, prices=dict(preferences.prices),
         currency=preferences.currency, ideas=tuple(map(read_typed, idea or ())),
@@ -195,12 +196,9 @@ def _go(request: "Request", session: "Session", form: Plain) -> None:
 
     with LiveTable(sys.stderr, session.name) as live:
         found = optimize_by_evaluation(
-            request,
-            session,
-            show=live.show,
-            report=live.report,
+            request, session, show=live.show, report=live.report,
             proposer=lambda guided: _proposer(request, session, guided),
-        )
+        )  # fmt: skip
     _print(found, form)
     if found.stopped is not None and found.stopped.reason == "interrupted":
         raise typer.Exit(130)

@@ -14,9 +14,7 @@ from asap.compiler.verify import verify
 from asap.core.errors import PlanError
 from asap.core.feedback import Feedback
 from asap.core.units import Provenance, format_bytes, format_percent
-from asap.mapping.language.program import Program
 from asap.optimize.outcome import Code, Configuration, Outcome, Status, feedback
-from asap.optimize.programs import read
 from asap.plans import Plan
 from asap.plans.validity import require_valid
 from asap.proposals.situation import SPARE
@@ -95,8 +93,6 @@ def _share(found: Verification, seconds: float) -> float:
 ON_RAY = 8
 """Configurations that go to a Ray cluster together: more would be proposed without having learnt from each other."""
 
-Meaning = tuple[Plan, Program | None]
-
 
 @dataclass(frozen=True)
 class CompilerEvaluator:
@@ -135,31 +131,29 @@ class CompilerEvaluator:
 
     def _read(
         self, configurations: Sequence[Configuration]
-    ) -> tuple[dict[Configuration, Meaning], dict[Configuration, Outcome]]:
+    ) -> tuple[dict[Configuration, Plan], dict[Configuration, Outcome]]:
         """What the configurations say, and an outcome for each that cannot be compiled."""
-        valid, refused = dict[Configuration, Meaning](), dict[Configuration, Outcome]()
+        valid, refused = dict[Configuration, Plan](), dict[Configuration, Outcome]()
         for name in configurations:
             try:
-                plan, program = read(name)
+                plan = Plan.parse(name)
                 require_valid(plan, self.study.constraints)
-                valid[name] = plan, program
+                valid[name] = plan
             except PlanError as error:
                 said = (feedback(Code.INVALID, error.message),)
                 refused[name] = Outcome(status="rejected", provenance=Provenance.COMPILED, feedback=said)
         return valid, refused
 
     def _compile(
-        self, asked: Mapping[Configuration, Meaning], effort: Effort, limits: CompileLimits
+        self, asked: Mapping[Configuration, Plan], effort: Effort, limits: CompileLimits
     ) -> dict[Configuration, Verification]:
-        """Plans all at once, and each program on its own."""
-        found: dict[Configuration, Verification] = {}
-        for mapping in dict.fromkeys(program for _, program in asked.values()):
-            plans = {name: plan for name, (plan, program) in asked.items() if program == mapping}
-            self.report(f"compiling {len(plans)} with {effort} effort")
-            options = replace(self.options, effort=effort, limits=limits, mapping=mapping)
-            verified = verify(self.study.experiment, list(plans.values()), options, self.report)
-            found |= dict(zip(plans, verified, strict=True))
-        return found
+        """All at once."""
+        if not asked:
+            return {}
+        self.report(f"compiling {len(asked)} with {effort} effort")
+        options = replace(self.options, effort=effort, limits=limits)
+        verified = verify(self.study.experiment, list(asked.values()), options, self.report)
+        return dict(zip(asked, verified, strict=True))
 
 
 def _is_unfinished(found: Verification) -> bool:

@@ -12,18 +12,13 @@ from asap.evidence.step_belief import Z_90, Array, Prior, Result, StepBelief, be
 from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
 from asap.optimize.proposers.repairs import LIKELY, with_repairs
-from asap.optimize.results import RunNoise, ended, noise_of, results
+from asap.optimize.results import MOST_REPEATS, ended, repeat, results
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
 MOST_LOST = 2
 """Times that a configuration which was lost is proposed again."""
 UNSURE = 0.1
 """Probability that two results are in the wrong order above which the better is measured again."""
-MOST_REPEATS = 4
-CONFIRMED = 3
-"""Runs of the best where runs differ."""
-BETWEEN = 4
-"""Runs of others after which what runs now is measured again: a machine may change while a session lasts."""
 OUT_OF_MEMORY_IN_A_ROW = 2
 """Tries that ran out of memory, with none that ran, after which the smallest change that fits is tried."""
 _LEAST = 1e-9
@@ -177,24 +172,11 @@ class ModelGuided:
         return sorted(shrunk, key=lambda result: result.step_time_s)
 
     def _repeated(self, tries: Sequence[Try]) -> Suggestion | None:
-        """What runs now a second time, which tells how much runs differ, and again between others; the best, before
-        it is called that."""
-        noise, counts = noise_of(tries), {result.configuration: result.tries for result in results(tries)}
-        if not noise.deviation or any(each.outcome is None for each in tries):
-            return None
-        first = self.first if self.first in counts else next(iter(counts), None)
-        if first is not None and counts[first] < self._wanted(noise, sum(counts.values()) - counts[first]):
-            return self._once_more(first, tries, "again: how much runs of one configuration differ")
-        best = self.believed(tries)[0].configuration
-        if noise.matters and best != first and counts.get(best, CONFIRMED) < CONFIRMED:
-            return self._once_more(best, tries, "again: confirms the best before it is called that")
-        return None
+        """What :func:`repeat` asks for."""
+        found = repeat(tries, self.first, lambda: self.believed(tries)[0].configuration)
+        return self._once_more(*found, tries) if found else None
 
-    def _wanted(self, noise: RunNoise, others: int) -> int:
-        """Runs of the first configuration: two; where they differ three, and one more after every so many others."""
-        return min(CONFIRMED + others // BETWEEN, MOST_REPEATS) if noise.matters else 2
-
-    def _once_more(self, configuration: Configuration, tries: Sequence[Try], why: str) -> Suggestion | None:
+    def _once_more(self, configuration: Configuration, why: str, tries: Sequence[Try]) -> Suggestion | None:
         place = self.prior.index.get(configuration)
         return None if place is None else self._suggestion(place, self.belief(tries), why, None)
 

@@ -1,6 +1,7 @@
 """Evaluates a configuration by running it: until enough steps are timed, it ends, or its time is over."""
 
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ class RunEvaluator:
         report: called with what is going on.
         on_record: settings of the run that a try leaves as they are.
         objection: what is impossible about so many seconds of a step, where that is known.
+        parallel: tries that run at once.
         timed: seconds of a step of the tries that ran, to which each adds.
     """
 
@@ -75,8 +77,14 @@ class RunEvaluator:
     report: Callable[[str], None] = lambda line: None
     on_record: Mapping[str, str] = field(default_factory=dict)
     objection: Callable[[Configuration, float], str | None] = lambda configuration, seconds: None
+    parallel: int = 1
     timed: list[float] = field(default_factory=list)
+    interrupted: threading.Event = field(default_factory=threading.Event)
     name: str = "run"
+
+    def interrupt(self) -> None:
+        """Stop every try under way; it is lost."""
+        self.interrupted.set()
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """Start the command, or find it started, and follow it to its end."""
@@ -126,6 +134,8 @@ class RunEvaluator:
                 return feedback(Code.CRASHED, "it wrote a log of gigabytes", "let it log less")
             if not running:
                 return None
+            if self.interrupted.is_set():
+                return feedback(Code.INTERRUPTED)
             if time.time() - began > left:
                 return feedback(Code.BUDGET_SPENT)
             if time.time() - began > self.limits.seconds:
@@ -158,7 +168,7 @@ class RunEvaluator:
             status, reason = why_it_died(log.tail, code, len(log.times))
             said = [reason]
         elif wrong is not None:
-            status, said = "lost" if wrong.code == Code.BUDGET_SPENT else "failed", [wrong]
+            status, said = "lost" if wrong.code in (Code.BUDGET_SPENT, Code.INTERRUPTED) else "failed", [wrong]
         elif steady is not None and (grown := _growth(steady, log.times)) > 1.0:
             status, said = "failed", [feedback(Code.THROTTLED, f"its steps grew by {format_percent(grown - 1, 0)}")]
         timed = steady if status == "done" else None
