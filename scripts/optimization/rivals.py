@@ -33,7 +33,7 @@ def by_optuna(table: Table, seed: int) -> Following:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     by_words = _by_words(table)
-    space = {
+    space: dict[str, optuna.distributions.BaseDistribution] = {
         str(n): optuna.distributions.CategoricalDistribution(options) for n, options in enumerate(_options(by_words))
     }
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=3))

@@ -20,7 +20,8 @@ from asap.plans import AXES
 from asap.plans.remat import Policy
 
 if TYPE_CHECKING:
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+    from jax.sharding import Mesh as DeviceMesh
+    from jax.sharding import NamedSharding, PartitionSpec
 
 
 Said = Mapping[str, tuple[str, ...]]
@@ -52,7 +53,7 @@ DIMENSIONS: Mapping[str, str] = {"expert_embed": "embed", "residual": "embed"}
 class LogicalMesh:
     """A mesh with all axes of :data:`AXES`, and the sharding of arrays with named dimensions."""
 
-    mesh: "Mesh"
+    mesh: "DeviceMesh"
 
     def degree(self, axis: str) -> int:
         """Devices along a mesh axis."""
@@ -105,7 +106,7 @@ class LogicalMesh:
         return chosen
 
 
-def logical_mesh(mesh: "Mesh") -> LogicalMesh:
+def logical_mesh(mesh: "DeviceMesh") -> LogicalMesh:
     """The logical mesh on a mesh that names all axes."""
     if tuple(mesh.axis_names) != AXES:
         raise ValueError(f"the mesh needs the axes {', '.join(AXES)}")
