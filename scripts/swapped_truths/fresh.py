@@ -195,9 +195,11 @@ FAR_TRUE: dict[str, Make] = {
         lambda r: f"Bottom line: {ref(r, 'vs_now')} relative to the present setup, using {r.plan}."
     ),
     "far: upside": lambda c, p: (
-        f"The upside of {r.plan} is {gain(r)} off the step." for r in c.rows if r.vs_now.value < 0
+        f"The upside of {r.plan} is {gain(r)} off the step." for r in c.rows if r.vs_now and r.vs_now.value < 0
     ),
-    "far: penalty": lambda c, p: (f"{r.plan} carries a penalty of {gain(r)}." for r in c.rows if r.vs_now.value > 0),
+    "far: penalty": lambda c, p: (
+        f"{r.plan} carries a penalty of {gain(r)}." for r in c.rows if r.vs_now and r.vs_now.value > 0
+    ),
     "far: confidence": each(lambda r: f"Confidence that {r.plan} wins: {ref(r, 'faster_odds')}."),
     "far: footprint": lambda c, p: (
         f"Footprint of {r.plan}: {ref(r, 'hbm')} on each accelerator." for r in c.rows if r.hbm
@@ -221,10 +223,10 @@ FAR_FALSE: dict[str, Make] = {
     ),
     "far: digit off": lambda c, p: (f"Budget {off(step(r), p)} per iteration if we adopt {r.plan}." for r in c.rows),
     "far: upside turned": lambda c, p: (
-        f"The upside of {r.plan} is {gain(r)} off the step." for r in c.rows if r.vs_now.value > 0
+        f"The upside of {r.plan} is {gain(r)} off the step." for r in c.rows if r.vs_now and r.vs_now.value > 0
     ),
     "far: penalty turned": lambda c, p: (
-        f"{r.plan} carries a penalty of {gain(r)}." for r in c.rows if r.vs_now.value < 0
+        f"{r.plan} carries a penalty of {gain(r)}." for r in c.rows if r.vs_now and r.vs_now.value < 0
     ),
     "far: traffic of another": lambda c, p: (
         f"Network traffic occupies {ref(other(c, r, p), 'communication')} of the timeline under {r.plan}."
