@@ -133,8 +133,8 @@ def session_ideas(experiment: str | None = None) -> Iterator[SessionIdea]:
     for name, records in readable_sessions():
         if any(record.fields.get("event") == OPENED for record in records[:1]):
             session = Session.resume(name)
-            of = session.settings["experiment"]["id"]
-            if experiment in (None, of):
+            of = session.settings.get("experiment", {}).get("id")
+            if of and experiment in (None, of):
                 tried = tried_ideas(session.tries)
                 yield from (SessionIdea(**one.model_dump(), session=name, experiment=of) for one in tried)
 

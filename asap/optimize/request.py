@@ -80,8 +80,8 @@ class Runs(BaseModel):
     try_seconds: float = 3600.0
     parallel: int = Field(default=1, ge=1, description="tries that run at once")
 
-    def filled_command(self) -> Command:
-        """The command with its places.
+    def filled_command(self, places: tuple[str, ...] = ()) -> Command:
+        """The command with its places, those of settings of a user's own space among them.
 
         Raises:
             UsageError: there is none, or with a file that it has no place for.
@@ -89,7 +89,7 @@ class Runs(BaseModel):
         if self.command is None:
             raise UsageError("a run needs a command", where="--command", hint="'./train.sh {overrides}'")
         config = Path(self.folder, self.config) if self.config else None
-        return Command(self.command, self.wait_for, self.cancel, self.steps_from, config)
+        return Command(self.command, self.wait_for, self.cancel, self.steps_from, config, places)
 
     @property
     def limits(self) -> RunLimits:

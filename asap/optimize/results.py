@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist, median
 
 from asap.evidence.step_belief import Result
 from asap.optimize.outcome import Code, Configuration, Outcome, Try
@@ -13,6 +14,8 @@ UNSEEN = 0.03
 """Before anything ran twice: the largest variation of undisturbed steps in public traces (0.3 to 3 %)."""
 PRIOR_RUNS = 1.0
 """Repeated runs that it counts for: the least that gives an estimate a variance."""
+_OF_NORMAL = 1 / NormalDist().inv_cdf(0.75)
+"""Standard deviation of a normal distribution over its median absolute deviation."""
 MOST_REPEATS = 4
 CONFIRMED = 3
 """Runs of the best where runs differ."""
@@ -106,6 +109,29 @@ def repeat(
     if noise.matters and 0 < counts[found := best()] < CONFIRMED and found != now:
         return found, "again: confirms the best before it is called that"
     return None
+
+
+def shrunk(tries: Iterable[Try]) -> list[Result]:
+    """What is believed of each configuration that was timed where no model says what to expect, fastest first.
+
+    Of many that were measured with noise the fastest was lucky too: each is drawn towards the middle of all, by the
+    share of their scatter that is noise (parametric empirical Bayes: Morris, JASA 78, 1983). Medians, as a few that
+    are far slower say nothing of the others.
+    """
+    tries = list(tries)
+    found, noise = results(tries), noise_of(tries)
+    if len(found) < 3 or not noise.matters:
+        return found
+    logs = [math.log(each.step_time_s) for each in found]
+    middle = median(logs)
+    scatter = (_OF_NORMAL * median(abs(log - middle) for log in logs)) ** 2
+    true = max(scatter - median(each.log_error**2 for each in found), 0.0)
+    drawn = []
+    for each, log in zip(found, logs, strict=True):
+        kept = true / (true + each.log_error**2) if each.log_error else 1.0
+        seconds = math.exp(middle + kept * (log - middle))
+        drawn.append(replace(each, step_time_s=seconds, standard_error_s=seconds * math.sqrt(kept) * each.log_error))
+    return sorted(drawn, key=lambda result: result.step_time_s)
 
 
 def _timed(tries: Iterable[Try]) -> dict[Configuration, list[Outcome]]:

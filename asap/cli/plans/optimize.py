@@ -12,6 +12,7 @@ from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
+    from asap.optimize.by_space import SpaceRequest
     from asap.optimize.loop import Proposer
     from asap.optimize.proposers.model_guided import ModelGuided
     from asap.optimize.report import OptimizationReport
@@ -43,8 +44,8 @@ _STEPS = 20
 @describes_run
 def run(
     experiment: Annotated[
-        str, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
-    ],
+        str | None, typer.Argument(help="An experiment ID, a configuration or a profile.", autocompletion=experiments)
+    ] = None,
     overrides: Overrides = None,
     *,
     stated: "Statement",
@@ -71,6 +72,9 @@ def run(
     cancel: Annotated[str | None, typer.Option(help="What cancels such a job, with {try}.")] = None,
     steps_from: Annotated[
         str | None, typer.Option(help="Step times, where the log has none: tensorboard:{folder}/logs, mlflow:{try}.")
+    ] = None,
+    space: Annotated[
+        Path | None, typer.Option(help="TOML file with settings of any program to search, in place of EXPERIMENT.")
     ] = None,
     parallel: Annotated[int, typer.Option(min=1, max=64, help="Runs at once, each on devices of its own.")] = 1,
     steps: Annotated[
@@ -108,6 +112,27 @@ def run(
     from asap.experiments.create import amend
     from asap.study.open_study import open_study
 
+    if space is not None:
+        from asap.optimize.by_space import SpaceRequest
+        from asap.optimize.request import Budget
+        from asap.optimize.session import Session
+        from asap.optimize.space import read_space
+        from asap.sharding_memory import new_session_name
+
+        if experiment or idea or llm or allow or steps_to_go or prices or evaluate == "compiler" or budget is None:
+            hint = "--space FILE --command COMMAND --budget BUDGET, and how it is run and read"
+            raise UsageError("a space of your own goes without an experiment", where="--space", hint=hint)
+        asked = SpaceRequest(
+            space=read_space(space), budget=Budget.parse(budget), command=command, wait_for=wait_for, cancel=cancel,
+            steps_from=steps_from, config=str(template) if template else None, folder=str(Path.cwd()), steps=steps,
+            try_seconds=duration_s(time_limit), parallel=parallel,
+        )  # fmt: skip
+        asked.evaluator("check", lambda line: None)
+        _ask(asked, None, yes)
+        _go(asked, Session.start(session or new_session_name(), asked.model_dump(mode="json")), form)
+        return
+    if experiment is None:
+        raise UsageError("what is to be optimized?", where="asap optimize", hint="EXPERIMENT, or --space FILE")
     preferences = read_preferences(allow or [], steps_to_go, prices)
     if evaluate != "run" and (command is not None or template is not None or idea):
         where = "--command" if command is not None else "--template" if template is not None else "--idea"
@@ -157,23 +182,26 @@ def resume(
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Go on with a session, from where it was stopped or killed."""
-    from asap.optimize.by_evaluation import open_session
-    from asap.optimize.request import Budget
+    from asap.optimize.by_space import open_any
+    from asap.optimize.request import Budget, Request
 
-    opened = open_session(session)
+    opened = open_any(session)
     changes = {"budget": Budget.parse(budget)} if budget else {}
     request = opened[0].model_copy(update=changes | ({"command": command} if command else {}))
     request.evaluator("check", lambda line: None)
-    _ask(request, request.study, yes)
+    _ask(request, request.study if isinstance(request, Request) else None, yes)
     _go(request, opened[1], form)
 
 
 @app.command()
 def show(session: SessionName, form: Form = Plain.TERMINAL) -> None:
     """Show every try of a session and the best so far."""
-    from asap.optimize.by_evaluation import open_session, report_of
+    from asap.optimize.by_evaluation import report_of
+    from asap.optimize.by_space import SpaceRequest, open_any, report_of_space
 
-    _print(report_of(*open_session(session)), form)
+    request, opened = open_any(session)
+    found = report_of_space(request, opened) if isinstance(request, SpaceRequest) else report_of(request, opened)
+    _print(found, form)
 
 
 @app.command()
@@ -188,17 +216,24 @@ def record(session: SessionName) -> None:
         print(f"recorded {made.id}: {made.outcome.value.replace('_', ' ')}")
 
 
-def _go(request: "Request", session: "Session", form: Plain) -> None:
+def _go(request: "Request | SpaceRequest", session: "Session", form: Plain) -> None:
     import sys
 
     from asap.cli.shared.progress import LiveTable
     from asap.optimize.by_evaluation import optimize_by_evaluation
+    from asap.optimize.by_space import SpaceRequest, optimize_space
 
     with LiveTable(sys.stderr, session.name) as live:
-        found = optimize_by_evaluation(
-            request, session, show=live.show, report=live.report,
-            proposer=lambda guided: _proposer(request, session, guided),
-        )  # fmt: skip
+        if isinstance(request, SpaceRequest):
+            found = optimize_space(request, session, live.show, live.report)
+        else:
+            found = optimize_by_evaluation(
+                request,
+                session,
+                show=live.show,
+                report=live.report,
+                proposer=lambda guided: _proposer(request, session, guided),
+            )
     _print(found, form)
     if found.stopped is not None and found.stopped.reason == "interrupted":
         raise typer.Exit(130)
@@ -229,19 +264,19 @@ def _checked_model(model: str | None) -> str | None:
     return model
 
 
-def _ask(request: "Request", study: "Study", yes: bool) -> None:
+def _ask(request: "Request | SpaceRequest", study: "Study | None", yes: bool) -> None:
     """Say what may be spent, and ask; on a pipe there is nobody to ask."""
     import sys
 
     from asap.core.errors import UsageError
     from asap.core.text import plain
 
-    if yes or request.evaluate != "run":
+    if yes or getattr(request, "evaluate", "run") != "run":
         return
-    chips = f" on {study.slice.chips} x {study.slice.chip.title}" if study.slice else ""
+    chips = f" on {study.slice.chips} x {study.slice.chip.title}" if study and study.slice else ""
     print(f"This runs, {request.budget.phrase}{chips}: {plain(request.command, 300)}", file=sys.stderr)
-    if request.ideas:
-        print(f"With the ideas: {plain('; '.join(request.ideas), 300)}", file=sys.stderr)
+    if ideas := getattr(request, "ideas", ()):
+        print(f"With the ideas: {plain('; '.join(ideas), 300)}", file=sys.stderr)
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to agree to the cost", where="asap optimize", hint="--yes agrees to it")
     if not typer.confirm("Spend it?", err=True):

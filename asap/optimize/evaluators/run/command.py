@@ -96,6 +96,7 @@ class Command:
         cancel: run when a try is stopped before its end.
         steps_from: run of a tracker that has the step times, where the log has none.
         config: the file of which ``{config}`` is a copy.
+        places: settings of a user's own space that have a place: ``{lr}`` is 0.1 under ``lr=0.1``.
     """
 
     start: str
@@ -103,9 +104,10 @@ class Command:
     cancel: str | None = None
     steps_from: str | None = None
     config: Path | None = None
+    places: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if OVERRIDES not in self.start and CONFIG not in self.start:
+        if OVERRIDES not in self.start and CONFIG not in self.start and not self.places:
             hint = "'./train.sh {overrides}', or './train.sh {config}' with --template FILE"
             raise UsageError(
                 f"the command has no {OVERRIDES}, so every try would be the same", where="--command", hint=hint
@@ -126,11 +128,22 @@ class Command:
             "try": name,
             "folder": shlex.quote(str(folder)),
         }
+        fill |= self._placed(plan)
         if self.config is not None:
             changed = write_changed(self.config, settings_document(overrides), folder)
             fill["config"] = shlex.quote(str(changed))
         lines = [*overrides.exports, _filled(self.start, fill)]
         return "\n".join(lines) + (f" && {{\n{_filled(self.wait_for, fill)}\n}}" if self.wait_for else "")
+
+    def pasted(self, overrides: Overrides, plan: str) -> str:
+        """Exports and the command with what a configuration sets; the words alone where they go into a file."""
+        fill = {"overrides": words(overrides), **self._placed(plan)}
+        return "\n".join((*overrides.exports, _filled(self.start, fill), *([overrides.text] if self.config else ())))
+
+    def _placed(self, plan: str) -> dict[str, str]:
+        """What stands in the places of settings of a user's own space; nothing where one has no value."""
+        said = dict(word.split("=", 1) for word in shlex.split(plan)) if self.places else {}
+        return {key: shlex.quote(said[key]) if said.get(key) else "" for key in self.places}
 
     def tracked(self, name: str, folder: Path) -> str | None:
         """The tracker's run of a try, if there is one."""
