@@ -108,6 +108,8 @@ class OptunaProposer:
                 values = self._drawn(study.ask())
                 if self.space.broken(values) is None and (text := self.space.text(values)) not in seen:
                     return Suggestion(configuration=text, why=why)
+        if not tries:
+            raise UsageError("no configuration keeps the constraints", where="--space")
         return None
 
     def _lost(self, tries: Sequence[Try]) -> Configuration | None:

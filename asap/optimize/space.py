@@ -97,8 +97,9 @@ class Setting(BaseModel):
         options = self.options
         if options is not None:
             return any(value == each and type(value) is type(each) for each in options)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and (self.low or 0) <= value <= (self.high or 0)
+        if isinstance(value, bool | str):
+            return False
+        return (self.low or 0) <= value <= (self.high or 0)
 
     @property
     def distribution(self) -> "optuna.distributions.BaseDistribution":
@@ -231,10 +232,13 @@ def read_space(path: Path) -> Space:
         said = (
             error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "it is nested too deeply"}
         )
-        where = ".".join(map(str, said["loc"]))
-        raise ConfigError(plain(f"{where}: {said['msg']}", 300), where=str(path)) from error
-    if space.now is not None and (broken := space.broken(space.read(space.now))):
-        raise ConfigError(f"what runs now breaks {plain(broken, 120)}", where=str(path))
+        message = said["msg"].removeprefix("Value error, ")
+        raise ConfigError(plain(": ".join([*map(str, said["loc"]), message]), 300), where=str(path)) from error
+    try:
+        space.read(space.now or "")
+    except ConfigError as error:
+        if space.now is not None:
+            raise ConfigError(f"what runs now: {error.message}", where=str(path)) from error
     return space
 
 

@@ -228,12 +228,9 @@ def _go(request: "Request | SpaceRequest", session: "Session", form: Plain) -> N
             found = optimize_space(request, session, live.show, live.report)
         else:
             found = optimize_by_evaluation(
-                request,
-                session,
-                show=live.show,
-                report=live.report,
+                request, session, show=live.show, report=live.report,
                 proposer=lambda guided: _proposer(request, session, guided),
-            )
+            )  # fmt: skip
     _print(found, form)
     if found.stopped is not None and found.stopped.reason == "interrupted":
         raise typer.Exit(130)

@@ -1,0 +1,78 @@
+"""A search space of the user's own: what a file may say, and a loop over it that finds the best and can be resumed."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from asap.core.errors import ConfigError
+from asap.optimize.space import read_space
+from tests.command_line import run_command
+from tests.homes import home
+
+__all__ = ["home", "run_command"]
+pytest.importorskip("optuna")
+TRAINER = Path(__file__).with_name("trainer.py")
+SPACE = """
+constraints = ["ici_tensor_parallelism != 1"]
+[settings.ici_tensor_parallelism]
+values = [1, 2, 4, 8, 16]
+now = 16
+[settings.remat_policy]
+values = ["full", "minimal"]
+now = "full"
+[settings.num_vocab_tiling]
+low = 1
+high = 8
+when = 'remat_policy == "minimal"'
+now = 1
+[settings.STARTS_TOO]
+low = 1e-3
+high = 1.0
+log = true
+environment = true
+now = 1.0
+"""
+
+
+@pytest.fixture
+def space(tmp_path):
+    path = tmp_path / "space.toml"
+    path.write_text(SPACE)
+    return path
+
+
+@pytest.mark.process
+def test_the_loop_finds_the_best_keeps_the_rules_and_goes_on(run_command, space, tmp_path, monkeypatch):
+    monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
+    command = f'"{sys.executable}" "{TRAINER}" good {{overrides}}'
+    given = ("--command", command, "--steps", "5", "--yes", "--format", "json")
+    assert run_command("optimize", "run", "--space", str(space), *given, "--budget", "6", "--session", "s").code == 0
+    done = run_command("optimize", "resume", "s", "--budget", "24", "--yes", "--format", "json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert len(found["tries"]) == 24
+    assert "ici_tensor_parallelism=2 remat_policy=minimal num_vocab_tiling=" in found["best"]["configuration"]
+    starts = [line.split() for line in (tmp_path / "starts").read_text().splitlines()]
+    assert len(starts) == 24
+    for words in starts:
+        assert "ici_tensor_parallelism=1" not in words
+        assert any("num_vocab_tiling" in word for word in words) == ("remat_policy=minimal" in words)
+        assert not any("STARTS_TOO" in word for word in words)
+    assert "export STARTS_TOO=" in found["best"]["lines"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[settings.a]\nvalues = [1]\nwhen = 'b == 1'", "names b, which is no setting above it"),
+        ("constraints = ['__import__(\"os\")']\n[settings.a]\nvalues = [1]", "has more than settings"),
+        ("constraints = ['a > 1']\n[settings.a]\nvalues = [1, 2]\nnow = 1", "what runs now: a > 1 does not hold"),
+        ("[settings.'a b']\nvalues = [1]", "cannot be the name"),
+    ],
+)
+def test_a_space_that_says_no_space_is_refused_with_the_place(tmp_path, text, says):
+    (path := tmp_path / "space.toml").write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        read_space(path)
