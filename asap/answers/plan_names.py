@@ -1,8 +1,10 @@
-"""Plans that are named in part: settings change what runs, and FSDP takes the devices that named axes leave."""
+"""Plans that are named in part: what is not named stays as it runs; data parallelism takes the devices left."""
+
+from contextlib import suppress
 
 from asap.core.errors import PlanError
-from asap.plans import Plan
-from asap.plans.degrees import over
+from asap.plans import AXES, Plan
+from asap.plans.degrees import data_axis, over
 from asap.plans.plan import SETTINGS, Mesh
 
 
@@ -23,9 +25,12 @@ def in_full(text: str, base: Plan, now: Plan | None, *, changes: bool) -> str:
     if said.ici.devices == said.dcn.devices == 1:
         return base.model_copy(update=settings).beside(now)
     if said.devices != base.devices and said.ici.data == 1 and said.dcn == Mesh():
-        try:
-            said = over(said, base.ici.devices)
-        except PlanError:
-            return text
-        return said.model_copy(update={"dcn": base.dcn, **settings}).beside(None)
+        named = said.ici.model_fields_set
+        rest = "data" if "replica" in named else data_axis(base)
+        unnamed = [axis for axis in AXES if axis not in (*named, rest)]
+        for kept in ({axis: getattr(base.ici, axis) for axis in unnamed}, {}):
+            with suppress(PlanError):
+                laid = over(said.with_ici(**kept), base.ici.devices, rest)
+                return laid.model_copy(update={"dcn": base.dcn, **settings}).beside(None)
+        return text
     return said.completed_by(base).beside(None) if changes else text

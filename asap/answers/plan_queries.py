@@ -250,7 +250,10 @@ def _standing(
     if plan in inquiry.order:
         return "proposed", (), candidate
     first = next(iter(inquiry.proposals), None)
-    because = (why_passed_over(candidate.prediction, first.prediction, inquiry.study.plan),) if first else ()
+    because = ()
+    if first is not None:
+        behind = first.precedent - candidate.precedent
+        because = (why_passed_over(candidate.prediction, first.prediction, inquiry.study.plan, behind),)
     return ("not among the best" if fits(candidate.prediction) else "not fitting"), because, candidate
 
 

@@ -137,20 +137,25 @@ def with_degree(plan: Plan, axis: str, degree: int) -> Plan:
     """
     if axis not in get_args(Axis) or degree < 1:
         raise PlanError("is no axis with a degree", where=f"{axis}={degree}", hint=", ".join(get_args(Axis)))
-    changed = plan.with_ici(**{axis: degree})
-    return changed if axis == "data" else over(changed, plan.ici.devices)
+    changed, rest = plan.with_ici(**{axis: degree}), data_axis(plan)
+    return changed if axis == "data" else over(changed, plan.ici.devices, "data" if axis == rest else rest)
 
 
-def over(plan: Plan, devices: int) -> Plan:
-    """The plan over so many devices of a slice.
+def data_axis(plan: Plan) -> Axis:
+    """The axis that takes the devices which the others leave: plain data parallelism where a run has that alone."""
+    return "replica" if plan.ici.data == 1 < plan.ici.replica else "data"
+
+
+def over(plan: Plan, devices: int, axis: Axis = "data") -> Plan:
+    """The plan over so many devices of a slice, with a data-parallel axis that takes what the others leave.
 
     Raises:
         PlanError: the devices cannot be divided by its other axes.
     """
-    others = plan.ici.devices // plan.ici.data
+    others = plan.ici.devices // plan.degree(axis)
     if devices % others:
         raise PlanError(f"{devices} devices cannot be divided by {others}", where=str(plan.ici))
-    return plan.with_ici(data=devices // others)
+    return plan.with_ici(**{axis: devices // others})
 
 
 _FIELDS = {"first_moment": "first_moment_precision", "second_moment": "second_moment_precision"}

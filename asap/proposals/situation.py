@@ -113,7 +113,7 @@ def _of_what_runs(
         return Situation(name="improvable", also=tuple(also), statement=_improvable_beside(considered, trial))
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
-    better = f"The best of {considered:,} other configurations is expected to take {format_percent(gain)} less time"
+    better = f"The most promising of {considered:,} other configurations should take {format_percent(gain)} less time"
     if also[:1] == ["spare_memory"] and memory is not None and best is not None and _uses_more(best, memory):
         room = f"{format_bytes(memory.capacity_bytes - memory.total.value)} of HBM are free"
         statement = f"{room}, and time can be bought with them. {better}."
@@ -152,7 +152,7 @@ def _too_much(memory: MemoryPrediction) -> str:
 def _well_set(considered: int, gain: float) -> str:
     least = f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
     if gain > 0:
-        found = f"the best of {considered:,} other configurations gains {format_percent(gain)}"
+        found = f"the most promising of {considered:,} other configurations gains {format_percent(gain)}"
         return f"{_WELL_SET}{found}, less than the {least}."
     return f"{_WELL_SET}none of {considered:,} other configurations is expected to gain more than the {least}."
 

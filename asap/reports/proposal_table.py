@@ -11,7 +11,7 @@ from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 Row = tuple[str, ...]
-_COLUMNS = ("", "step time", "against {} (90 %)", "HBM", "fits", "faster", "changes")
+_COLUMNS = ("", "step time", "against {} (90 %)", "published runs", "HBM", "fits", "faster", "changes")
 
 
 def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
@@ -61,7 +61,7 @@ def _now(analysis: Analysis) -> Row:
     capacity = incumbent.memory.capacity_bytes if incumbent and incumbent.memory else None
     hbm = f"{_hbm(incumbent)} of {format_bytes(capacity)}" if incumbent and capacity else ""
     odds = _odds(incumbent, analysis) if incumbent else ""
-    return (phrases.baseline(analysis), step, "", hbm, odds, "", "")
+    return (phrases.baseline(analysis), step, "", "", hbm, odds, "", "")
 
 
 def _is_tight(analysis: Analysis) -> bool:
@@ -83,10 +83,21 @@ def _row(proposal: Proposal, analysis: Analysis) -> Row:
     change += " a token" if change and prediction.plan.global_batch else ""
     time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
     fits = _odds(prediction, analysis)
-    if analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis):
-        return (str(proposal.rank), time, change, _hbm(prediction), fits, "", changed(proposal))
-    chance = phrases.probability(proposal.confidence.faster) if proposal.confidence.faster else ""
-    return (str(proposal.rank), time, change, _hbm(prediction), fits, chance, changed(proposal))
+    elsewhere = format_change(math.exp(-proposal.precedent)) if _precedents_decide(analysis) else ""
+    is_open = analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis)
+    chance = "" if is_open or not proposal.confidence.faster else phrases.probability(proposal.confidence.faster)
+    return (str(proposal.rank), time, change, elsewhere, _hbm(prediction), fits, chance, changed(proposal))
+
+
+def _precedents_decide(analysis: Analysis) -> bool:
+    """Whether a proposal stands before one that is modelled to be faster, as published runs speak for it."""
+    shown = [(one.prediction.relative_step_time, one.precedent) for one in analysis.proposals]
+    known = [(relative.value, precedent) for relative, precedent in shown if relative is not None]
+    return any(
+        mine > others and for_mine > for_others
+        for n, (mine, for_mine) in enumerate(known)
+        for others, for_others in known[n + 1 :]
+    )
 
 
 def _hbm(prediction: Prediction) -> str:

@@ -2,7 +2,6 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.models import count_parameters
 from asap.prediction.prediction import Prediction, TimePart
@@ -49,7 +48,7 @@ def modelled_step(study: Study, incumbent: Prediction | None) -> ModelledStep | 
         return None
     if study.profile is not None and study.profile.operations:
         return None
-    total = incumbent.step_time.value
+    total, model = incumbent.step_time.value, study.experiment.model
     shares = {name: seconds / total for name, seconds in time_by_resource(incumbent).items()}
     groups = [(_RESOURCES.get(part.name, "communication"), part.exposed_s) for part in incumbent.parts]
     ordered = sorted(shares.items(), key=lambda item: -item[1])
@@ -59,7 +58,7 @@ def modelled_step(study: Study, incumbent: Prediction | None) -> ModelledStep | 
     return ModelledStep(
         bottleneck=bottleneck,
         shares=tuple(ModelledShare(name=name, fraction=share) for name, share in ordered),
-        parameters=_parameters(study),
+        parameters=count_parameters(model).total if model and not model.missing() else None,
         tokens_per_second_per_chip=tokens.value / chips if tokens and chips else None,
         statement=f"Modelled, not measured: the step waits most for {bottleneck} ({shown}).{_own_runs(incumbent)}",
     )
@@ -82,10 +81,3 @@ def _name(part: TimePart) -> str:
 def _own_runs(incumbent: Prediction) -> str:
     note = incumbent.own_runs
     return f" {note[0].upper()}{note[1:]}." if note else ""
-
-
-def _parameters(study: Study) -> int | None:
-    try:
-        return count_parameters(study.experiment.model).total if study.experiment.model else None
-    except InsufficientEvidenceError:
-        return None

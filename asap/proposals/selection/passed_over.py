@@ -11,13 +11,14 @@ _LESS_SURE = 0.005
 """Odds that differ by less are printed alike."""
 
 
-def why_passed_over(prediction: Prediction, first: Prediction, incumbent: Plan | None) -> str:
+def why_passed_over(prediction: Prediction, first: Prediction, incumbent: Plan | None, behind: float = 0.0) -> str:
     """What decides against a plan.
 
     Args:
         prediction: of a plan that is not proposed.
         first: of the first proposal.
         incumbent: the plan that runs now.
+        behind: gain in ``ln(step time)`` that published runs promise of the first proposal more than of it.
     """
     if not fits(prediction):
         return f"it fits with a probability of {format_percent(fit_odds(prediction), 0)}"
@@ -31,6 +32,8 @@ def why_passed_over(prediction: Prediction, first: Prediction, incumbent: Plan |
     if odds is not None and first_odds is not None and first_odds - odds > _LESS_SURE:
         return f"it is faster than now with {format_percent(odds, 0)}, proposal 1 with {format_percent(first_odds, 0)}"
     saved = f"{format_percent(-_longer(prediction, first))} less time"
+    if behind > MEASURABLE:
+        return f"published runs speak for proposal 1, by {format_percent(behind)}, for {saved} modelled"
     added = _settings(prediction.plan, incumbent) - _settings(first.plan, incumbent)
     if added and ahead <= MEASURABLE * len(added):
         return f"it changes {', '.join(sorted(added))} as well, for {saved}"
