@@ -20,6 +20,7 @@ from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
+from asap.hardware import find_chip
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
 from asap.stacks.registry import is_claimed
@@ -63,6 +64,7 @@ def record_of(
     """A record of what a log says; raises like :func:`read_log_record`."""
     settings = settings_of(reading)
     _check_trains_all(reading, settings, path)
+    elsewhere = _ran_elsewhere(reading, settings, path, experiment.hardware)
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
     experiment = _filled(settings, reading, path, experiment)
@@ -70,11 +72,13 @@ def record_of(
     if not _says_something(experiment) and not known:
         reason = refusals[0] if refusals else "has no settings of the run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
-    notes = (*_ended(reading, path), *experiment.notes, *reading.notes, *refusals)
+    notes = (*elsewhere, *_ended(reading, path), *experiment.notes, *reading.notes, *refusals)
     notes += (*_contradictions(reading, settings, path), *_notes(reading, path))
-    observed = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
+    update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
+    if elsewhere:
+        return experiment.model_copy(update=update)
     measured = measured_step(reading, settings, experiment)
-    update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes)), "observed": observed}
+    update["observed"] = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     sources = experiment.provenance | {"observed": path.name}
     if measured is not None and experiment.measured is None and disagreement(reading, settings) is None:
         update["measured"], sources["measured"] = measured, path.name
@@ -185,6 +189,19 @@ def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]
         "activation_checkpoint": {"mode": settings.recompute or "none"},
         "compile": {"enable": "compiled" in reading.statements},
     }
+
+
+def _ran_elsewhere(reading: LogReading, settings: LogSettings, path: Path, said: HardwareReference) -> tuple[str, ...]:
+    """That a log is of another chip, or of another number of GPUs, than the hardware that was said."""
+    chip, devices = reading.hardware.chip, settings.devices
+    known = find_chip(said.chip) if said.chip else None
+    other = known is not None and chip is not None and not chip.startswith(known.chip.name)
+    of_gpus = known is not None and known.chip.kind == "gpu"
+    if not other and (not of_gpus or devices is None or said.devices in (None, devices)):
+        return ()
+    ran = " ".join(filter(None, (f"{devices} x" if devices else "", chip or (known.chip.name if known else ""))))
+    taken = f"what it measured is not taken for {plain(said.name or said.chip or '', 40)}"
+    return (f"{path.name} is of a run on {ran}: its settings are read, and {taken}",)
 
 
 def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
