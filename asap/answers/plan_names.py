@@ -1,11 +1,15 @@
 """Plans that are named in part: what is not named stays as it runs; data parallelism takes the devices left."""
 
+import re
 from contextlib import suppress
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Plan
 from asap.plans.degrees import data_axis, over
 from asap.plans.plan import SETTINGS, Mesh
+
+ZERO = re.compile(r"\bzero[- =]?(?P<stage>[0-3])\b", re.IGNORECASE)
+"""A stage of ZeRO as a plan: 3 shards what data parallelism replicates, the others replicate it."""
 
 
 def in_full(text: str, base: Plan, now: Plan | None, *, changes: bool) -> str:
@@ -20,6 +24,10 @@ def in_full(text: str, base: Plan, now: Plan | None, *, changes: bool) -> str:
     Raises:
         PlanError: it is malformed.
     """
+    if stage := ZERO.fullmatch(text.strip()):
+        groups = base.ici.replica * base.ici.data
+        sharded = stage["stage"] == "3"
+        return base.with_ici(data=groups if sharded else 1, replica=1 if sharded else groups).beside(now)
     said = Plan.parse(text)
     settings = {field: getattr(said, field) for field in SETTINGS if field in said.model_fields_set}
     if said.ici.devices == said.dcn.devices == 1:

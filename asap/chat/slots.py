@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from asap.answers.plan_names import ZERO
 from asap.hardware import find_chip
 from asap.plans.prose import plan_spans
 
@@ -131,6 +132,7 @@ def read_slots(text: str) -> Slots:
     """
     text = text[:LONGEST]
     spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
+    spans += [(*found.span(), f"zero={found['stage']}", "zplan") for found in ZERO.finditer(text)]
     tokens = [
         _Token(match.group(), match.start(), match.end())
         for match in _TOKEN.finditer(text)
