@@ -64,7 +64,7 @@ def worth_of_test(
         steps=STEPS, chip_hours=test, steps_to_go=to_go, expected_saving=saving, money=money,
         currency=study.preferences.currency if price is not None else None, worth_it=saving > test,
         statement=f"A test of {STEPS} steps takes {significant(test)} chip-hours and is expected to save"
-        f" {significant(saving)} over {to_go:,} steps{priced}: {verdict}.",
+        f" {significant(saving)} over {to_go:,} steps{priced}, kept only if it is faster: {verdict}.",
     )  # fmt: skip
 
 
