@@ -344,3 +344,10 @@ def test_the_largest_tensors_that_xla_lists_are_read_once_with_shape_and_operati
         "2.00 GiB f32[32,4096,4096] of jit(train_step)/attention/dot_general",
         "512 MiB bf16[16,2048,8192] of jit(train_step)/mlp/w1/dot_general",
     ]
+
+
+@pytest.mark.parametrize(("hardware", "taken"), [("h100-1", True), ("h100-128", False), ("a100-1", False)])
+def test_what_other_devices_measured_is_not_taken_for_those_that_are_said(hardware, taken):
+    said = Experiment(id="run", hardware=refer_to_hardware(hardware)[0])
+    found = read_configuration(LOGS / "torchtitan_h100.log", (), said)
+    assert (found.measured is not None, any("is of a run on" in note for note in found.notes)) == (taken, not taken)

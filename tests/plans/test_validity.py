@@ -47,11 +47,6 @@ def test_factorisations_are_complete_and_distinct(devices):
     assert len(table) == prod(comb(count + len(AXES) - 1, len(AXES) - 1) for count in exponents)
 
 
-def test_512_devices_have_2002_meshes_over_six_axes():
-    assert len(factorisations(512)) == 2002
-    assert len(factorisations(512, ("replica", "data", "seq", "model"))) == 220
-
-
 @pytest.mark.parametrize(
     ("plan", "rule", "words"),
     [
