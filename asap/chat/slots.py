@@ -132,7 +132,7 @@ def read_slots(text: str) -> Slots:
     """
     text = text[:LONGEST]
     spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
-    spans += [(*found.span(), f"zero={found['stage']}", "zplan") for found in ZERO.finditer(text)]
+    spans += [(*found.span(), f"zero={found['stage']}", found.group()) for found in ZERO.finditer(text)]
     tokens = [
         _Token(match.group(), match.start(), match.end())
         for match in _TOKEN.finditer(text)
