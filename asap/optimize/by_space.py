@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from asap.core.errors import UsageError
 from asap.optimize.evaluators.run.command import CONFIG, OVERRIDES, Command
@@ -41,6 +41,8 @@ class SpaceRequest(Runs):
     """A space, and the command that is run for each of its configurations."""
 
     space: Space
+    evaluate: Literal["run"] = "run"
+    ideas: tuple[()] = ()
 
     @cached_property
     def command_of_space(self) -> Command:
@@ -56,15 +58,9 @@ class SpaceRequest(Runs):
     def overrides(self, configuration: Configuration) -> Overrides:
         """What a configuration sets beside the places that the command has: words, and environment variables."""
         values = self.space.read(configuration)
-        exports = [
-            f"export {name}={shlex.quote(written(value))}"
-            for name, value in values.items()
-            if self.space.settings[name].environment
-        ]
-        placed = {
-            *self.command_of_space.places,
-            *(name for name, each in self.space.settings.items() if each.environment),
-        }
+        exported = {name for name, each in self.space.settings.items() if each.environment}
+        exports = [f"export {name}={shlex.quote(written(values[name]))}" for name in values if name in exported]
+        placed = {*self.command_of_space.places, *exported}
         words = shlex.join(f"{name}={written(value)}" for name, value in values.items() if name not in placed)
         return Overrides(maxtext=words, exports=tuple(exports))
 

@@ -20,6 +20,8 @@ from asap.traces.analysis.report import ReplayReport
 
 _LEAST_SAVED = 0.04
 """Share of HBM from which on what a trial saves counts."""
+UNCHANGED = 0.0005
+"""Share of a step below which a change of its time is printed as none."""
 
 
 class OfferedTrial(BaseModel):
@@ -125,9 +127,9 @@ def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str
 
 def effect(gain: float, saved_bytes: float) -> str:
     """What the step takes, as in ``the step takes 10 % less time and 3.00 GiB less HBM``."""
-    time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time"
-    hbm = f" and {format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
-    return f"the step takes {time}{hbm}"
+    time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time" if abs(gain) >= UNCHANGED else ""
+    hbm = f"{format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
+    return f"the step takes {' and '.join(filter(None, (time, hbm)))}"
 
 
 def _step(study: Study, workload: Workload) -> Prediction | None:

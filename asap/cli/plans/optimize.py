@@ -113,15 +113,17 @@ def run(
     from asap.study.open_study import open_study
 
     if space is not None:
+        from asap.experiments.create import NOTHING_STATED
         from asap.optimize.by_space import SpaceRequest
         from asap.optimize.request import Budget
         from asap.optimize.session import Session
         from asap.optimize.space import read_space
         from asap.sharding_memory import new_session_name
 
-        if experiment or idea or llm or allow or steps_to_go or prices or evaluate == "compiler" or budget is None:
-            hint = "--space FILE --command COMMAND --budget BUDGET, and how it is run and read"
-            raise UsageError("a space of your own goes without an experiment", where="--space", hint=hint)
+        of_runs = (experiment, idea, llm, allow, steps_to_go, prices, train_step, maxtext, stated != NOTHING_STATED)
+        if any(of_runs) or evaluate == "compiler" or budget is None:
+            hint = "give --space FILE --command COMMAND --budget BUDGET, and no experiment or what is said of one"
+            raise UsageError("searches settings of any program, by runs alone", where="--space", hint=hint)
         asked = SpaceRequest(
             space=read_space(space), budget=Budget.parse(budget), command=command, wait_for=wait_for, cancel=cancel,
             steps_from=steps_from, config=str(template) if template else None, folder=str(Path.cwd()), steps=steps,
@@ -268,12 +270,12 @@ def _ask(request: "Request | SpaceRequest", study: "Study | None", yes: bool) ->
     from asap.core.errors import UsageError
     from asap.core.text import plain
 
-    if yes or getattr(request, "evaluate", "run") != "run":
+    if yes or request.evaluate != "run":
         return
     chips = f" on {study.slice.chips} x {study.slice.chip.title}" if study and study.slice else ""
     print(f"This runs, {request.budget.phrase}{chips}: {plain(request.command, 300)}", file=sys.stderr)
-    if ideas := getattr(request, "ideas", ()):
-        print(f"With the ideas: {plain('; '.join(ideas), 300)}", file=sys.stderr)
+    if request.ideas:
+        print(f"With the ideas: {plain('; '.join(request.ideas), 300)}", file=sys.stderr)
     if not sys.stdin.isatty():
         raise UsageError("nobody is here to agree to the cost", where="asap optimize", hint="--yes agrees to it")
     if not typer.confirm("Spend it?", err=True):

@@ -24,11 +24,12 @@ from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
 from asap.proposals.reasons.modelled_step import time_by_resource
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
+from asap.proposals.trials import UNCHANGED
 from asap.study.start import is_start
 from asap.study.study import Study
 
 _MOVED = 0.005
-"""Share of a step from which on a part that changes is named: less is below what short runs can tell apart."""
+"""Share of a step, and of HBM, from which on a part that changes is named: judgement, a line holds few."""
 
 
 def reasons(study: Study, prediction: Prediction, incumbent: Prediction | None, main: str = "") -> tuple[str, ...]:
@@ -127,8 +128,9 @@ def _step_time(prediction: Prediction) -> Impact:
     if relative is None:
         statement = "cannot be compared, as the plan that runs is not known"
         return Impact(name="step time", statement=statement, quantity=prediction.step_time)
-    direction = "longer" if relative.value > 1 else "shorter"
-    statement = f"{format_percent(abs(relative.value - 1))} {direction}"
+    change = relative.value - 1
+    statement = f"{format_percent(abs(change))} {'longer' if change > 0 else 'shorter'}"
+    statement = "about the same" if abs(change) < UNCHANGED else statement
     return Impact(name="step time", statement=statement, quantity=relative)
 
 
