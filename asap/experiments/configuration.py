@@ -97,7 +97,7 @@ def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) 
     read = read_untrusted(found[0], overrides, experiment)
     if not (others := [file.name for file in files if file != found[0]]):
         return read
-    note = f"read is {found[0].name} of the folder, and {plain(', '.join(others), 160)} only where that names it"
+    note = f"{found[0].name} is read; of {plain(', '.join(others), 160)} beside it only what it names"
     return read.model_copy(update={"notes": (note, *read.notes)})
 
 

@@ -88,7 +88,7 @@ def test_of_a_folder_the_launch_script_is_read_and_what_lies_beside_it_named(tmp
     (tmp_path / "run.sh").write_text("python3 -m MaxText.train MaxText/configs/base.yml model_name=llama2-7b\n")
     study = open_study(str(tmp_path), ExperimentStore(tmp_path / "store"))
     assert study.experiment.model == find_architecture("llama2-7b")
-    assert study.experiment.notes[0] == "read is run.sh of the folder, and config.json only where that names it"
+    assert study.experiment.notes[0] == "run.sh is read; of config.json beside it only what it names"
     (tmp_path / "other.sh").write_text("")
     with pytest.raises(UsageError, match=r"other\.sh, run\.sh"):
         open_study(str(tmp_path), ExperimentStore(tmp_path / "store"))
