@@ -87,8 +87,9 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     scaled = _on_hardware(study, plan, change)
     hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
-    if count is not None and accumulates and study.keeps_micro_batch:
-        accumulated = _same_micro_batch(study, plan, scaled, count)
+    batch = study.experiment.workload.global_batch if count is None and scaled.devices != plan.devices else count
+    if batch is not None and accumulates and study.keeps_micro_batch:
+        accumulated = _same_micro_batch(study, plan, scaled, batch)
         written = accumulated.model_copy(update={"global_batch": count})
         scaled = accumulated if why_not_launched(study, written) is None else scaled
     said = Statement(
