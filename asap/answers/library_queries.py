@@ -82,13 +82,18 @@ class Notes(Query):
 
     def answer(self, inquiry: Inquiry) -> NotesAnswer:
         """The most relevant first."""
-        from asap.knowledge import search_knowledge
+        return found_notes(self.words, self.limit)
 
-        rows = (
-            NoteRow(id=hit.note.id, title=hit.note.title, text=hit.note.body, source=hit.note.citation.url)
-            for hit in search_knowledge(self.words, self.limit)
-        )
-        return NotesAnswer(notes=tuple(rows))
+
+def found_notes(words: str, limit: int) -> NotesAnswer:
+    """The notes that say most about some words, the most relevant first."""
+    from asap.knowledge import search_knowledge
+
+    rows = (
+        NoteRow(id=hit.note.id, title=hit.note.title, text=hit.note.body, source=hit.note.citation.url)
+        for hit in search_knowledge(words, limit)
+    )
+    return NotesAnswer(notes=tuple(rows))
 
 
 class DefineAnswer(Answer):

@@ -5,7 +5,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.feedback import repaired
 from asap.hardware import Slice
 from asap.mapping.checks.algorithms import check_algorithm
 from asap.mapping.checks.machine import check_mesh, check_order
@@ -15,8 +14,6 @@ from asap.mapping.coverage import Target
 from asap.mapping.language.feedback import Feedback
 from asap.mapping.language.parse import MOST_FEEDBACK, parse
 from asap.mapping.language.program import Program
-
-_MOST_REPAIRS = 3
 
 
 @dataclass(frozen=True)
@@ -47,15 +44,6 @@ def check(text: str, target: Target | None = None, hardware: Slice | None = None
         unchecked.append("mesh, grid and order of devices, without a machine")
     ordered = sorted(found, key=lambda each: (each.line, each.column))
     return Checked(program, tuple(ordered[:MOST_FEEDBACK]), tuple(unchecked))
-
-
-def mended(text: str, hardware: Slice) -> str:
-    """A program of an algorithm after the repairs of the check, and after theirs."""
-    for _ in range(_MOST_REPAIRS):
-        if not (found := check(text, None, hardware).feedback):
-            break
-        text = repaired(text, found)
-    return text
 
 
 def check_program(program: Program, target: Target | None, hardware: Slice | None) -> list[Feedback]:

@@ -5,20 +5,18 @@ from contextlib import nullcontext
 
 from asap.core.units import counted, format_percent
 from asap.optimize.ideas import TriedIdea, WithIdeas, tried_ideas
-from asap.optimize.loop import Proposer, optimize
+from asap.optimize.loop import Making, engine_alone, optimize
 from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.proposers.study_prior import Searched
+from asap.optimize.proposers.study_prior import GuidedPlans, Searched
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request
-from asap.optimize.results import results
+from asap.optimize.results import of_the_language_model, results
 from asap.optimize.session import Session, only_session
 from asap.optimize.stopping import Stopped, Worth
 from asap.sharding_memory import readable
 
 Show = Callable[[OptimizationReport, Worth | None], None]
-Making = Callable[[ModelGuided], Proposer]
-"""Makes a proposer that starts from the built-in one."""
 _WORTH_SAYING = 0.03
 
 
@@ -28,7 +26,7 @@ def optimize_by_evaluation(
     *,
     show: Show = lambda report, worth: None,
     report: Callable[[str], None] = lambda line: None,
-    proposer: Making = lambda guided: guided,
+    proposer: Making = engine_alone,
 ) -> OptimizationReport:
     """Run the loop, from where the session stands to its end.
 
@@ -53,7 +51,8 @@ def optimize_by_evaluation(
     measures = request.evaluate == "run"
     with only_session(request.experiment.id) if measures else nullcontext():
         evaluator = request.evaluator(session.name, report)
-        proposed = WithIdeas(proposer(guided), request.ideas, request.budget.evaluations)
+        engine = GuidedPlans(request.study, guided)
+        proposed = WithIdeas(proposer(session, engine), request.ideas, request.budget.evaluations)
         stopped = optimize(session, proposed, evaluator, request.rule(searched.modelled_s), update, guided.repaired)
     return _report(request, session, guided, searched.found.considered, stopped)
 
@@ -93,6 +92,7 @@ def _report(
         learnt=(
             *_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured"),
             *_undecided(session.tries),
+            *of_the_language_model(session.tries),
             *map(_fared, tried_ideas(session.tries)),
         ),
     )

@@ -15,20 +15,20 @@ from asap.compiler.algorithms.matmul import Problem
 from asap.compiler.mapped.judge import judge, read_choices, request_of
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import BadInputError
+from asap.core.feedback import Feedback
 from asap.core.text import plain
 from asap.core.units import Provenance, format_seconds
 from asap.hardware import Slice
 from asap.mapping.algorithm import ALGORITHMS
-from asap.mapping.check import check, mended
+from asap.mapping.check import check
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
 from asap.mapping.space import machine_space
-from asap.optimize.loop import optimize
+from asap.optimize.loop import Making, engine_alone, optimize
 from asap.optimize.outcome import Configuration, Outcome, Try
 from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings, mapping_prior
-from asap.optimize.proposers.mapping_rules import MappingRules
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.results import best_of
+from asap.optimize.results import best_of, of_the_language_model
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule
 
@@ -39,11 +39,6 @@ class MappingEvaluator:
 
     hardware: Slice
     problem: Problem | None = None
-
-    @property
-    def name(self) -> str:
-        """What evaluates."""
-        return "compiler"
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """What comes of a program. The compiler's cache keeps what it answered, so nothing is kept at ``place``.
@@ -75,6 +70,7 @@ class MappingOptimization(BaseModel):
     best_seconds: float | None
     gain: float | None = Field(description="share of the first program's modelled time that the best one saves")
     stopped: Stopped
+    learnt: tuple[str, ...] = ()
 
 
 def optimize_program(
@@ -82,8 +78,8 @@ def optimize_program(
     hardware: Slice,
     budget: int,
     session: Callable[[], Session],
-    seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
+    proposer: Making = engine_alone,
 ) -> MappingOptimization:
     """Try programs like one that is given, from that one on; then what is predicted to be fast.
 
@@ -92,17 +88,18 @@ def optimize_program(
         hardware: one slice of TPUs.
         budget: most programs that are tried.
         session: begins the session that writes the tries down; called once the program is known to be good.
-        seed: of the order in which equal options are tried where nothing is predicted.
         say: called with lines for people: how many programs were predicted, and each try that ended.
+        proposer: makes the proposer; the built-in one by default.
 
     Raises:
         BadInputError: the program is wrong or chooses no algorithm, or the hardware has no TPU compiler.
+        InsufficientEvidenceError: no program can be predicted.
     """  # fmt: skip
     if found := check(text, None, hardware).feedback:
         raise BadInputError(str(found[0]), where="the program")
     choices = read_choices(text, hardware)
     request_of(text, hardware, {})
-    proposer = _proposer(choices, text, hardware, seed, say)
+    engine = _engine(choices, text, hardware, say)
     begun, shown = session(), set[int]()
 
     def show(session: Session, *_: object) -> None:
@@ -111,13 +108,16 @@ def optimize_program(
                 shown.add(each.number)
                 say(line_of_program(each, session.tries[0]))
 
-    stopped = optimize(begun, proposer, MappingEvaluator(hardware), StoppingRule(evaluations=budget), show)
+    stopped = optimize(
+        begun, proposer(begun, engine), MappingEvaluator(hardware), StoppingRule(evaluations=budget), show
+    )
     best, first = best_of(begun.tries), begun.tries[0].outcome if begun.tries else None
     start = first.step_time_s if first else None
     return MappingOptimization(
         session=begun.name, tries=tuple(begun.tries), stopped=stopped,
         best=best.configuration if best else None, best_seconds=best.step_time_s if best else None,
         gain=1 - best.step_time_s / start if best and start else None,
+        learnt=tuple(of_the_language_model(begun.tries)),
     )  # fmt: skip
 
 
@@ -145,27 +145,19 @@ def _changes(each: Try, first: Try) -> str:
     return "; ".join(line for line in each.configuration.splitlines() if line.strip() and line not in before)
 
 
-def _proposer(
-    choices: Choices, text: str, hardware: Slice, seed: int, say: Callable[[str], None]
-) -> MappingRules | PredictedMappings:
-    """Proposes what is predicted to be fast; by rules alone where no program can be predicted."""
+def _engine(choices: Choices, text: str, hardware: Slice, say: Callable[[str], None]) -> PredictedMappings:
+    """Proposes what is predicted to be fast."""
     space, said = machine_space(choices.algorithm, hardware), _said(text, choices)
 
-    def allowed(program: Configuration) -> bool:
-        return not check(program, None, hardware).feedback
+    def wrong(program: Configuration) -> Sequence[Feedback]:
+        return check(program, None, hardware).feedback
 
-    rules = MappingRules(
-        space, start=space.text(said), seed=seed, allowed=allowed, mended=lambda program: mended(program, hardware)
-    )
-    began = time.monotonic()
-    legal = (chosen for chosen in space.choices() if allowed(space.text(chosen)))
+    began, predict = time.monotonic(), AlgorithmPredictor(hardware).seconds
+    legal = (chosen for chosen in space.choices() if not wrong(space.text(chosen)))
     start = {keyword: said[keyword] for keyword in space.options}
-    prior = mapping_prior(space, chain([start], legal), AlgorithmPredictor(hardware).seconds)
-    if prior is None:
-        say("no program can be predicted: rules propose alone")
-        return rules
+    prior = mapping_prior(space, chain([start], legal), predict)
     say(f"{len(prior.configurations)} programs predicted in {format_seconds(time.monotonic() - began)}")
-    return PredictedMappings(rules, ModelGuided(prior, KERNEL))
+    return PredictedMappings(space, ModelGuided(prior, KERNEL), space.text(said), wrong, predict)
 
 
 def _said(text: str, choices: Choices) -> dict[str, str]:

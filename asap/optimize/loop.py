@@ -2,11 +2,12 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from asap.core.feedback import Feedback
 from asap.core.units import Provenance
 from asap.optimize.outcome import Code, Configuration, Outcome, Suggestion, Try, feedback
 from asap.optimize.session import Session
@@ -15,11 +16,6 @@ from asap.optimize.stopping import Stopped, StoppingRule, Worth
 
 class Evaluator(Protocol):
     """Turns a configuration into an outcome: the model, the compiler, a run."""
-
-    @property
-    def name(self) -> str:
-        """``model``, ``compiler`` or ``run``."""
-        ...
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """What comes of a configuration.
@@ -37,11 +33,6 @@ class Evaluator(Protocol):
 @runtime_checkable
 class SeveralAtOnce(Protocol):
     """An evaluator that takes several configurations at once, and needs no folder to go on after a kill."""
-
-    @property
-    def name(self) -> str:
-        """As an :class:`Evaluator` has it."""
-        ...
 
     @property
     def at_once(self) -> int:
@@ -76,6 +67,45 @@ class Proposer(Protocol):
         Tries that are under way have no outcome. A configuration may be proposed again, to measure it better.
         """
         ...
+
+
+class Engine(Proposer, Protocol):
+    """A proposer that another one, a language model, can argue with."""
+
+    def best(self, tries: Sequence[Try], count: int) -> list[Suggestion]:
+        """The most promising that were not tried, best first."""
+        ...
+
+    def read(self, text: str) -> Configuration:
+        """A configuration that somebody wrote, in its one form; raises :class:`NotUsableError`."""
+        ...
+
+    def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion:
+        """What is expected of a configuration that was read; an empty expectation where it cannot be predicted."""
+        ...
+
+    @property
+    def language(self) -> Mapping[str, Any]:
+        """How a configuration is written, where that is more than the line of a plan."""
+        ...
+
+
+class NotUsableError(Exception):
+    """A configuration that cannot be tried: why, with typed feedback where there is some."""
+
+    def __init__(self, why: str, feedback: Sequence[Feedback] = ()):
+        super().__init__(why)
+        self.feedback = tuple(feedback)
+
+
+Making = Callable[[Session, Engine], Proposer]
+"""Makes the proposer of a session, given the engine's own."""
+
+
+def engine_alone(session: Session, engine: Engine) -> Proposer:
+    """The engine proposes by itself."""
+    del session
+    return engine
 
 
 Watch = Callable[[Session, Suggestion | None, Worth | None], None]

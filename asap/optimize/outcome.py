@@ -52,6 +52,10 @@ class Suggestion(BaseModel, frozen=True):
     saving: float | None = Field(
         default=None, description="expected share of the best step time so far, a loss counted as none; null: unknown"
     )
+    instead_of: Configuration | None = Field(
+        default=None, description="what the engine would have tried, where a language model chose something else"
+    )
+    overrules: bool = Field(default=False, description="whether the engine expects nothing of that choice")
 
 
 class Cost(BaseModel, frozen=True):
@@ -63,13 +67,10 @@ class Cost(BaseModel, frozen=True):
     currency: str | None = None
 
 
-class Try(BaseModel, frozen=True):
+class Try(Suggestion, frozen=True):
     """One evaluation. ``outcome`` is ``None`` as long as it runs."""
 
     number: int = Field(description="from 1")
-    configuration: Configuration
-    why: str
-    predicted: Expectation = Expectation()
     outcome: Outcome | None = None
     cost: Cost | None = None
 

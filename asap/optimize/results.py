@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 
@@ -146,6 +146,27 @@ def _timed(tries: Iterable[Try]) -> dict[Configuration, list[Outcome]]:
 def best_of(tries: Iterable[Try]) -> Result | None:
     """The fastest so far."""
     return next(iter(results(tries)), None)
+
+
+def of_the_language_model(tries: Sequence[Try]) -> Iterator[str]:
+    """What a language model brought: how often it chose otherwise than the engine, and how often that was faster."""
+    own = [each for each in tries if each.instead_of is not None]
+    if not own:
+        return
+    overruled = sum(each.overrules for each in own)
+    against = f", {overruled} of these against what the engine expects" if overruled else ""
+    faster = [each for each in own if _is_new_best(each, tries)]
+    numbers = f" (try {', '.join(str(each.number) for each in faster)})" if faster else ""
+    yield (
+        f"the language model chose otherwise than the engine in {len(own)} of {len(tries)} tries"
+        f"{against}; {len(faster)} of the {len(own)} became the best so far{numbers}"
+    )
+
+
+def _is_new_best(each: Try, tries: Sequence[Try]) -> bool:
+    seconds = each.outcome and each.outcome.step_time_s
+    before = best_of(tries[: each.number - 1])
+    return bool(seconds) and (before is None or seconds < before.step_time_s)
 
 
 def ended(tries: Iterable[Try]) -> list[tuple[Try, Outcome]]:

@@ -91,8 +91,7 @@ class Session:
         Raises:
             AsapError: it cannot be written, so nothing may be spent on it.
         """
-        fields = suggestion.model_dump(exclude={"saving"})
-        begun = Try(number=len(self.tries) + 1, **fields)
+        begun = Try(number=len(self.tries) + 1, **suggestion.model_dump())
         self._write({"event": BEGUN, "try": begun})
         self.tries.append(begun)
         return begun

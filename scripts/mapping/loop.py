@@ -1,4 +1,4 @@
-"""How many evaluations a search needs on the tables: predictions, rules with feedback, and searches with neither.
+"""How many evaluations a search needs on the tables: predictions with repairs, and searches without.
 
 Invalid programs count as evaluations. One that has been evaluated costs nothing the second time, for any search.
 """
@@ -11,21 +11,17 @@ from contextlib import suppress
 from asap.mapping.algorithm import ALGORITHMS
 from asap.optimize.outcome import Configuration
 from mapping.peers import BUDGET, nevergrad_search, opentuner_search, optuna_search
-from mapping.searches import DoneError, Search, at_random, coordinate_descent, in_predicted_order, predicted, rules
+from mapping.searches import DoneError, Search, at_random, coordinate_descent, in_predicted_order, predicted
 from mapping.table import TABLES, Table, meaning
 
 SEEDS, FEW, NEAR = 20, 10, 1.01
 HELD_OUT = ("circuit", "pennant")
-"""Benchmarks that neither the rules nor the predictions were built on."""
+"""Benchmarks that the predictions were not built on."""
 
 SEARCHES: dict[str, Search] = {
     "predicted": predicted(),
     "in predicted order": in_predicted_order,
-    "rules, suggest": rules("suggest"),
-    "rules, explain": rules("explain"),
-    "rules, none": rules("none"),
     "predicted, from the textbook": predicted(textbook=True),
-    "rules, suggest, from the textbook": rules("suggest", textbook=True),
     "random": at_random,
     "coordinate descent": coordinate_descent,
     "optuna TPE": optuna_search,

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from asap.mapping.check import mended
+from asap.mapping.check import check
 from asap.optimize.loop import Proposer
 from asap.optimize.outcome import Configuration, Try
 from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings
-from asap.optimize.proposers.mapping_rules import MappingRules, Use
 from asap.optimize.proposers.model_guided import ModelGuided
 from mapping.table import Table, decisions
 
@@ -25,21 +24,13 @@ class DoneError(Exception):
     """The budget is spent, or nothing is left."""
 
 
-def rules(use: Use, textbook: bool = False) -> Search:
-    """Rules over feedback, which predict nothing."""
-
-    def run(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
-        _propose(_rules(table, use, seed, legal, textbook), table, evaluate)
-
-    return run
-
-
 def predicted(textbook: bool = False) -> Search:
     """The loop's own proposer: repairs, and predictions that evaluations correct."""
 
     def run(table: Table, evaluate: Evaluate, seed: int, legal: bool) -> None:
-        guided = ModelGuided(table.prior, KERNEL)
-        _propose(PredictedMappings(_rules(table, "suggest", seed, legal, textbook), guided), table, evaluate)
+        start = table.textbook if textbook else next(_random(table, seed, legal))
+        wrong = (lambda text: check(text, None, table.hardware).feedback) if legal else lambda text: ()
+        _propose(PredictedMappings(table.space, ModelGuided(table.prior, KERNEL), start, wrong), table, evaluate)
 
     return run
 
@@ -50,13 +41,6 @@ def in_predicted_order(table: Table, evaluate: Evaluate, seed: int, legal: bool)
     for place in np.argsort(table.prior.log_time, kind="stable"):
         evaluate(table.prior.configurations[place])
     raise DoneError
-
-
-def _rules(table: Table, use: Use, seed: int, legal: bool, textbook: bool) -> MappingRules:
-    start = table.textbook if textbook else next(_random(table, seed, legal))
-    allowed = table.legal if legal else lambda text: True
-    repairs = (lambda text: mended(text, table.hardware)) if legal and use == "suggest" else lambda text: text
-    return MappingRules(table.space, use=use, start=start, seed=seed, allowed=allowed, mended=repairs)
 
 
 def _propose(proposer: Proposer, table: Table, evaluate: Evaluate) -> None:

@@ -95,9 +95,7 @@ class Table:
     def prior(self) -> Prior:
         """What is predicted of every program; the table is not looked at for it."""
         options = (decisions(self.space, text) for text in self.programs)
-        found = mapping_prior(self.space, options, AlgorithmPredictor(self.hardware).seconds)
-        assert found is not None, self.name
-        return found
+        return mapping_prior(self.space, options, AlgorithmPredictor(self.hardware).seconds)
 
 
 def _stationary(chosen: Mapping[str, str]) -> dict[str, str]:

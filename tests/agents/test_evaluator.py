@@ -5,18 +5,24 @@ from pathlib import Path
 import pytest
 
 from asap.agents.settings import read_settings
-from asap.agents.workflow.evaluator import OVERRULED, AgentProposer
+from asap.agents.workflow.evaluator import AgentProposer
+from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import ServiceError
 from asap.core.units import Provenance
 from asap.experiments import ExperimentStore
+from asap.mapping.check import check
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Code, Outcome, feedback
-from asap.optimize.proposers.study_prior import Searched
+from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings
+from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.proposers.study_prior import GuidedPlans, Searched
+from asap.optimize.results import of_the_language_model
 from asap.optimize.session import Session
 from asap.optimize.stopping import StoppingRule
 from asap.plans import Plan
 from asap.sharding_memory import new_session_name
 from asap.study.open_study import open_study
+from mapping.table import Table
 from tests.language_models.server import ModelServer, Question, Reply, Say
 
 GOOD = "data=64 model=4 microbatches=1 remat=full"
@@ -47,14 +53,14 @@ def played(home, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("asap.toml").write_text("[agents.retries]\nattempts = 1\n")
     study = open_study("llama-8b-tensor-16", ExperimentStore())
-    guided = Searched.of(study).proposer()
+    engine = GuidedPlans(study, Searched.of(study).proposer())
 
     def play(script, budget: int = 3):
         session, evaluator = Session.start(new_session_name(), {}), ByDegree()
         with ModelServer(script) as server:
             monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
             settings = read_settings(model="gemini-2.5-flash")
-            proposer = AgentProposer(study, guided, settings, session.worklog, budget)
+            proposer = AgentProposer(engine, settings, session.worklog, budget, study)
             stopped = optimize(session, proposer, evaluator, StoppingRule(evaluations=budget))
         assert "planted" not in (home / "sessions" / f"{session.name}.jsonl").read_text()
         return session, stopped, server.questions
@@ -134,9 +140,62 @@ def test_the_engine_is_overruled_in_a_quarter_of_the_budget(played):
     slow = [f"data=8 model=32 microbatches={count} remat=full" for count in (1, 2, 4)]
     said = iter([choice("data=256 microbatches=1 remat=full"), *map(choice, slow), choice("")])
     session, _, questions = played(lambda question: next(said), budget=8)
-    overruled = [each.configuration for each in session.tries if each.why.startswith(OVERRULED)]
-    assert overruled == slow[:2]
+    assert [each.configuration for each in session.tries if each.overrules] == slow[:2]
+    (brought,) = of_the_language_model(Session.resume(session.name).tries)
+    assert brought.endswith("2 of these against what the engine expects; 1 of the 3 became the best so far (try 2)")
     assert "save nothing that is worth" in questions[-1].asked
+
+
+PROGRAM = "algorithm pumma\ngrid (4, 4)\norder {order}\nexchange {exchange}\noverlap {overlap}\n"
+TEXTBOOK = PROGRAM.format(order="row", exchange="permute", overlap="on")
+
+
+class OfTable:
+    """What the compiler said of each program."""
+
+    name = "table"
+
+    def __init__(self, table: Table):
+        self.table = table
+
+    def evaluate(self, configuration, place, seconds=math.inf):
+        return self.table.outcome(configuration)
+
+
+def test_a_model_drives_mapping_programs_over_the_grammar_and_the_typed_feedback(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("GOOGLE_API_KEY", "planted")
+    monkeypatch.chdir(tmp_path)
+    table, session = Table("pumma"), Session.start(new_session_name(), {})
+    slow = PROGRAM.format(order="col", exchange="permute", overlap="off")
+    gathering = PROGRAM.format(order="row", exchange="gather", overlap="on")
+    said = iter(
+        [
+            choice(TEXTBOOK.replace("(4, 4)", "(2, 8)").replace("row", "rwo")),
+            choice("# backwards\n" + "\n".join(reversed(TEXTBOOK.splitlines()))),
+            choice("\n".join(reversed(gathering.splitlines()))),
+            choice("algorithm cannon\n"),
+            choice(slow),
+            choice(""),
+        ]
+    )
+    engine = PredictedMappings(
+        table.space, ModelGuided(table.prior, KERNEL), TEXTBOOK,
+        lambda text: check(text, None, table.hardware).feedback, AlgorithmPredictor(table.hardware).seconds,
+    )  # fmt: skip
+    with ModelServer(lambda question: next(said)) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        proposer = AgentProposer(engine, read_settings(model="gemini-2.5-flash"), session.worklog, 8)
+        optimize(session, proposer, OfTable(table), StoppingRule(evaluations=8))
+    asked = [question.asked for question in server.questions]
+    assert '"grammar"' in asked[0]
+    assert all(code in asked[1] for code in ("UNDEFINED_MAP", "NEEDS_SQUARE", '"repair"'))
+    assert "was tried" in asked[2]
+    assert "has to be of the same task: algorithm pumma" in asked[4]
+    tried = Session.resume(session.name).tries
+    assert [each.configuration for each in tried] == [TEXTBOOK, gathering, slow]
+    assert [each.overrules for each in tried] == [False, False, True]
+    unlisted = engine.expected("algorithm pumma\nexchange gather\n", ())
+    assert unlisted.predicted.step_time_s == pytest.approx(tried[1].predicted.step_time_s, rel=0.05)
 
 
 def test_a_model_that_fails_ends_the_session_without_a_loss(played):

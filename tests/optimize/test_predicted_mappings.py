@@ -5,14 +5,16 @@ import pytest
 
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.errors import InsufficientEvidenceError
+from asap.hardware import resolve_hardware
 from asap.mapping.algorithm import ALGORITHMS
+from asap.mapping.check import check
+from asap.mapping.space import machine_space
 from asap.optimize.by_mapping import in_brief, line_of_program
 from asap.optimize.outcome import Try
 from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings, mapping_prior, programs_apart
-from asap.optimize.proposers.mapping_rules import MappingRules
 from asap.optimize.proposers.model_guided import ModelGuided
 from mapping.loop import SEARCHES, measure
-from mapping.table import Table
+from mapping.table import Table, legal_space
 
 _FEW = 5
 
@@ -23,7 +25,10 @@ def table():
 
 
 def proposer(table, start):
-    return PredictedMappings(MappingRules(table.space, start=start), ModelGuided(table.prior, KERNEL))
+    def wrong(text):
+        return check(text, None, table.hardware).feedback
+
+    return PredictedMappings(table.space, ModelGuided(table.prior, KERNEL), start, wrong)
 
 
 def tried(table, text):
@@ -62,6 +67,29 @@ def test_a_wrong_program_is_repaired_before_anything_predicted_is_tried(table):
     following = proposer(table, start).propose([tried(table, start)])
     assert following.why == "repairs NEEDS_SQUARE"
     assert following.predicted.step_time_s is not None
+    assert table.legal(following.configuration)
+
+
+def test_a_repair_that_needs_another_takes_it_along():
+    table = Table("solomonik")
+    start = "algorithm solomonik\ngrid (2, 2, 4)\norder block(2, 1)\nexchange gather\n"
+    following = proposer(table, start).propose([tried(table, start)])
+    assert {"grid (1, 4, 4)", "exchange permute"} <= set(following.configuration.splitlines())
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_tables_hold_every_legal_program(name):
+    found = Table(name)
+    assert set(found.programs) == {space.text(chosen) for space, chosen in legal_space(name, found.hardware)}
+    assert found.legal(found.textbook)
+    assert {"libtpu", "problem", "machine"} <= set(found.made_by)
+
+
+def test_a_machine_has_options_that_the_checks_pass():
+    hardware = resolve_hardware("v5e:8x8").slice
+    for name in ALGORITHMS:
+        for order in machine_space(name, hardware).options["order"]:
+            assert check(f"algorithm {name}\norder {order}", None, hardware).feedback == ()
 
 
 def test_a_program_counts_as_tried_however_it_is_written(table):
@@ -78,7 +106,8 @@ def test_what_cannot_be_predicted_is_left_out(table):
 
     programs = [{"grid": "(4, 4)", "order": "row", "exchange": way, "overlap": "on"} for way in ("permute", "gather")]
     assert mapping_prior(table.space, programs, predict).configurations == (table.space.text(programs[1]),)
-    assert mapping_prior(table.space, programs[:1], predict) is None
+    with pytest.raises(InsufficientEvidenceError):
+        mapping_prior(table.space, programs[:1], predict)
 
 
 def test_programs_are_apart_by_doublings_and_words():
@@ -95,6 +124,7 @@ def test_the_optimum_of_a_product_is_found_at_once(table, legal, most):
     found = measure(table, SEARCHES["predicted"], legal)
     assert found["to_1_percent_worst"] <= most
     assert found["throughput_after_10_worst"] == 1.0
+    assert measure(table, SEARCHES["random"], legal)["missed" if not legal else "to_1_percent_worst"] > most
 
 
 def test_a_table_says_what_each_program_changes_and_what_was_predicted(table):

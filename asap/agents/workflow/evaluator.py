@@ -1,8 +1,9 @@
 """The evaluator agent: a language model that proposes what ``asap optimize`` tries next.
 
-It sees what the built-in proposer sees (tries, feedback, candidates), with precedents and notes. It says what and why;
-every figure stays the engine's, a proposal that cannot be used goes back to it, and the loop alone decides whether
-anything is spent. In a quarter of the budget it may try what the engine expects nothing of.
+It sees what the built-in proposer sees (tries, feedback, candidates), with precedents and notes; for mapping programs
+also the grammar. It says what and why; every figure stays the engine's, a proposal that cannot be used goes back to it
+with its feedback, and the loop alone decides whether anything is spent. In a quarter of the budget it may try what the
+engine expects nothing of.
 """
 
 import asyncio
@@ -25,25 +26,23 @@ from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.answers.figure import bare
 from asap.answers.inquiry import Inquiry
-from asap.answers.library_queries import Notes, NotesAnswer, Precedents, PrecedentsAnswer
-from asap.core.errors import PlanError
+from asap.answers.library_queries import NotesAnswer, Precedents, PrecedentsAnswer, found_notes
 from asap.core.text import fenced, plain
 from asap.core.units import Provenance
-from asap.optimize.outcome import Expectation, Suggestion, Try
-from asap.optimize.proposers.model_guided import ModelGuided
+from asap.optimize.loop import Engine, NotUsableError
+from asap.optimize.outcome import Suggestion, Try
 from asap.optimize.results import best_of
 from asap.optimize.stopping import WORTH_KNOWING
-from asap.plans import Plan
-from asap.prediction.predict_study import expect
-from asap.proposals.launch import why_not_launched
 from asap.reports.answers.compact import to_compact
 from asap.sharding_memory import Kind, Worklog
-from asap.study.study import Study, read_plan
+from asap.study.study import Study
 
 EVALUATOR = "evaluator"
 ATTEMPTS = 3
 CANDIDATES = 10
 RECORDS, NOTES = 4, 2
+MOST_FEEDBACK = 10
+"""Things wrong with one program that go back at once."""
 _LONGEST_REASON = 300
 OVERRULED = "against the engine: "
 _OVERRULES, _UNKNOWN_BUDGET = 1 / 4, 8
@@ -53,13 +52,9 @@ _OVERRULES, _UNKNOWN_BUDGET = 1 / 4, 8
 class Choice(BaseModel):
     """What the model answers."""
 
-    configuration: str = Field(default="", max_length=400)
+    configuration: str = Field(default="", max_length=4000)
     faster: bool = True
     reason: str = Field(default="", max_length=4000)
-
-
-class UnusableError(Exception):
-    """A choice that cannot be tried; the message goes back to the model."""
 
 
 @dataclass
@@ -67,18 +62,18 @@ class AgentProposer:
     """A proposer that asks a language model.
 
     Args:
-        study: the run.
-        guided: the built-in proposer: its candidates, its expectations, and what is proposed where the model fails.
+        engine: the built-in proposer: its candidates, its expectations, and what is proposed where the model fails.
         settings: of the model.
         worklog: of the session.
         evaluations: budget of the session; ``None`` where it is a time.
+        study: the run whose plans are tried; ``None`` for mapping programs.
     """
 
-    study: Study
-    guided: ModelGuided
+    engine: Engine
     settings: Settings
     worklog: Worklog
     evaluations: int | None = None
+    study: Study | None = None
     _expected_faster: dict[int, bool] = field(default_factory=dict)
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
@@ -87,14 +82,14 @@ class AgentProposer:
         Raises:
             ServiceError: the model failed, or reached a limit.
         """
-        engine = self.guided.propose(tries)
+        engine = self.engine.propose(tries)
         if engine is None or not tries:
             return engine
         facts = harmless(self._facts(tries))
         meter = UsageMeter(self.settings.model, self.settings)
         with running_adk(), as_service_error(self.settings.model):
             try:
-                found = asyncio.run(self._converse(tries, facts, meter))
+                found = asyncio.run(self._converse(tries, facts, meter, engine))
             finally:
                 self.worklog.append(Kind.NOTE, usage_entry(meter.usage))
         if found is None:
@@ -102,67 +97,63 @@ class AgentProposer:
             return engine.model_copy(update={"why": why})
         return found if found.configuration else None
 
-    async def _converse(self, tries: Sequence[Try], facts: Answer, meter: UsageMeter) -> Suggestion | None:
+    async def _converse(
+        self, tries: Sequence[Try], facts: Answer, meter: UsageMeter, engine: Suggestion
+    ) -> Suggestion | None:
         model = language_model(self.settings, meter)
         proposer = agent(EVALUATOR, model, self.settings, "Proposes the next try.", (), Choice)
         built = app("optimize", proposer, [MemoryPlugin(self.worklog)], self.settings)
-        notes = Notes(words=_subject(tries), limit=NOTES).answer(Inquiry(self.study))
-        heard = facts | harmless(to_compact(self._records)) | harmless(to_compact(notes))
+        notes = found_notes(_subject(tries), NOTES)
+        heard = facts | harmless(to_compact(notes))
+        if self._records is not None:
+            heard |= harmless(to_compact(self._records))
         message = fenced(json.dumps(heard, ensure_ascii=False), "optimization")
         catalogue = self._catalogue(tries, notes)
         async with conversation(built, self.worklog.session) as ask:
             for _ in range(ATTEMPTS):
                 try:
-                    return self._suggestion(await ask(message), tries, catalogue)
-                except UnusableError as wrong:
-                    message = json.dumps({"complaint": plain(wrong, 600)}, ensure_ascii=False)
+                    return self._suggestion(await ask(message), tries, catalogue, engine)
+                except NotUsableError as wrong:
+                    said = [each.model_dump(mode="json", exclude_none=True) for each in wrong.feedback[:MOST_FEEDBACK]]
+                    complaint = {"complaint": plain(wrong, 600)} | (harmless({"feedback": said}) if said else {})
+                    message = json.dumps(complaint, ensure_ascii=False)
         return None
 
-    def _suggestion(self, answer: str, tries: Sequence[Try], catalogue: Catalogue) -> Suggestion:
+    def _suggestion(self, answer: str, tries: Sequence[Try], catalogue: Catalogue, engine: Suggestion) -> Suggestion:
         try:
             choice = Choice.model_validate_json(answer)
         except ValidationError as error:
-            raise UnusableError("the answer is not of the schema: configuration, faster, reason") from error
+            raise NotUsableError("the answer is not of the schema: configuration, faster, reason") from error
         if not choice.configuration.strip():
             return Suggestion(configuration="", why="")
-        try:
-            plan = read_plan(self.study, choice.configuration)
-        except PlanError as error:
-            raise UnusableError(f"the configuration cannot be used: {error}") from error
-        if refused := why_not_launched(self.study, plan):
-            raise UnusableError(f"the configuration cannot be launched: {refused}")
-        configuration = str(plan)
-        expected = self.guided.expected(configuration, tries) or self._predicted(plan)
+        configuration = self.engine.read(choice.configuration)
+        expected = self.engine.expected(configuration, tries)
         if any(each.configuration == configuration for each in tries if not _may_be_repeated(each)):
-            raise UnusableError("this configuration was tried")
+            raise NotUsableError("this configuration was tried")
         reason = rendered(check(choice.reason, catalogue, configuration)) or "proposed by the language model"
-        if _expects_nothing(expected, tries):
+        overrules = _expects_nothing(expected, tries)
+        if overrules:
             if not choice.faster or not self._overrules_left(tries):
-                raise UnusableError("the engine expects this configuration to save nothing that is worth an evaluation")
+                raise NotUsableError(
+                    "the engine expects this configuration to save nothing that is worth an evaluation"
+                )
             reason, expected = OVERRULED + reason, expected.model_copy(update={"saving": None})
         self._expected_faster[len(tries) + 1] = choice.faster
-        return expected.model_copy(update={"why": plain(reason, _LONGEST_REASON)})
+        other = engine.configuration if engine.configuration != configuration else None
+        said = {"why": plain(reason, _LONGEST_REASON), "instead_of": other, "overrules": overrules}
+        return expected.model_copy(update={"configuration": configuration, **said})
 
     def _overrules_left(self, tries: Sequence[Try]) -> int:
         """How often the model may still try what the engine expects nothing of."""
-        used = sum(each.why.startswith(OVERRULED) for each in tries)
+        used = sum(each.overrules for each in tries)
         return max(int(_OVERRULES * (self.evaluations or _UNKNOWN_BUDGET)) - used, 0)
-
-    def _predicted(self, plan: Plan) -> Suggestion:
-        """What the model of the step says of a plan that the built-in proposer does not consider."""
-        found = expect(self.study, [plan])[0]
-        step, held = found.step_time, found.memory
-        predicted = Expectation(
-            step_time_s=step.value if step else None, low_s=step.low if step else None,
-            high_s=step.high if step else None, hbm_bytes=held.total.value if held else None,
-        )  # fmt: skip
-        return Suggestion(configuration=str(plan), why="", predicted=predicted)
 
     def _facts(self, tries: Sequence[Try]) -> Answer:
         best = best_of(tries)
         left = None if self.evaluations is None else self.evaluations - len(tries)
-        candidates = [each.model_dump(mode="json", exclude_none=True) for each in self.guided.best(tries, CANDIDATES)]
+        candidates = [each.model_dump(mode="json", exclude_none=True) for each in self.engine.best(tries, CANDIDATES)]
         return {
+            **({"language": self.engine.language} if self.engine.language else {}),
             "tries": [each.model_dump(mode="json", exclude_none=True) for each in tries],
             "best": {"configuration": best.configuration, "step_time_s": best.step_time_s} if best else None,
             "candidates": candidates,
@@ -172,26 +163,31 @@ class AgentProposer:
         }
 
     @cached_property
-    def _records(self) -> PrecedentsAnswer:
+    def _records(self) -> PrecedentsAnswer | None:
         """Precedents of the run, which no try changes."""
-        return Precedents(limit=RECORDS).answer(Inquiry(self.study))
+        return Precedents(limit=RECORDS).answer(Inquiry(self.study)) if self.study else None
 
     def _catalogue(self, tries: Sequence[Try], notes: NotesAnswer) -> Catalogue:
-        """What the model may refer to: tries and candidates by their configuration, records and notes."""
+        """What the model may refer to: plans that were tried or may be by themselves, programs by their number,
+        records and notes."""
         found = Catalogue()
-        found.record("precedents", self._records)
+        if self._records is not None:
+            found.record("precedents", self._records)
         found.record("notes", notes)
-        for each in (*tries, *self.guided.best(tries, CANDIDATES)):
-            subject, outcome, expected = (
-                each.configuration.replace(" ", ","),
-                getattr(each, "outcome", None),
-                each.predicted,
-            )
-            found.plans[frozenset(subject.lower().split(","))] = subject
+        for number, each in enumerate((*tries, *self.engine.best(tries, CANDIDATES)), 1):
+            outcome, expected = getattr(each, "outcome", None), each.predicted
+            subject = each.configuration.replace(" ", ",") if self.study else f"program{number}"
+            if self.study:
+                found.plans[frozenset(subject.lower().split(","))] = subject
             for name, value, unit, kind in (
-                ("step_time", expected and expected.step_time_s, "s", Provenance.MODELLED),
-                ("hbm", expected and expected.hbm_bytes, "bytes", Provenance.MODELLED),
-                ("measured_step_time", outcome and outcome.step_time_s, "s", Provenance.MEASURED),
+                ("step_time", expected.step_time_s, "s", Provenance.MODELLED),
+                ("hbm", expected.hbm_bytes, "bytes", Provenance.MODELLED),
+                (
+                    "measured_step_time",
+                    outcome and outcome.step_time_s,
+                    "s",
+                    outcome.provenance if outcome else Provenance.MODELLED,
+                ),
             ):
                 if (figure := bare(subject, name, value, unit, "this session", kind)) is not None:
                     found.figures[figure.id] = figure
@@ -212,14 +208,14 @@ def _expects_nothing(expected: Suggestion, tries: Sequence[Try]) -> bool:
     if expected.saving is not None:
         return expected.saving <= WORTH_KNOWING
     best, low = best_of(tries), expected.predicted.low_s
-    return best is not None and low is not None and low > best.step_time_s
+    return best is not None and (low is None or low > best.step_time_s)
 
 
 def _subject(tries: Sequence[Try]) -> str:
     """What notes are looked up for: what the last try showed, or how its plan is sharded."""
     last = tries[-1]
     said = [f"{each.explanation} {each.suggestion}" for each in (last.outcome.feedback if last.outcome else ())]
-    return plain("; ".join(said) or f"step time of {last.configuration}", 400)
+    return plain("; ".join(said) or f"step time of {' '.join(last.configuration.split())}", 400)
 
 
 def _may_be_repeated(each: Try) -> bool:

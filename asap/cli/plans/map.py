@@ -24,6 +24,7 @@ Of = Annotated[str | None, typer.Option("--experiment", help="Check against the 
 Model = Annotated[str | None, typer.Option(help="Check against a model: llama2-70b.")]
 Hardware = Annotated[str | None, typer.Option(help="Check against a machine: v5e:4x4, v5p-512.")]
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]
+Llm = Annotated[str | None, typer.Option(help="Language model that proposes; default: the built-in proposer.")]
 
 _BAD_INPUT = 4
 
@@ -41,18 +42,15 @@ def check(
     from asap.mapping.check import CheckReport
 
     text, checked = _checked(file, _facts(experiment, model, hardware))
-    found = checked.feedback
+    found, decisions = checked.feedback, len(checked.program.decisions)
     if form is Plain.JSON:
-        decisions = len(checked.program.decisions)
-        print_json(
-            CheckReport(valid=not found, decisions=decisions, feedback=found, unchecked=checked.unchecked)
-        )  # fmt: skip
+        print_json(CheckReport(valid=not found, decisions=decisions, feedback=found, unchecked=checked.unchecked))
     else:
         _print_feedback(file, found)
         for missing in checked.unchecked:
             warn(f"not checked: {missing}")
         if not found:
-            print(f"{len(checked.program.decisions)} decisions, nothing wrong")
+            print(f"{decisions} decisions, nothing wrong")
     if repair and found:
         from asap.core.feedback import repaired
         from asap.core.files import write_atomically
@@ -161,10 +159,12 @@ def optimize(
     file: File,
     hardware: Annotated[str, typer.Option(help="The machine: v5e:4x4.")],
     budget: Annotated[int, typer.Option(min=1, help="Maximum number of programs to try.")] = 10,
+    llm: Llm = None,
     write: Annotated[bool, typer.Option("--write", help="Write the best program into the file.")] = False,
     form: Form = Plain.TERMINAL,
 ) -> None:
     """Find a faster program of a distributed algorithm. Each is run on virtual devices, then compiled."""
+    from asap.cli.plans.optimize import agent_proposer, checked_model
     from asap.core.files import write_atomically
     from asap.core.units import format_percent, format_seconds
     from asap.hardware import resolve_hardware
@@ -173,9 +173,12 @@ def optimize(
     from asap.optimize.table import tries_table
     from asap.sharding_memory import new_session_name
 
-    text, machine = _read(file), resolve_hardware(hardware).slice
-    settings = {"program": text, "on": hardware, "budget": budget}
-    found = optimize_program(text, machine, budget, lambda: Session.start(new_session_name(), settings), say=warn)
+    text, machine, model = _read(file), resolve_hardware(hardware).slice, checked_model(llm)
+    settings = {"program": text, "on": hardware, "budget": budget, "model": model}
+    found = optimize_program(
+        text, machine, budget, lambda: Session.start(new_session_name(), settings), say=warn,
+        proposer=agent_proposer(model, budget),
+    )  # fmt: skip
     if form is Plain.JSON:
         print_json(found)
     elif verbosity() is not Verbosity.QUIET:
@@ -183,7 +186,11 @@ def optimize(
     if form is not Plain.JSON and found.best is not None and found.best_seconds is not None:
         print(found.best.strip())
         saved = f", {format_percent(found.gain)} less than the first" if found.gain else ""
-        print(f"# modelled time {format_seconds(found.best_seconds)}{saved}; {found.stopped.statement}")
+        for line in (
+            f"modelled time {format_seconds(found.best_seconds)}{saved}; {found.stopped.statement}",
+            *found.learnt,
+        ):
+            print(f"# {line}")
     if found.best is None:
         raise typer.Exit(5)
     if write:

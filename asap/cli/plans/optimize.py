@@ -13,8 +13,7 @@ from asap.cli.shared.progress import progress
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
     from asap.optimize.by_space import SpaceRequest
-    from asap.optimize.loop import Proposer
-    from asap.optimize.proposers.model_guided import ModelGuided
+    from asap.optimize.loop import Making
     from asap.optimize.report import OptimizationReport
     from asap.optimize.request import Request
     from asap.optimize.session import Session
@@ -110,15 +109,15 @@ def run(
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
     from asap.experiments.create import amend
+    from asap.optimize.request import Budget, Request
+    from asap.optimize.session import Session
+    from asap.sharding_memory import new_session_name
     from asap.study.open_study import open_study
 
     if space is not None:
         from asap.experiments.create import NOTHING_STATED
         from asap.optimize.by_space import SpaceRequest
-        from asap.optimize.request import Budget
-        from asap.optimize.session import Session
         from asap.optimize.space import read_space
-        from asap.sharding_memory import new_session_name
 
         of_runs = (experiment, idea, llm, allow, steps_to_go, prices, train_step, maxtext, stated != NOTHING_STATED)
         if any(of_runs) or evaluate == "compiler" or budget is None:
@@ -148,25 +147,21 @@ def run(
             experiment, ExperimentStore(), lambda record: amend(record, stated), overrides=overrides or ()
         )
         study = replace(opened, preferences=preferences)
-        if evaluate == "model":
-            from asap.optimize.by_model import optimize_by_model
-
-            _print(optimize_by_model(study), form)
     for warning in study.warnings:
         warn(warning)
     if evaluate == "model":
+        from asap.optimize.by_model import optimize_by_model
+
+        _print(optimize_by_model(study), form)
         return
-    from asap.optimize.request import Budget, Request
-    from asap.optimize.session import Session
     from asap.proposals.typed_change import read_typed
-    from asap.sharding_memory import new_session_name
 
     request = Request(
         experiment=study.experiment, evaluate=evaluate, budget=Budget.parse(budget or ""), command=command,
         wait_for=wait_for, cancel=cancel, steps_from=steps_from, config=str(template) if template else None,
         train_step=train_step, maxtext=maxtext, python=python, engine=engine,
         folder=str(Path.cwd()), steps=steps, try_seconds=duration_s(time_limit), parallel=parallel,
-        model=_checked_model(llm),
+        model=checked_model(llm),
         allowed=tuple(sorted(preferences.allowed)), steps_to_go=steps_to_go, prices=dict(preferences.prices),
         currency=preferences.currency, ideas=tuple(map(read_typed, idea or ())),
     )  # fmt: skip
@@ -229,10 +224,8 @@ def _go(request: "Request | SpaceRequest", session: "Session", form: Plain) -> N
         if isinstance(request, SpaceRequest):
             found = optimize_space(request, session, live.show, live.report)
         else:
-            found = optimize_by_evaluation(
-                request, session, show=live.show, report=live.report,
-                proposer=lambda guided: _proposer(request, session, guided),
-            )  # fmt: skip
+            proposer = agent_proposer(request.model, request.budget.evaluations, request.study)
+            found = optimize_by_evaluation(request, session, show=live.show, report=live.report, proposer=proposer)
     _print(found, form)
     if found.stopped is not None and found.stopped.reason == "interrupted":
         raise typer.Exit(130)
@@ -240,18 +233,21 @@ def _go(request: "Request | SpaceRequest", session: "Session", form: Plain) -> N
         raise typer.Exit(5)
 
 
-def _proposer(request: "Request", session: "Session", guided: "ModelGuided") -> "Proposer":
+def agent_proposer(model: str | None, evaluations: int | None, study: "Study | None" = None) -> "Making":
     """A language model where one is asked for, else the built-in proposer."""
-    if request.model is None:
-        return guided
+    from asap.optimize.loop import engine_alone
+
+    if model is None:
+        return engine_alone
     from asap.agents.settings import read_settings
     from asap.agents.workflow.evaluator import AgentProposer
 
-    settings = read_settings(model=request.model)
-    return AgentProposer(request.study, guided, settings, session.worklog, request.budget.evaluations)
+    return lambda session, engine: AgentProposer(
+        engine, read_settings(model=model), session.worklog, evaluations, study
+    )  # fmt: skip
 
 
-def _checked_model(model: str | None) -> str | None:
+def checked_model(model: str | None) -> str | None:
     """The model, if it is one and can be reached; the built-in planner is no language model."""
     from asap.agents.settings import BUILTIN
 

@@ -107,7 +107,6 @@ class CompilerEvaluator:
     study: Study
     options: CompileOptions
     report: Callable[[str], None] = lambda line: None
-    name: str = "compiler"
 
     @property
     def at_once(self) -> int:

@@ -1,14 +1,17 @@
 """The model's word on the configurations of a run, and the proposer that starts from it."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from asap.core.errors import InsufficientEvidenceError
+from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.evidence.step_belief import Array, Prior, Result, plans_apart
 from asap.hardware import Slice
+from asap.optimize.loop import NotUsableError
+from asap.optimize.outcome import Configuration, Expectation, Suggestion, Try
 from asap.optimize.proposers.memory_belief import MemoryKernel
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.plans import Plan
@@ -23,7 +26,52 @@ from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.search import SearchResult, search
 from asap.proposals.selection.strategy import Places
 from asap.study.start import is_start
-from asap.study.study import Study
+from asap.study.study import Study, read_plan
+
+
+@dataclass(frozen=True)
+class GuidedPlans:
+    """The built-in proposer of plans of a run, for a language model to argue with (:class:`asap.optimize.loop.Engine`).
+
+    Args:
+        study: the run.
+        guided: of its configurations.
+    """
+
+    study: Study
+    guided: ModelGuided
+    language: Mapping[str, Any] = field(default_factory=dict)
+
+    def propose(self, tries: Sequence[Try]) -> Suggestion | None:
+        """As :meth:`ModelGuided.propose`."""
+        return self.guided.propose(tries)
+
+    def best(self, tries: Sequence[Try], count: int) -> list[Suggestion]:
+        """As :meth:`ModelGuided.best`."""
+        return self.guided.best(tries, count)
+
+    def read(self, text: str) -> Configuration:
+        """A plan, with what it leaves out as in the plan that runs."""
+        try:
+            plan = read_plan(self.study, text)
+        except PlanError as error:
+            raise NotUsableError(f"the configuration cannot be used: {error}") from error
+        if refused := why_not_launched(self.study, plan):
+            raise NotUsableError(f"the configuration cannot be launched: {refused}")
+        return str(plan)
+
+    def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion:
+        """What is expected of a plan; what the model of the step says where the proposer does not consider it."""
+        if considered := self.guided.expected(configuration, tries):
+            return considered
+        found = expect(self.study, [Plan.parse(configuration)])[0]
+        step, held = found.step_time, found.memory
+        predicted = Expectation(
+            step_time_s=step.value if step else None, low_s=step.low if step else None,
+            high_s=step.high if step else None, hbm_bytes=held.total.value if held else None,
+        )  # fmt: skip
+        return Suggestion(configuration=configuration, why="", predicted=predicted)
+
 
 MOST = 2000
 """Configurations that are kept: the best by the model. Beyond them its order would have to be off by more than ever."""

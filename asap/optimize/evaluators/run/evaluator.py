@@ -80,7 +80,6 @@ class RunEvaluator:
     parallel: int = 1
     timed: list[float] = field(default_factory=list)
     interrupted: threading.Event = field(default_factory=threading.Event)
-    name: str = "run"
 
     def interrupt(self) -> None:
         """Stop every try under way; it is lost."""
