@@ -1,9 +1,12 @@
 """Write ``THIRD_PARTY_LICENSES.md``: python scripts/licences.py [FOLDER] reads the metadata of what is installed.
 
+--bill prints the software bill of materials of what ``pip install asap`` brings, as CycloneDX 1.6 JSON.
+
 FOLDER holds packages that are not, as ``uv pip install --no-deps --target FOLDER`` puts them there. What is found
 nowhere keeps the licence that the page has.
 """
 
+import json
 import re
 import sys
 import tomllib
@@ -26,6 +29,9 @@ _OF_EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)""")
 
 
 def main(folders: list[str]) -> None:
+    if folders == ["--bill"]:
+        print(json.dumps(bill(), indent=2))
+        return
     sys.path[:0] = folders
     locked = {line.split("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -74,6 +80,34 @@ def licence(name: str) -> str:
     if not named and "License" in stated:
         named = stated["License"].strip().splitlines()[:1]
     return ", ".join(named) or "not stated"
+
+
+def bill() -> dict[str, object]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    installed = {name: version for name in sorted(required(project["dependencies"])) if (version := _version(name))}
+    asap = {"type": "application", "name": "asap", "version": metadata.version("asap"), "bom-ref": "asap"}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": asap},
+        "components": [_component(name, version) for name, version in installed.items()],
+    }
+
+
+def _component(name: str, version: str) -> dict[str, object]:
+    address = f"pkg:pypi/{name}@{version}"
+    return {
+        "type": "library", "bom-ref": address, "name": name, "version": version, "purl": address,
+        "licenses": [{"license": {"name": licence(name)}}],
+    }  # fmt: skip
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # of another platform, or of an older Python
+        return None
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from itertools import cycle
 from pathlib import Path
 
 from asap.core.files import scratch_folder
-from fuzzing.command import run
+from fuzzing.case import run
 
 RUN = "llama-8b-tensor-16"
 COMMANDS: tuple[tuple[str, ...], ...] = (

@@ -26,7 +26,7 @@ RUN = "llama-8b-tensor-16"
 OWN = "own-run"
 SESSION = "kept"
 HERE = Path(__file__).parent
-CORPUS = HERE / "fuzzing" / "corpus"
+CORPUS = HERE.parent / "tests" / "data" / "hostile"
 PROFILE = HERE.parent / "asap" / "experiments" / "bundled" / "cpu-8dev"
 RECORD = f"experiments/{OWN}.json"
 """The record that commands are asked of: they may refuse without it."""

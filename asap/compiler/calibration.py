@@ -83,6 +83,6 @@ class EffortMargin(BaseModel):
 
 @cache
 def effort_margin(optimizer_on_host: bool) -> EffortMargin:
-    """What a plan compiled with least effort needs more with full effort, by ``scripts/compiled_tables``."""
+    """What a plan compiled with least effort needs more with full effort, by ``scripts/compiled_tables.py``."""
     found = json.loads(_LEAST_EFFORT.read_text(encoding="utf-8"))
     return EffortMargin.model_validate(found["optimizer_on_host" if optimizer_on_host else "optimizer_in_hbm"])

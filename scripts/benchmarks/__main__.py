@@ -9,23 +9,32 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.conversation import chat_answer
-from benchmarks.engine import log_scan, predict_one, predict_space, profile_adapter, step_model_rate
-from benchmarks.processes import (
+from benchmarks.commands import (
     analyze_bundled,
+    chat_answer,
     ci_fifty,
     ci_one,
+    knowledge_build,
     knowledge_cold,
+    knowledge_query,
+    knowledge_query_large,
     optimize_overhead,
     start_help,
     start_version,
 )
-from benchmarks.searches import knowledge_build, knowledge_query, knowledge_query_large
+from benchmarks.engine import (
+    log_scan,
+    predict_one,
+    predict_space,
+    profile_adapter,
+    step_model_rate,
+    trace_load,
+    trace_memory,
+    trace_what_if,
+)
 from benchmarks.timing import Result
-from benchmarks.traces import trace_load, trace_memory, trace_what_if
 from mapping.language import mapping_check, mapping_fuzz
-from mapping.loop import mapping_loop
-from mapping.predictions import mapping_kernel, mapping_predictions
+from mapping.loop import mapping_kernel, mapping_loop, mapping_predictions
 from optimization.loop_benchmark import benchmark as optimize
 
 BENCHMARKS: dict[str, Callable[[], Result]] = {

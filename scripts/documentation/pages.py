@@ -1,12 +1,10 @@
-"""Code blocks of Markdown pages: which commands a page shows, and what it says that they print.
+"""Pages of the documentation, and the commands that they show: found, run in a folder of their own, and compared."""
 
-A ``console`` block is run: each line that begins with ``$`` is a command, and the lines under it are what it prints. A
-line ``...`` stands for any number of lines. A ``sh`` block is not run, because it needs a network, a TPU or a key; its
-``asap`` commands are parsed. A comment ``<!-- folder: NAME -->`` names the folder of ``tests/docs/folders`` that the
-commands of the page start in.
-"""
-
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,3 +105,65 @@ def _matches(shown: tuple[str, ...], printed: tuple[str, ...]) -> bool:
     if shown[0] == GAP:
         return any(_matches(shown[1:], printed[start:]) for start in range(len(printed) + 1))
     return bool(printed) and shown[0] == printed[0] and _matches(shown[1:], printed[1:])
+
+
+_LONGEST_S = 600
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+
+
+def run_page(found: list[Command], start: Path | None, workplace: Path) -> Iterator[tuple[Command, int, str]]:
+    """Each command with its exit code and what it printed on both outputs.
+
+    Args:
+        found: the commands of a page.
+        start: a folder whose content the commands find in theirs, which is a Git repository, and in their home.
+        workplace: an empty folder, for them alone.
+    """
+    place, programs = workplace / "work", workplace / "bin"
+    if start is None:
+        place.mkdir()
+    else:
+        shutil.copytree(start, place)
+        shutil.copytree(start, workplace, dirs_exist_ok=True)
+    _make_repository(place)
+    (place / "LOG_DIR").symlink_to(ROOT / "asap" / "experiments" / "bundled" / "cpu-8dev")
+    (place / "scripts").symlink_to(ROOT / "scripts")
+    (place / "tests").symlink_to(ROOT / "tests")
+    _install(programs)
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(workplace),
+        "ASAP_HOME": str(workplace / "home"),
+        "NO_COLOR": "1",
+    }
+    for command in found:
+        done = subprocess.run(
+            ["bash", "-c", command.text],
+            cwd=place,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_LONGEST_S,
+        )
+        yield command, done.returncode, done.stdout.replace(str(place), ".")
+
+
+def _make_repository(place: Path) -> None:
+    """A Git repository with what is there, and ``origin/main`` at its only commit."""
+    git = ["git", "-C", str(place), "-c", "user.name=reader", "-c", "user.email=reader@example.org"]
+    for arguments in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--allow-empty", "--message", "Begin"]):
+        subprocess.run([*git, *arguments], check=True)
+    subprocess.run([*git, "update-ref", "refs/remotes/origin/main", "HEAD"], check=True)
+
+
+def _install(programs: Path) -> None:
+    """``python`` and the ``asap`` of this checkout, whatever else is installed."""
+    programs.mkdir()
+    for name, program in (
+        ("python", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'),
+        ("asap", f"#!{sys.executable}\nfrom asap.cli import main\n\nmain()\n"),
+    ):
+        (programs / name).write_text(program)
+        (programs / name).chmod(0o755)

@@ -8,18 +8,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from documentation import commands_page
+from documentation import generated
 from documentation.documents import write_snapshots
-from documentation.grammar import update_page as update_grammar
-from documentation.pages import commands, folder, pages, with_outputs
-from documentation.picture import PICTURE, draw
-from documentation.runs import run_page
+from documentation.generated import PICTURE, draw
+from documentation.generated import update_page as update_grammar
+from documentation.pages import commands, folder, pages, run_page, with_outputs
 
 
 def main(named: list[Path]) -> None:
     write_snapshots()
     update_grammar()
-    commands_page.PAGE.write_text(commands_page.commands_page(), encoding="utf-8")
+    generated.COMMANDS_PAGE.write_text(generated.commands_page(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as home:
         os.environ["ASAP_HOME"] = home
         PICTURE.write_text(draw(), encoding="utf-8")

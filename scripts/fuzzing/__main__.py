@@ -11,8 +11,7 @@ import time
 from hypothesis import Phase, given, seed, settings
 
 from asap.core.files import scratch_folder
-from fuzzing.limits import limits
-from fuzzing.mutation import SLOW_AND_LARGE
+from fuzzing.case import SLOW_AND_LARGE, limits
 from fuzzing.targets import TARGETS, Target
 
 BATCH = 50

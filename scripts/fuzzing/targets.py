@@ -12,11 +12,11 @@ from typing import Any
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from fuzzing.command import run
-from fuzzing.mutation import mutated_bytes, mutated_text
+from fuzzing.case import mutated_bytes, mutated_text, run
 
-CORPUS = Path(__file__).parent / "corpus"
-GOLDEN = Path(__file__).parents[2] / "tests" / "replay" / "golden" / "golden-builtin.jsonl"
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "tests" / "data" / "hostile"
+GOLDEN = ROOT / "tests" / "replay" / "golden" / "golden-builtin.jsonl"
 EXPERIMENT = "paper-v6e-16"
 PREDICT = (
     "predict",

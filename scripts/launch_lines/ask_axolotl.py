@@ -4,9 +4,6 @@ Runs under an interpreter with Axolotl's packages, without a GPU: it is told of 
 input, verdicts go to standard output.
 """
 
-import contextlib
-import io
-import json
 import logging
 import os
 import sys
@@ -18,8 +15,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent), f"{sys.argv[1]}/src"]
 warnings.simplefilter("ignore")
 import yaml  # noqa: E402
-from meaning import differences  # noqa: E402
-from stand_ins import stand_in_for  # noqa: E402
+from asked import answer, differences, stand_in_for  # noqa: E402
 
 _ABSENT = (
     "art", "bitsandbytes", "boto3", "colorama", "lm_eval", "numba", "ray", "ring_flash_attn", "torchvision", "trl",
@@ -89,8 +85,4 @@ def meaning_of(config: Any, devices: int) -> dict[str, int | str]:
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    with contextlib.redirect_stdout(io.StringIO()):
-        stand_in_for(_ABSENT)
-        lines = json.load(sys.stdin)
-        verdicts = [verdict(line) for line in lines]
-    json.dump(verdicts, sys.stdout)
+    answer(verdict, lambda: stand_in_for(_ABSENT))

@@ -8,7 +8,6 @@ standard output.
 import contextlib
 import importlib
 import io
-import json
 import logging
 import math
 import os
@@ -20,8 +19,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent), f"{sys.argv[1]}/src", sys.argv[2]]
 warnings.simplefilter("ignore")
 from ask_megatron import pretend_gpu  # noqa: E402
-from meaning import differences  # noqa: E402
-from stand_ins import stand_in_for  # noqa: E402
+from asked import answer, differences, stand_in_for  # noqa: E402
 
 _ABSENT = ("transformer_engine", "modelopt", "megatron.energon", "megatron.bridge.diffusion")
 _LLAMA3 = {"vocab_size": 128256, "num_key_value_heads": 8, "architectures": ["LlamaForCausalLM"]}
@@ -143,19 +141,22 @@ def write(folder: Path) -> None:
             config.to_yaml(str(folder / f"{module}@{name}.yaml"))
 
 
+def pretend_packages() -> None:
+    """Stand-ins for what needs a GPU, and shapes of models that would be downloaded."""
+    stand_in_for(_ABSENT)
+    from megatron.bridge.models.conversion import auto_bridge  # pyright: ignore[reportMissingImports]
+
+    optimizers = importlib.import_module("transformer_engine.pytorch.optimizers")
+    vars(optimizers)["FusedAdam"] = FusedAdam
+    pretend_gpu()
+    auto_bridge.safe_load_config_with_retry = shapes_of
+
+
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    with contextlib.redirect_stdout(io.StringIO()):
-        stand_in_for(_ABSENT)
-        from megatron.bridge.models.conversion import auto_bridge  # pyright: ignore[reportMissingImports]
-
-        optimizers = importlib.import_module("transformer_engine.pytorch.optimizers")
-        vars(optimizers)["FusedAdam"] = FusedAdam
-        pretend_gpu()
-        auto_bridge.safe_load_config_with_retry = shapes_of
-        if len(sys.argv) > 3:
+    if len(sys.argv) > 3:
+        with contextlib.redirect_stdout(io.StringIO()):
+            pretend_packages()
             write(Path(sys.argv[3]))
-            sys.exit()
-        lines = json.load(sys.stdin)
-        verdicts = [verdict(line) for line in lines]
-    json.dump(verdicts, sys.stdout)
+    else:
+        answer(verdict, pretend_packages)

@@ -3,9 +3,6 @@
 Runs under an interpreter with MaxText's packages; lines come as JSON on standard input, verdicts go to standard output.
 """
 
-import contextlib
-import io
-import json
 import logging
 import os
 import shlex
@@ -13,6 +10,8 @@ import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from asked import answer
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 SOURCE = Path(sys.argv[1]) / "src"
@@ -64,7 +63,4 @@ def verdict(line: dict[str, Any]) -> str | None:
 
 
 if __name__ == "__main__":
-    lines = json.load(sys.stdin)
-    with contextlib.redirect_stdout(io.StringIO()):
-        verdicts = [verdict(line) for line in lines]
-    json.dump(verdicts, sys.stdout)
+    answer(verdict)

@@ -4,15 +4,14 @@ Runs under an interpreter with torch, which need not see a GPU: it is told of an
 input, verdicts go to standard output.
 """
 
-import contextlib
-import io
-import json
 import os
 import sys
 import typing
 import warnings
 from types import SimpleNamespace
 from typing import Any
+
+from asked import answer
 
 sys.path.insert(0, sys.argv[1])
 warnings.simplefilter("ignore")
@@ -48,8 +47,4 @@ def verdict(line: dict[str, Any]) -> str | None:
 
 
 if __name__ == "__main__":
-    lines = json.load(sys.stdin)
-    with contextlib.redirect_stdout(io.StringIO()):
-        pretend_gpu()
-        verdicts = [verdict(line) for line in lines]
-    json.dump(verdicts, sys.stdout)
+    answer(verdict, pretend_gpu)

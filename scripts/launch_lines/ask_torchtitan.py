@@ -4,10 +4,7 @@ Runs under an interpreter with torchtitan's packages, which needs no GPU. Lines 
 go to standard output. Only ``fully_shard`` is left out: it needs the PyTorch of the day.
 """
 
-import contextlib
 import importlib
-import io
-import json
 import logging
 import os
 import sys
@@ -19,7 +16,7 @@ from unittest.mock import MagicMock
 sys.path[:0] = [str(Path(__file__).parent), sys.argv[1]]
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
-from meaning import differences  # noqa: E402
+from asked import answer, differences  # noqa: E402
 
 _REMAT = {"FullAC": "full", "SelectiveAC": "minimal", "NoneType": "none"}
 
@@ -95,8 +92,4 @@ def meaning_of(trainer: Any) -> dict[str, int | str]:
 
 
 if __name__ == "__main__":
-    lines = json.load(sys.stdin)
-    with contextlib.redirect_stdout(io.StringIO()):
-        pretend_gpu()
-        verdicts = [verdict(line) for line in lines]
-    json.dump(verdicts, sys.stdout)
+    answer(verdict, pretend_gpu)

@@ -12,7 +12,7 @@ from asap.mapping.coverage import Target
 from asap.mapping.language.feedback import Feedback
 from asap.models import Architecture, Workload, find_architecture
 
-CORPUS = Path(__file__).parents[1] / "fuzzing" / "corpus" / "mappings"
+CORPUS = Path(__file__).parents[2] / "tests" / "data" / "hostile" / "mappings"
 PROGRAM = """\
 # Llama 2 70B on one slice of 16 chips
 mesh data=4 model=4

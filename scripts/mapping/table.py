@@ -1,13 +1,19 @@
-"""An exhaustive table of the programs of one algorithm, as ``mapping/write_tables.py`` wrote it."""
+"""An exhaustive table of the programs of one algorithm, as ``mapping/table.py`` wrote it."""
 
 import gzip
 import json
 import math
+import random
+import sys
 from collections.abc import Mapping
 from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 
+from asap.compiler.algorithms.build import BENCHMARKS
+from asap.compiler.mapped.judge import judged, read_choices, request_of
+from asap.compiler.mapped.virtual_run import differences
+from asap.compiler.toolchain.compile import compile_all
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor
 from asap.core.feedback import Feedback
 from asap.core.units import Provenance
@@ -115,3 +121,39 @@ def decisions(space: AlgorithmSpace, text: Configuration) -> dict[str, str]:
 def meaning(text: Configuration) -> frozenset[str]:
     """The decisions of a program, whatever their order and spacing."""
     return frozenset(format_decision(decision) for decision in parse(text)[0].decisions)
+
+
+def main(names: list[str]) -> None:
+    hardware = resolve_hardware(MACHINE).slice
+    TABLES.mkdir(exist_ok=True)
+    for name in names or BENCHMARKS:
+        write_table(name, hardware)
+
+
+def write_table(name: str, hardware: Slice) -> None:
+    """The table of one algorithm: a line on what made it, then one for each program."""
+    problem, draw = BENCHMARKS[name].problem, random.Random(0)
+    legal = [(space, chosen) for space, chosen in legal_space(name, hardware) if chosen["order"] == ORDERS[0]]
+    texts = [space.text(chosen) for space, chosen in legal]
+    outcomes = compile_all([request_of(text, hardware, problem) for text in texts], progress=print)
+    at_random = [space.text({**chosen, "order": draw.choice(ORDERS)}) for space, chosen in legal]
+    wrong = differences(at_random, hardware.topology or ())
+    assert not any(each.pattern for each in wrong), [t for t, w in zip(at_random, wrong, strict=True) if w.pattern]
+    rows = []
+    for (space, chosen), outcome in zip(legal, outcomes, strict=True):
+        for order in ORDERS:
+            text = space.text({**chosen, "order": order})
+            found = judged(text, read_choices(text, hardware), outcome, hardware)
+            feedback = [each.model_dump(exclude_defaults=True) for each in found.feedback]
+            rows.append({"program": text, "status": found.status, "seconds": found.seconds, "feedback": feedback})
+    made_by = {
+        "algorithm": name, "machine": MACHINE, "problem": problem, "compiled": len(outcomes),
+        "compile_seconds": round(sum(outcome.seconds for outcome in outcomes)), **outcomes[0].versions,
+    }  # fmt: skip
+    lines = "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in (made_by, *rows))
+    (TABLES / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
+    print(made_by)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +11,10 @@ from statistics import median
 
 import numpy as np
 
+from asap.calibration.dataset.rows import read_models, read_rows
+from asap.calibration.dataset.runs import PublishedRun, read_runs
+from asap.calibration.dataset.sources import grouped, with_inferred_remat
+from asap.calibration.fit.predicted_runs import predict_each
 from asap.core.units import Provenance
 from asap.evidence.step_belief import Array, Prior, prior_of
 from asap.optimize.outcome import Configuration, Outcome
@@ -19,7 +25,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import Fit, load_calibration
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.study.study import study_of
-from optimization.compile_decoders import compiled, decoder
+from optimization.decoders import compiled, decoder
 
 DECODER = Path(__file__).with_name("decoder_runs.json")
 MAD_TO_DEVIATION = 1.4826
@@ -67,7 +73,7 @@ def measured_decoder() -> tuple[Table, float]:
 
     The noise is the robust standard deviation of ``ln(median)`` between two runs of one configuration.
     """
-    from optimization.measure_decoder import OVERRIDES
+    from optimization.decoders import OVERRIDES
     from optimization.train_on_cpu import experiment
 
     document = json.loads(DECODER.read_text(encoding="utf-8"))
@@ -92,3 +98,25 @@ def compiled_table(name: str) -> Table:
     table = table_of(plans, modelled, list(outcomes.values()), load_calibration().full, parts_under(study, plans))
     prior = replace(table.prior, log_fill=np.log(held / guided.capacity))
     return replace(table, prior=prior, kernel=guided.kernel, memory=guided.memory, capacity=guided.capacity)
+
+
+MEASUREMENTS = Path(__file__).resolve().parents[2] / "tests" / "data" / "measurements"
+FEWEST = 4
+
+
+def sweeps() -> Iterator[Table]:
+    """Every group with at least four shardings; runs of one sharding count as their mean."""
+    found = read_runs(read_rows(MEASUREMENTS / "runs.jsonl.gz"), read_models(MEASUREMENTS / "models.jsonl"))
+    runs = [run for run in with_inferred_remat([r for r in found if isinstance(r, PublishedRun)]) if run.step_time]
+    calibration = load_calibration()
+    fits = [calibration.fit_for(run.source) for run in runs]
+    predicted = predict_each(runs, fits)
+    for members in grouped(runs):
+        plans: dict[Plan, list[int]] = defaultdict(list)
+        for row in members:
+            plans[runs[row].plan].append(row)
+        if len(plans) >= FEWEST:
+            modelled = [float(np.mean(predicted.step_time[rows])) for rows in plans.values()]
+            parts = np.array([predicted.parts[rows].mean(axis=0) for rows in plans.values()])
+            measured = [float(np.mean([runs[row].step_time or 0.0 for row in rows])) for rows in plans.values()]
+            yield table_of(list(plans), modelled, list(map(ran, measured)), fits[members[0]], parts)

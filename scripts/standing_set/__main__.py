@@ -28,6 +28,7 @@ PARTS = ("questions", "facts", "planted")
 class Turn(BaseModel, extra="forbid"):
     """One message, what is typed instead without a language model, and what must come of it."""
 
+    part: str
     say: str
     typed: str
     query: str | None = None
@@ -53,8 +54,8 @@ class Found(BaseModel):
 
 def turns(part: str) -> list[Turn]:
     """The turns of a part."""
-    lines = (Path(__file__).parent / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Turn.model_validate_json(line) for line in lines]
+    lines = Path(__file__).with_name("turns.jsonl").read_text(encoding="utf-8").splitlines()
+    return [turn for turn in map(Turn.model_validate_json, lines) if turn.part == part]
 
 
 def run(part: str, opened: Conversation, settings: Settings, most: int | None = None) -> Iterator[tuple[Found, str]]:

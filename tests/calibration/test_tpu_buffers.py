@@ -9,7 +9,7 @@ from asap.calibration.fit.memory_overheads import score_hbm
 from asap.core.errors import ConfigError
 from asap.plans import Plan
 from asap.prediction.step_model.tpu_memory import BUNDLED, FittedBuffers
-from compiled_tables.draw import KINDS, SEED, draw
+from compiled_tables import KINDS, SEED, draw
 
 FOLDER = Path(__file__).parent.parent / "data" / "compiled"
 TABLE, IRONWOOD = FOLDER / "programs.jsonl.gz", FOLDER / "ironwood.jsonl.gz"

@@ -17,7 +17,7 @@ from asap.plans import AXES, Plan
 from asap.plans.axes import Axis
 from asap.prediction.step_model.encoding import hardware_inputs
 from asap.prediction.step_model.torus import links_of
-from compiled_tables.hbm import configure
+from compiled_tables import configure
 
 pytestmark = pytest.mark.compiles
 MESHES: tuple[tuple[Axis, ...], ...] = (("data", "seq", "model"), ("data", "model", "expert"))

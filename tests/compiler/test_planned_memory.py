@@ -9,7 +9,7 @@ from asap.compiler.programs.request import make_request
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from compiled_tables.children import memory_plan
+from compiled_tables import memory_plan
 
 pytestmark = [pytest.mark.compiles, pytest.mark.slow]
 

@@ -3,9 +3,9 @@ import re
 from asap.compiler.mapped.failures import Code as CompilerCode
 from asap.mapping.language.feedback import Code
 from asap.mapping.language.parse import parse
-from documentation.grammar import PAGE, ebnf, published
+from documentation.generated import GRAMMAR_PAGE, ebnf, published
 
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = GRAMMAR_PAGE.read_text(encoding="utf-8")
 
 
 def test_the_published_grammar_is_that_of_the_parser():

@@ -7,9 +7,8 @@ import pytest
 import typer
 
 from asap.cli.app import app
-from documentation.commands_page import commands_page
-from documentation.pages import ROOT, Command, commands, folder, pages, shell_lines, with_outputs
-from documentation.runs import run_page
+from documentation.generated import commands_page
+from documentation.pages import ROOT, Command, commands, folder, pages, run_page, shell_lines, with_outputs
 
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
 RUN = [name for name, text in PAGES.items() if commands(text)]

@@ -1,6 +1,6 @@
 import pytest
 
-from documentation.picture import PICTURE, draw
+from documentation.generated import PICTURE, draw
 
 
 @pytest.mark.slow

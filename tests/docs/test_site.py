@@ -9,9 +9,8 @@ from markdown_it import MarkdownIt
 
 from asap.core.errors import AsapError
 from asap.plans.axes import AXES, axis_of
-from documentation.environment import VARIABLES
 from documentation.pages import ROOT, pages
-from documentation.reference import cli_page, commands, documents_page, settings_page
+from documentation.reference import VARIABLES, cli_page, commands, documents_page, settings_page
 
 
 @pytest.mark.process

@@ -7,8 +7,7 @@ from hypothesis import Phase, given, settings
 
 from asap.core.errors import AsapError
 from fuzzing import scaling
-from fuzzing.limits import limits
-from fuzzing.mutation import SLOW_AND_LARGE
+from fuzzing.case import SLOW_AND_LARGE, limits
 from fuzzing.targets import TARGETS
 
 SAMPLED = (

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fuzzing.nested import every_pattern, is_nested
+from fuzzing.patterns import every_pattern, is_nested
 
 AMBIGUOUS = (
     r"(a+)+$", r"(a*)*", r"(\s*a?\s*)*b", r"(\w+\s?)+$", r"([a-z]+|[a-z0-9]+)*!", r"(.*a){25,}", r"((ab)*c?)*d",

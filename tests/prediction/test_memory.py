@@ -248,7 +248,7 @@ def test_the_interval_of_the_memory_surrounds_it(decoder, workload, h100):
     assert found.fits == (found.total.value <= found.capacity_bytes)
 
 
-# What XLA's compiler allocates for the reference step (compiled_tables.children.memory_plan, full effort): programs of
+# What XLA's compiler allocates for the reference step (compiled_tables.memory_plan, full effort): programs of
 # docs/verify.md, rows maxtext_readme-0034, -0036, -0040, -0008.
 @pytest.mark.parametrize(
     ("width", "layers", "heads", "ff", "chip", "topology", "plan", "batch", "gib"),

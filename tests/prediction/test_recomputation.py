@@ -9,8 +9,8 @@ from asap.plans import Plan
 from asap.prediction import predict
 from asap.prediction.prediction import Prediction
 from asap.study.study import study_of
-from optimization.compile_decoders import compiled
-from optimization.compile_decoders import decoder as decoder_of
+from optimization.decoders import compiled
+from optimization.decoders import decoder as decoder_of
 
 
 def predicted(architecture: Architecture, workload: Workload, remat: str) -> Prediction:

@@ -1,6 +1,6 @@
 """How a line changes a command of Megatron-LM, where its own checks are asked of it."""
 
-from launch_lines.line import COMMANDS, changed
+from launch_lines.lines import COMMANDS, changed
 
 
 def test_a_line_replaces_adds_and_leaves_out():

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name
 
-from licences import required
-from sbom import bill
+from licences import bill, required
 
 SEEN = """
 import os, sys

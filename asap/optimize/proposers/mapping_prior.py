@@ -26,7 +26,7 @@ from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
 KERNEL = ResidualKernel(deviation=0.15, reach=0.5, limit=0.17)
 """Of ``ln(modelled / predicted)`` on the tables of the products and the stencil, each with the same weight: the
-likeliest deviation and reach, and what nine in ten residuals stay below (``scripts/mapping/predictions.py``)."""
+likeliest deviation and reach, and what nine in ten residuals stay below (``scripts/mapping/loop.py``)."""
 
 OTHER_ORDER = 0.02
 """Doublings that another order of devices counts as, likeliest on the same tables: the link model that also costs what

@@ -1,14 +1,31 @@
-"""The rule by which configurations are drawn: real decoders, every axis and setting, three TPUs, HBM a real question.
+"""Append to a table of compilations: one JSON line for each drawn configuration that the table has no line of.
 
-Nothing of the step model is read, so what it predicts cannot decide what it is taught.
+    python -m compiled_tables TABLE.jsonl --kind pipeline --count 50 --minutes 60
+
+Stopped and started again, it goes on where it was. Drawn are real decoders, every axis and setting, three TPUs, where
+HBM is a real question; nothing of the step model is read, so what it predicts cannot decide what it is taught. Each
+program is compiled in a process of its own, which ends with the plan of its HBM.
 """
 
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from asap.compiler.programs.options import FLAGS_VARIABLE, compiler_flags
+from asap.compiler.programs.request import EFFORTS, CompileRequest, Effort, make_request
 from asap.compiler.reference.expressible import check_expressible
+from asap.compiler.toolchain.child import ENVIRONMENT, die_with
+from asap.compiler.toolchain.versions import compiler_versions
 from asap.core.errors import PlanError
 from asap.hardware import Slice, resolve_hardware
 from asap.models import Architecture, Workload, find_architecture
@@ -170,3 +187,120 @@ def rough_bytes(model: Architecture, workload: Workload, plan: Plan) -> float:
 
 def _mlp_width(model: Architecture) -> int:
     return model.experts_per_token * (model.expert_d_ff or 0) if model.is_moe else model.d_ff or 0
+
+
+ARGUMENTS, MESSAGE = "arguments.json", "message.txt"
+_REPORT = "*memory-usage-report.txt"
+_TOTAL = re.compile(r"\(color=0\)\nTotal bytes: (\d+) ")
+
+
+def configure(flags: Sequence[str]) -> None:
+    """Give the compiler of this process its flags. It reads them once, when it is loaded."""
+    os.environ.update({**ENVIRONMENT, "TPU_LOG_DIR": "disabled", FLAGS_VARIABLE: " ".join(flags)})
+
+
+def plan_memory(request: CompileRequest, folder: Path, parent: int) -> None:
+    """Compile in this process, of which nobody waits for the end: all that it finds is written into the folder."""
+    die_with(parent)
+    configure(request.flags)
+    os.environ["XLA_FLAGS"] = f"--xla_dump_to={folder}"
+    from asap.compiler.lowering.mesh import describe_mesh
+    from asap.compiler.reference.train_step import reference_step
+
+    assert request.model is not None
+    step = reference_step(request.model, request.workload, request.plan, describe_mesh(request))
+    (folder / ARGUMENTS).write_text(json.dumps(argument_bytes(step.arguments)), encoding="utf-8")
+    options: Any = {"exec_time_optimization_effort": EFFORTS[request.effort]}
+    try:
+        step.function.lower(*step.arguments).compile(compiler_options=options)
+    except Exception as error:
+        (folder / MESSAGE).write_text(str(error)[:300], encoding="utf-8")
+
+
+def needed_bytes(folder: Path) -> int | None:
+    """What a device needs at its peak, once the compiler has reported it."""
+    reports = [path.read_text(encoding="utf-8") for path in folder.glob(_REPORT)]
+    return next((int(found[1]) for text in reports if (found := _TOTAL.search(text))), None)
+
+
+def argument_bytes(arguments: Any) -> dict[str, int]:
+    """Bytes that the state and the batch take of one device, by where they lie."""
+    import jax
+
+    sizes = {"argument_bytes": 0, "host_argument_bytes": 0}
+    for leaf in jax.tree.leaves(arguments):
+        name = "host_argument_bytes" if leaf.sharding.memory_kind == "pinned_host" else "argument_bytes"
+        sizes[name] += math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
+    return sizes
+
+
+_POLL_SECONDS = 0.2
+
+
+def memory_plan(request: CompileRequest) -> dict[str, Any]:
+    """Bytes of one device: ``needed_bytes`` at the peak, and of that what arguments take in HBM and host memory; or
+    the compiler's ``message``. With the seconds that it took."""
+    begin = time.monotonic()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        asked = (request, folder, os.getpid())
+        child = multiprocessing.get_context("spawn").Process(target=plan_memory, args=asked, daemon=True)
+        child.start()
+        while child.is_alive() and needed_bytes(folder) is None:
+            child.join(_POLL_SECONDS)
+        child.kill()
+        child.join()
+        row = _found(folder)
+    return row | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def _found(folder: Path) -> dict[str, Any]:
+    arguments, message = folder / ARGUMENTS, folder / MESSAGE
+    row = json.loads(arguments.read_text(encoding="utf-8")) if arguments.exists() else {}
+    if needed := needed_bytes(folder):
+        return row | {"needed_bytes": needed}
+    return row | {"message": message.read_text(encoding="utf-8") if message.exists() else "the compiler crashed"}
+
+
+def main() -> None:
+    """Draw, compile, append."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--kind", choices=KINDS, default="alike", help="which part of the table")
+    parser.add_argument("--count", type=int, default=400, help="configurations to draw")
+    parser.add_argument("--minutes", type=float, default=60.0, help="start no compilation after so many")
+    parser.add_argument("--effort", choices=EFFORTS, default="full", help="of the compiler")
+    options = parser.parse_args()
+    lines = options.table.read_text(encoding="utf-8").splitlines() if options.table.exists() else []
+    rows = [json.loads(line) for line in lines]
+    known = {row["index"] for row in rows if row["kind"] == options.kind}
+    end = time.monotonic() + 60 * options.minutes
+    versions = compiler_versions()
+    for index in range(options.count):
+        if index in known:
+            continue
+        drawn = draw(options.kind, SEED, index)
+        planned = memory_plan(_request(drawn, options.effort))
+        row = {"kind": options.kind, "index": index, **_asked(drawn), **planned, "versions": versions}
+        with options.table.open("a", encoding="utf-8") as table:
+            table.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
+        if time.monotonic() > end:
+            return
+
+
+def _request(found: Drawn, effort: Effort) -> CompileRequest:
+    flags = compiler_flags(found.hardware.chip.name, {}, found.plan)
+    return make_request(found.hardware, found.plan, found.model, found.workload, flags=flags, effort=effort)
+
+
+def _asked(found: Drawn) -> dict[str, Any]:
+    work = found.workload
+    return {
+        "model": found.model.name, "hardware": found.hardware_name, "plan": str(found.plan),
+        "global_batch": work.global_batch, "sequence_length": work.sequence_length,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,12 +1,16 @@
-"""Commands from cold: help, version, an analysis, a search, a check of a pull request, a loop of runs."""
+"""Commands as a user starts them, questions of a chat, and searches of notes."""
 
 import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from benchmarks.timing import ASAP, RUNS, Result, ratio, run
+from benchmarks.timing import ASAP, RUNS, Result, home, median, ratio, run, time_of
+
+if TYPE_CHECKING:
+    from asap.chat.chat import Chat
 
 
 def start_help() -> Result:
@@ -105,3 +109,82 @@ def _pull_request(folder: Path, count: int) -> None:
             (folder / f"{number}.yml").write_text(config.format(models[number % len(models)]) + mesh)
         run([*git, "add", "-A"])
         run([*git, "commit", "-q", "-m", "step"])
+
+
+def knowledge_build() -> Result:
+    """Writing the bundled index anew."""
+    with home():
+        from asap.knowledge import rebuild
+
+        return {"seconds": time_of(rebuild), "limit_seconds": 5.0}
+
+
+def knowledge_query() -> Result:
+    """A hybrid query over 2,000 notes, then one over 5,000 records, both warm."""
+    return _warm_query(2_000, 5_000, 0.010)
+
+
+def knowledge_query_large() -> Result:
+    """A hybrid query over 20,000 ingested chunks, warm."""
+    return _warm_query(20_000, 0, 0.050)
+
+
+def _warm_query(notes: int, records: int, limit: float) -> Result:
+    with home() as folder:
+        from asap.history import HistoryQuery, list_records, search_history
+        from asap.history.files import add_records
+        from asap.knowledge import ingest, list_notes, search_knowledge
+
+        source = Path(folder) / "source"
+        source.mkdir()
+        bundled = list_notes()
+        for number in range(max(notes - len(bundled), 0)):
+            note = bundled[number % len(bundled)]
+            (source / f"note-{number}.md").write_text(f"# {note.title} {number}\n\n{note.body}\n")
+        ingest(source, "copies")
+        known = list_records()
+        copies = [
+            record.model_copy(update={"id": f"copy-{n}", "summary": f"{record.summary} ({n})"})
+            for n, record in ((n, known[n % len(known)]) for n in range(max(records - len(known), 0)))
+        ]
+        add_records(copies)
+        query = "all-reduce of the tensor axis dominates"
+        result: Result = {"seconds": median(lambda: search_knowledge(query)), "limit_seconds": limit}
+        if copies:
+            asked = HistoryQuery(text=query, chip="v5e", devices=256)
+            result["history_seconds"] = median(lambda: search_history(asked))
+        return result
+
+
+QUESTIONS = (
+    "what is the bottleneck?",
+    "why not tp=8",
+    "what if batch=512 seq_len=8192",
+    "memory 2",
+    "sweep microbatches 1 2 4 8",
+    "predict 1",
+    "what if chips=128",
+    "ran 1 = 7.9s",
+    "which one first?",
+    "line 1",
+)
+
+
+def chat_answer() -> Result:
+    """An answer about a bundled run, and the slowest of ten; warm, as the same ten were asked before."""
+    from asap.chat import open_conversation
+    from asap.chat.chat import Chat
+    from asap.experiments import ExperimentStore
+    from asap.sharding_memory import new_session_name
+
+    with home():
+        opened = open_conversation("llama-8b-tensor-16", ExperimentStore())
+        seconds: list[float] = []
+        for _ in range(2):
+            chat = Chat(opened.afresh(new_session_name()))
+            seconds = [_seconds(chat, question) for question in QUESTIONS]
+    return {"seconds": statistics.median(seconds), "slowest_seconds": max(seconds), "limit_seconds": 0.3}
+
+
+def _seconds(chat: "Chat", question: str) -> float:
+    return time_of(lambda: chat.turn(question, lambda piece: None))

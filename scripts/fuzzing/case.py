@@ -1,9 +1,84 @@
-"""Mutations of an example: words are replaced, repeated, dropped and moved; what takes their place is hostile."""
+"""One hostile case: an example with words or bytes changed, a command over it, and what it may cost."""
 
+import io
 import re
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import FrameType
+from unittest.mock import patch
 
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
+
+from asap.cli import main
+from asap.core.errors import AsapError
+
+EXPECTED = {0, 1, 2, 3, 4, 5, 6}
+
+
+def run(*arguments: str, stdin: str = "") -> str:
+    """What a command printed.
+
+    Raises:
+        AssertionError: it ended with another exit code than the documented ones, or printed a control character.
+        Exception: an internal error, as ``ASAP_DEBUG`` is set.
+    """
+    printed = io.StringIO()
+    code = 0
+    with (
+        patch.object(sys, "argv", ["asap", *arguments]),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8", "surrogatepass")))),
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+    ):
+        try:
+            main()
+        except AsapError as error:
+            code = error.exit_code
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    text = printed.getvalue()
+    assert code in EXPECTED, f"exit code {code}: {text[-2000:]}"
+    assert "Traceback" not in text, text[-2000:]
+    assert not {"\x1b", "\x00", "\x07"} & set(text), f"a control character was printed: {text[-2000:]!r}"
+    return text
+
+
+SECONDS = 20.0
+GIGABYTES = 2.0
+
+
+class TooLongError(BaseException):
+    """A case that took longer than it may. It derives from BaseException, so that no handler takes it for bad input."""
+
+
+@contextmanager
+def limits() -> Iterator[None]:
+    """Interrupt what takes too long, and fail what took too much memory."""
+    before, began = _peak(), time.monotonic()
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(int(SECONDS))
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+    if time.monotonic() - began > SECONDS:
+        raise TooLongError(f"took {time.monotonic() - began:.0f} s")
+    if _peak() - before > GIGABYTES * 1e9:
+        raise MemoryError(f"took {(_peak() - before) / 1e9:.1f} GB")
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise TooLongError(f"still running after {SECONDS:.0f} s")
+
 
 HOSTILE = (
     *("", "0", "-1", "1", "2", "0.5", "1e400", "-1e400", "1e-400", "nan", "inf", "-Infinity", "NaN", "1e18", "0x10"),

@@ -1,7 +1,8 @@
-"""A line to paste, and the command that it changes."""
+"""Lines to paste, the commands and files that they change, and what is to come of them."""
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 from asap.core.errors import AsapError
 from asap.experiments.create import Statement, create_experiment
+from asap.plans import Plan, Remat
+from asap.plans.validity import Degrees
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
@@ -97,3 +100,71 @@ def _of_tpus(name: str, study: Study, words: tuple[str, ...], line: str) -> Line
     if hardware is None:
         raise AsapError(f"{name} has no hardware")
     return Line(name, words, line, hardware.devices, hardware.slices, study.experiment.hardware.name or "")
+
+
+BATCHES_ON_GPUS = (1, 2, 4)
+SIZES, SIZES_OF_TUNING = (16, 64, 256), (8, 32)
+DEEPSPEED = "\ndeepspeed:"
+FEW, MANY = 3, 12
+"""Candidates of each batch, from the best to the worst: few for a launcher that builds the model, which takes long."""
+
+
+def torchtitan_lines(checkout: Path) -> Iterator[Line]:
+    """Of some candidates for the configurations of torchtitan's models, with larger batches too."""
+    for registry in sorted(checkout.glob("torchtitan/models/*/config_registry.py")):
+        for name in re.findall(r"^def ([a-z]\w*)\(\) -> Trainer.Config:", registry.read_text(encoding="utf-8"), re.M):
+            for devices in SIZES:
+                words = registry.parent.name, name
+                yield from candidate_lines(f"{name} on {devices}", registry, [f"config={name}"], devices, words, FEW)
+
+
+def bridge_lines(folder: Path) -> Iterator[Line]:
+    """Of all candidates for recipes of Megatron-Bridge that it has written into a folder."""
+    for file in sorted(folder.glob("*.yaml")):
+        module, _, name = file.stem.partition("@")
+        devices = re.search(r"_(\d+)gpu_", name)
+        if devices is not None:
+            yield from candidate_lines(name, file, [], int(devices[1]), (module, name))
+
+
+def axolotl_lines(checkout: Path) -> Iterator[Line]:
+    """Of candidates for the examples of Axolotl that train all weights by FSDP or by replicas."""
+    for file in sorted(checkout.glob("examples/**/*.y*ml")):
+        for devices in SIZES_OF_TUNING:
+            found = candidate_lines(f"{file.relative_to(checkout)} on {devices}", file, [], devices, (str(file),), MANY)
+            yield from (line for line in found if DEEPSPEED not in file.read_text(encoding="utf-8"))
+
+
+def candidate_lines(
+    run: str, config: Path, overrides: list[str], devices: int, words: tuple[str, ...], most: int | None = None
+) -> Iterator[Line]:
+    """Of candidates for a configuration on H100s, as it is and with larger batches; none where it is not read."""
+    try:
+        study = study_of(
+            create_experiment("run", Statement(hardware=f"h100-{devices}"), config=config, overrides=overrides)
+        )
+        yield Line(run, words, "", devices)
+        for times in BATCHES_ON_GPUS:
+            larger = study if times == 1 else with_batch(study, times)
+            candidates = rank_candidates(larger, {}).candidates
+            for each in candidates[:: max(len(candidates) // most, 1) if most else 1]:
+                yield Line(run, words, launcher_line(larger, each.plan), devices, meant=meaning_of(larger, each.plan))
+    except AsapError as error:
+        print(f"{run}: {error.message}", file=sys.stderr)
+
+
+def meaning_of(study: Study, plan: Plan) -> dict[str, int | str]:
+    """What a launcher is to make of a plan; sharded data parallelism counts together with the experts'."""
+    batch = plan.global_batch or study.experiment.workload.global_batch or 0
+    degrees = {axis: plan.degree(axis) for axis in ("replica", "seq", "model", "stage")}
+    meant: dict[str, int | str] = {
+        **degrees,
+        "batch": batch,
+        "data": plan.degree("data") * plan.degree("expert"),
+        "sharded": int(plan.degree("data") > 1),
+        "experts_over": Degrees.of(plan, study.experiment.workload.experts_over).expert_devices,
+        "pipeline_repeats": plan.pipeline_repeats if plan.degree("stage") > 1 else 1,
+    }
+    if plan.microbatches:
+        meant |= {"microbatches": plan.microbatches, "sequences": batch // plan.batch_shards // plan.microbatches}
+    return meant | ({"remat": plan.remat.value} if isinstance(plan.remat, Remat) else {})

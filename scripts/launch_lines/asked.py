@@ -1,12 +1,30 @@
-"""Stand-ins for packages that cannot be imported without a GPU."""
+"""What scripts under a launcher's interpreter share: lines in, verdicts out, stand-ins for absent packages."""
 
+import contextlib
+import io
+import json
 import sys
 from abc import ABCMeta
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+
+def answer(verdict: Callable[[dict[str, Any]], str | None], prepare: Callable[[], None] = lambda: None) -> None:
+    """Lines as JSON on standard input, their verdicts on standard output; what a launcher prints is dropped."""
+    lines = json.load(sys.stdin)
+    with contextlib.redirect_stdout(io.StringIO()):
+        prepare()
+        verdicts = [verdict(line) for line in lines]
+    json.dump(verdicts, sys.stdout)
+
+
+def differences(meant: dict[str, int | str], made: dict[str, int | str]) -> str | None:
+    """Where they differ; ``None`` where they do not, as far as both are known."""
+    found = [f"{key}={made[key]}, meant {value}" for key, value in meant.items() if made.get(key, value) != value]
+    return ", ".join(found) or None
 
 
 class _Anything(ABCMeta):

@@ -1,1 +1,0 @@
-"""Fuzzing of everything that ASAP reads: examples from the corpus, mutated, until something breaks."""

@@ -1,1 +1,0 @@
-"""Lines to paste, asked of the launchers that they are for."""

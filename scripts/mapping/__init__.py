@@ -1,1 +1,0 @@
-"""Benchmarks of the mapping language and of the loop over mapping programs, on exhaustive tables."""

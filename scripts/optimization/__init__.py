@@ -1,1 +1,0 @@
-"""Benchmarks of the loop of ``asap optimize``: what it is tried on, and what it is compared with."""
