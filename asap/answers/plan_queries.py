@@ -27,7 +27,8 @@ from asap.proposals.reasons.explain import changed_settings, cite, reasons, trad
 from asap.proposals.selection.candidate import Candidate, fits
 from asap.proposals.selection.passed_over import why_passed_over
 from asap.proposals.selection.ranked_candidates import evaluate
-from asap.stacks.launchers import TITLES, Stack, start_command
+from asap.stacks.launchers import Stack, start_command
+from asap.stacks.registry import contracts
 
 Standing = Literal[
     "runs now",
@@ -282,7 +283,7 @@ class Line(Query):
         if self.stack is not None:
             line = line_elsewhere(study, plan, self.stack)
             return LineAnswer(
-                line=tuple(line.splitlines()), exports=(), plan=str(plan), stack=TITLES[self.stack],
+                line=tuple(line.splitlines()), exports=(), plan=str(plan), stack=contracts()[self.stack].title,
                 change=changes_of(inquiry, plan),
             )  # fmt: skip
         found = overrides_of(study, plan)
@@ -292,7 +293,7 @@ class Line(Query):
             line=tuple(found.text.splitlines()),
             exports=found.exports,
             plan=str(plan),
-            stack=TITLES[found.stack],
+            stack=contracts()[found.stack].title,
             stays=mesh_that_stays(study, plan),
             change=changes_of(inquiry, plan),
         )

@@ -14,6 +14,7 @@ from asap.hardware import Chip
 from asap.plans import Plan
 from asap.profiles import Operation, Profile
 from asap.stacks.launchers import Stack
+from asap.stacks.registry import contracts
 from asap.traces.analysis.report import QualityVerdict, ReplayReport
 
 STEP_TIME_VARIATION = 0.03
@@ -47,7 +48,9 @@ class Facts:
         """Whether advice is in the words of PyTorch: by what recorded it, else by the stack."""
         if self.profile.framework is not None:
             return self.profile.framework == "pytorch"
-        return self.stack not in (None, "maxtext") or any("::" in op.name for op in self.profile.operations)
+        return (self.stack is not None and contracts()[self.stack].kin != "jax") or any(
+            "::" in op.name for op in self.profile.operations
+        )
 
     @property
     def provenance(self) -> Provenance:

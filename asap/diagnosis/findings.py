@@ -1,7 +1,5 @@
 """Each rule looks at the facts and returns one finding, or none: a resource and its share."""
 
-from collections.abc import Mapping
-
 from asap.core.units import format_percent, format_rate
 from asap.diagnosis.diagnosis import Bottleneck, Evidence, Finding
 from asap.diagnosis.facts import (
@@ -16,6 +14,7 @@ from asap.diagnosis.facts import (
     spelled,
 )
 from asap.stacks.launchers import Stack
+from asap.stacks.registry import contracts
 
 
 def compute_bound(facts: Facts) -> Finding | None:
@@ -88,27 +87,12 @@ def _communication_kpi(facts: Facts) -> tuple[Evidence, ...]:
     return (Evidence(fact="communication overhead", quantity=facts.fraction(share, "collective time / step time")),)
 
 
-_REMATERIALISE = "where recomputation is cheaper than the copy, rematerialise instead"
-_ADVICE: Mapping[Stack | None, str] = {
-    None: f"offload less; {_REMATERIALISE}",
-    "maxtext": "offload fewer tensors (remat_policy=custom, with device or remat in place of offload), keep the"
-    f" optimizer in HBM (optimizer_memory_host_offload=false); {_REMATERIALISE} (remat_policy=full)",
-    "megatron": "lower --cpu-offloading-num-layers or --optimizer-offload-fraction, hide the optimizer's copies"
-    f" (--overlap-cpu-optimizer-d2h-h2d); {_REMATERIALISE} (--recompute-granularity)",
-    "nemo": f"lower model.cpu_offloading_num_layers; {_REMATERIALISE} (model.activations_checkpoint_granularity)",
-    "bridge": "lower model.cpu_offloading_num_layers or optimizer.optimizer_offload_fraction, hide the optimizer's"
-    f" copies (optimizer.overlap_cpu_optimizer_d2h_h2d=true); {_REMATERIALISE} (model.recompute_granularity)",
-    "torchtitan": f"set training.enable_cpu_offload=false; {_REMATERIALISE} (activation_checkpoint.mode)",
-    "axolotl": f"set fsdp_config.offload_params=false; {_REMATERIALISE} (activation_offloading=false)",
-    "accelerate": f"set fsdp_config.fsdp_offload_params=false; {_REMATERIALISE} (fsdp_activation_checkpointing)",
-    "fsdp": f"keep parameters and optimizer on the device; {_REMATERIALISE}",
-    "deepspeed": "keep the optimizer or a part of it on the device (zero_optimization.offload_optimizer: device none,"
-    f" or a smaller ratio), pin its memory (pin_memory); {_REMATERIALISE} (activation checkpointing)",
-}
-"""What to do, in the words of the stack.
-
-MaxText: configs/base.yml; Megatron-LM: megatron/training/arguments.py; Megatron-Bridge:
-docs/training/cpu-offloading.md; torchtitan: config/job_config.py; DeepSpeed: https://www.deepspeed.ai/docs/config-json/."""
+def _offload_less(stack: Stack | None) -> str:
+    """What to do, in the words of the stack."""
+    known = contracts().get(stack or "")
+    less, setting = (known.offload_less, known.rematerialised_by) if known else ("offload less", "")
+    cheaper = "where recomputation is cheaper than the copy, rematerialise instead"
+    return f"{less}; {cheaper}{f' ({setting})' if setting else ''}"
 
 
 def host_transfer_bound(facts: Facts) -> Finding | None:
@@ -128,7 +112,7 @@ def host_transfer_bound(facts: Facts) -> Finding | None:
         statement=f"{statement}{_hideable(facts, share)}.",
         share=share,
         evidence=evidence,
-        advice=_ADVICE.get(facts.stack, _ADVICE[None]),
+        advice=_offload_less(facts.stack),
     )
 
 

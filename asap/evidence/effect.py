@@ -17,7 +17,7 @@ from asap.experiments.create import Statement, amend
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of
 from asap.study.study import MemoryOutcome, Study
 
 SOURCE = "moved by what other plans measured"
@@ -132,8 +132,8 @@ def with_run_claims(experiment: Experiment, evidence: Sequence[StatedFact]) -> E
 def _with_batch(experiment: Experiment, batch: int) -> Statement:
     """Another global batch; a stack that sets the size of a micro-batch then runs another number of them."""
     plan, before = experiment.plan, experiment.workload.global_batch
-    stack = stack_of(experiment.workload.framework)
-    if plan is None or stack == "maxtext" or not (plan.microbatches and before):
+    keeps = contract_of(experiment.workload.framework).sets_micro_batch
+    if plan is None or not keeps or not (plan.microbatches and before):
         return Statement(global_batch=batch)
     count, rest = divmod(plan.microbatches * batch, before)
     kept = plan if rest or not count else plan.model_copy(update={"microbatches": count})

@@ -20,7 +20,7 @@ from asap.hardware import find_chip, read_network
 from asap.plans import Plan
 from asap.plans.degrees import with_micro_batch_of
 from asap.plans.text import data_note
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of
 
 _SAID = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(s|sec|seconds|ms|min)?", re.ASCII)
 _UNITS = {None: 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
@@ -90,7 +90,8 @@ def completed_plan(stated: Plan, experiment: Experiment) -> Plan:
     the stack sets its size; where the batch does not divide into such, the number of microbatches is unknown."""
     before, batch = experiment.plan, experiment.workload.global_batch
     whole = stated.completed_by(before).model_copy(update={"dcn": stated.dcn})
-    said = "microbatches" in stated.model_fields_set or stack_of(experiment.workload.framework) == "maxtext"
+    said = "microbatches" in stated.model_fields_set
+    said = said or not contract_of(experiment.workload.framework).sets_micro_batch
     if said or before is None or not (before.microbatches and batch):
         return whole
     return next(with_micro_batch_of(before, [whole], batch), whole.model_copy(update={"microbatches": None}))
@@ -105,7 +106,7 @@ def plan_under_batch(experiment: Experiment, batch: int) -> Plan | None:
     plan, before = experiment.plan, experiment.workload.global_batch
     if plan is None or not (plan.microbatches and before) or before == batch:
         return plan
-    if stack_of(experiment.workload.framework) == "maxtext":
+    if not contract_of(experiment.workload.framework).sets_micro_batch:
         return plan
     size, broken = divmod(before, plan.batch_shards * plan.microbatches)
     if broken:

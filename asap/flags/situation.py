@@ -9,6 +9,7 @@ from asap.models import Architecture
 from asap.models.parameters import count_parameters
 from asap.plans import Plan
 from asap.stacks.launchers import Stack
+from asap.stacks.registry import contracts
 
 Runtime = Literal["libtpu", "xla_gpu", "torch"]
 
@@ -53,7 +54,7 @@ class Situation:
             return None
         if self.chip.kind == "tpu":
             return "libtpu"
-        return "xla_gpu" if self.stack in (None, "maxtext") else "torch"
+        return "xla_gpu" if self.stack is None or contracts()[self.stack].kin == "jax" else "torch"
 
     @property
     def needs(self) -> frozenset[str]:

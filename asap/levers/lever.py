@@ -7,6 +7,7 @@ from typing import Literal
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.stacks.launchers import Stack
+from asap.stacks.registry import contracts
 
 Known = Literal["modelled", "compiled"]
 """How its effect is known: by the step model or by the compiler."""
@@ -62,7 +63,6 @@ class Lever:
         changes: what it changes in time, HBM and numerics.
         known: how its effect is known.
         on_request: whether it changes what is trained, and is pulled only where the user allows it.
-        said_by: the stacks that have words for it, with the setting's name.
         read: how a plan has it set, in one word or a few.
         values: of a run, the present one first; one where there is nothing to try.
     """
@@ -71,14 +71,13 @@ class Lever:
     title: str
     changes: str
     known: Known
-    said_by: Mapping[Stack, str]
     read: Callable[[Plan], str]
     values: Callable[[Run], tuple[Value, ...]]
     on_request: bool = False
 
     def tried(self, run: Run, allowed: frozenset[str]) -> tuple[Value, ...]:
         """The values that may be tried in a run: the present one alone where its stack or the user does not allow."""
-        permitted = run.stack in self.said_by and (not self.on_request or self.name in allowed)
+        permitted = self.name in contracts()[run.stack].levers and (not self.on_request or self.name in allowed)
         return self.values(run) if permitted else (PRESENT,)
 
 

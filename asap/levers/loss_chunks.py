@@ -24,7 +24,6 @@ LEVER = Lever(
     title="loss in parts",
     changes="time: little; HBM: logits, divided by the parts; numerics: none but the order of a sum",
     known="modelled",
-    said_by={"maxtext": "num_vocab_tiling"},
     read=_read,
     values=_values,
 )

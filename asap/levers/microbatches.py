@@ -2,6 +2,7 @@
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
+from asap.stacks.registry import contracts
 
 MOST = 32
 LARGEST = 8
@@ -16,7 +17,7 @@ def _values(run: Run) -> tuple[Value, ...]:
     batch, now = run.workload.global_batch, run.plan.microbatches
     if batch is None:
         return (PRESENT,)
-    if run.stack == "maxtext":
+    if not contracts()[run.stack].sets_micro_batch:
         return (PRESENT, *(_count(count) for count in _counts(run.plan, batch) if count != (now or 1)))
     if now is None:
         return (PRESENT,)
@@ -41,19 +42,6 @@ LEVER = Lever(
     title="microbatches",
     changes="time: sharded weights are gathered for each, and a pipeline's bubble; HBM: activations; numerics: none",
     known="modelled",
-    said_by={
-        "maxtext": "gradient_accumulation_steps",
-        "megatron": "--micro-batch-size",
-        "nemo": "micro_batch_size",
-        "bridge": "train.micro_batch_size",
-        "torchtitan": "training.local_batch_size",
-        "deepspeed": "train_micro_batch_size_per_gpu",
-        "nanotron": "tokens.micro_batch_size",
-        "axolotl": "micro_batch_size",
-        "accelerate": "per_device_train_batch_size",
-        "fsdp": "micro_batch_size",
-        "settings": "the micro-batch",
-    },
     read=_read,
     values=_values,
 )

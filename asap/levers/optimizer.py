@@ -24,7 +24,6 @@ LEVER = Lever(
     changes="time: the products of its orthogonalisation, which no prediction holds; HBM: 4 bytes a parameter;"
     " numerics: all updates",
     known="modelled",
-    said_by={"maxtext": "opt_type", "megatron": "--optimizer", "bridge": "optimizer.optimizer"},
     read=_read,
     values=_values,
     on_request=True,

@@ -3,10 +3,7 @@
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
 from asap.plans.plan import Offload
-from asap.stacks.launchers import Stack
-
-_TOGETHER: tuple[Stack, ...] = ("torchtitan", "axolotl", "accelerate", "fsdp")
-"""Stacks whose FSDP offloads parameters with the optimizer, by one setting (``CPUOffloadPolicy`` of PyTorch)."""
+from asap.stacks.registry import contracts
 
 
 def _read(plan: Plan) -> str:
@@ -14,7 +11,8 @@ def _read(plan: Plan) -> str:
 
 
 def _values(run: Run) -> tuple[Value, ...]:
-    moved: tuple[Offload, ...] = ("optimizer", "parameters") if run.stack in _TOGETHER else ("optimizer",)
+    both = contracts()[run.stack].moves_parameters  # ``CPUOffloadPolicy`` of PyTorch
+    moved: tuple[Offload, ...] = ("optimizer", "parameters") if both else ("optimizer",)
 
     def toggled(plan: Plan) -> Plan:
         others = tuple(what for what in plan.offload if what not in moved)
@@ -28,16 +26,6 @@ LEVER = Lever(
     title="optimizer state in host memory",
     changes="time: copies over the host's link, both ways, in every step; HBM: moments; numerics: none",
     known="modelled",
-    said_by={
-        "maxtext": "optimizer_memory_host_offload",
-        "megatron": "--optimizer-cpu-offload",
-        "bridge": "optimizer.optimizer_cpu_offload",
-        "deepspeed": "zero_optimization.offload_optimizer.device",
-        "torchtitan": "training.enable_cpu_offload",
-        "axolotl": "fsdp_config.offload_params",
-        "accelerate": "fsdp_config.fsdp_offload_params",
-        "fsdp": "cpu_offload",
-    },
     read=_read,
     values=_values,
 )

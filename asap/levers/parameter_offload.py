@@ -24,7 +24,6 @@ LEVER = Lever(
     title="parameters in host memory",
     changes="time: copies over the host's link, both ways, in every step; HBM: none at the peak; numerics: none",
     known="modelled",
-    said_by={"maxtext": "parameter_memory_host_offload"},
     read=_read,
     values=_values,
 )

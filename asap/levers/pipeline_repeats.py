@@ -25,13 +25,6 @@ LEVER = Lever(
     title="virtual pipeline stages",
     changes="time: a shorter bubble, more messages; HBM: more microbatches in flight; numerics: none",
     known="modelled",
-    said_by={
-        "maxtext": "num_pipeline_repeats",
-        "megatron": "--num-virtual-stages-per-pipeline-rank",
-        "nemo": "virtual_pipeline_model_parallel_size",
-        "bridge": "virtual_pipeline_model_parallel_size",
-        "torchtitan": "parallelism.pipeline_parallel_layers_per_stage",
-    },
     read=_read,
     values=_values,
 )

@@ -7,19 +7,9 @@ from asap.models import Architecture
 from asap.plans import Plan, Remat
 from asap.plans.remat import Module, Policy, RecomputedLayers, RecomputedModules, SavedTensors, Tensor
 from asap.stacks.maxtext.rematerialisation import always_recomputes
-from asap.stacks.trainer.arguments import RECOMPUTE, recomputation_key
+from asap.stacks.registry import contracts
+from asap.stacks.trainer.arguments import recomputation_key
 
-_NAMED: dict[str, tuple[Remat, ...]] = {
-    "maxtext": tuple(policy for policy in Remat if policy is not Remat.SELECTIVE),
-    "torchtitan": (Remat.NONE, Remat.MINIMAL, Remat.FULL),
-    "nanotron": (Remat.NONE, Remat.FULL),
-    "deepspeed": (Remat.NONE, Remat.FULL),
-    "axolotl": (Remat.NONE, Remat.FULL),
-    "accelerate": (Remat.NONE, Remat.FULL),
-    "fsdp": (Remat.NONE, Remat.FULL),
-    "settings": (Remat.NONE, Remat.FULL),
-}
-"""Policies that a stack has by name."""
 _QKV: tuple[Tensor, ...] = ("query", "key", "value")
 _BY_TENSOR: tuple[tuple[Policy, bool], ...] = (
     (Remat.FULL, True),
@@ -37,13 +27,6 @@ _BY_TENSOR: tuple[tuple[Policy, bool], ...] = (
 )
 """Policies tensor by tensor that are tried (MaxText's ``custom``), and whether layer inputs wait on the host: those of
 MaxText's benchmarks and of AI-Hypercomputer/tpu-recipes, and what lies between them."""
-_MEGATRON = (Remat.NONE, Remat.SELECTIVE, Remat.FULL)
-_SHARES = {
-    **dict.fromkeys(("megatron", "bridge", "nemo"), (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))),
-    "torchtitan": (Fraction(1, 4), Fraction(1, 2)),
-}
-"""Shares of the layers that a stack can recompute as a whole."""
-_OF_MODULES = ("megatron", "bridge")
 _DENSE: tuple[tuple[Module, ...], ...] = (("layernorm",), ("layernorm", "mlp"))
 _MIXTURE: tuple[tuple[Module, ...], ...] = (("layernorm", "moe_act"), ("layernorm", "moe"))
 _LATENT: tuple[tuple[Module, ...], ...] = (("layernorm", "mla_up_proj", "moe_act"),)
@@ -59,17 +42,18 @@ def apply_policy(plan: Plan, remat: Policy, *, inputs_on_host: bool = False) -> 
 
 def policies(run: Run) -> tuple[Remat, ...]:
     """The policies that a run's stack has; a stack that is not known is taken for one of its compiler's."""
-    if run.stack == "maxtext" and not run.xla:
-        return _MEGATRON
-    known = _NAMED.get(run.stack, _MEGATRON)
-    recomputes = run.stack == "maxtext" and always_recomputes(run.settings)
-    return tuple(policy for policy in known if policy is not Remat.NONE or not recomputes)
+    known = contracts()[run.stack]
+    if known.kin == "jax" and not run.xla:
+        return Remat.NONE, Remat.SELECTIVE, Remat.FULL
+    recomputes = known.kin == "jax" and always_recomputes(run.settings)
+    return tuple(policy for policy in map(Remat, known.policies) if policy is not Remat.NONE or not recomputes)
 
 
 def partial_policies(run: Run) -> tuple[Policy, ...]:
     """Policies of a run's stack that recompute some layers, or some modules of each."""
-    layers = tuple(RecomputedLayers(share) for share in _SHARES.get(run.stack, ()))
-    if run.stack not in _OF_MODULES or run.model is None:
+    known = contracts()[run.stack]
+    layers = tuple(RecomputedLayers(Fraction(share)) for share in known.shares)
+    if not known.modules or run.model is None:
         return layers
     return (*layers, *(RecomputedModules(modules) for modules in _modules_of(run.model)))
 
@@ -109,19 +93,6 @@ LEVER = Lever(
     title="rematerialisation",
     changes="time: up to a forward pass; HBM: activations of every layer; numerics: none",
     known="modelled",
-    said_by={
-        "maxtext": "remat_policy",
-        "megatron": "--recompute-granularity",
-        "nemo": "activations_checkpoint_granularity",
-        "bridge": "recompute_granularity",
-        "torchtitan": "activation_checkpoint.mode",
-        "nanotron": "parallelism.recompute_layer",
-        "deepspeed": RECOMPUTE,
-        "axolotl": RECOMPUTE,
-        "accelerate": RECOMPUTE,
-        "fsdp": "activation checkpointing",
-        "settings": "recomputation",
-    },
     read=_read,
     values=_values,
 )

@@ -1,18 +1,16 @@
 """The training state in bf16: less HBM and less traffic of the optimizer, and another training."""
 
-from collections.abc import Mapping
 from typing import Literal, get_args
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.plans import Plan
 from asap.plans.degrees import workload_under
-from asap.stacks.launchers import Stack
 
 StateSetting = Literal["first_moment", "second_moment", "weight_precision"]
 STATE_SETTINGS: tuple[StateSetting, ...] = get_args(StateSetting)
 
 
-def _lever(name: StateSetting, title: str, changes: str, said_by: Mapping[Stack, str]) -> Lever:
+def _lever(name: StateSetting, title: str, changes: str) -> Lever:
     def read(plan: Plan) -> str:
         return getattr(plan, name) or "default"
 
@@ -23,7 +21,7 @@ def _lever(name: StateSetting, title: str, changes: str, said_by: Mapping[Stack,
         return plan.model_copy(update={name: "bf16"})
 
     return Lever(
-        name=name, title=title, changes=changes, known="modelled", said_by=said_by, read=read, values=values,
+        name=name, title=title, changes=changes, known="modelled", read=read, values=values,
         on_request=True,
     )  # fmt: skip
 
@@ -40,18 +38,15 @@ LEVERS: tuple[Lever, ...] = (
         "first_moment",
         "first moment in bf16",
         "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's",
-        {"maxtext": "mu_dtype", "megatron": "--exp-avg-dtype", "bridge": "optimizer.exp_avg_dtype"},
     ),
     _lever(
         "second_moment",
         "second moment in bf16",
         "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's",
-        {"megatron": "--exp-avg-sq-dtype", "bridge": "optimizer.exp_avg_sq_dtype"},
     ),
     _lever(
         "weight_precision",
         "weights in bf16",
         "time: less optimizer traffic; HBM: half of parameters, gradients and moments; numerics: all updates",
-        {"maxtext": "weight_dtype", "torchtitan": "training.dtype"},
     ),
 )

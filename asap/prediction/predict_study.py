@@ -13,19 +13,15 @@ from asap.plans.degrees import DEVICES_UNKNOWN, with_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.step_interval import is_outside
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of
 from asap.stacks.registry import by_framework
 from asap.study.study import Study
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 KNOWN_AXES = ("replica", "data", "seq", "model")
-STAGED = ("megatron", "nemo", "bridge", "torchtitan")
-"""Stacks without a table in which a pipeline is a setting, and changes no code."""
 _LIKELY_TO_FIT = 0.85
 """Share of HBM that a plan may fill by the model and still be likely to fit."""
-_OF_MEGATRON, _MICRO_BATCH = ("megatron", "nemo", "bridge"), "micro_batch_size"
-REPLICATED = ("megatron", "nemo", "bridge")
-"""Those whose data parallelism replicates parameters, unless the incumbent shards them."""
+_MICRO_BATCH = "micro_batch_size"
 
 
 def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Plan]:
@@ -164,14 +160,13 @@ def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -
 def usual_axes(study: Study) -> tuple[str, ...]:
     """Axes that change no code of the training step, and expert and stage where model or incumbent have them."""
     incumbent, model = study.plan or Plan(), study.experiment.model
-    framework = study.experiment.workload.framework
-    stack, table = stack_of(framework), by_framework(framework)
-    staged, replicated = stack in STAGED, stack in REPLICATED
+    known, table = contract_of(study.experiment.workload.framework), by_framework(study.experiment.workload.framework)
+    staged, replicated = known.of_core or known.staged, known.of_core
     if table is not None:
         staged, replicated = table.axes.stage is not None, table.axes.layout == "replica"
     added = {"expert": model is not None and model.is_moe, "stage": staged}
-    known = [axis for axis in KNOWN_AXES if axis != "data" or not replicated]
-    return tuple(a for a in AXES if a in known or added.get(a) or incumbent.degree(a) > 1)
+    usual = [axis for axis in KNOWN_AXES if axis != "data" or not replicated]
+    return tuple(a for a in AXES if a in usual or added.get(a) or incumbent.degree(a) > 1)
 
 
 def _is_modelled(study: Study) -> bool:
@@ -221,4 +216,4 @@ def _micro_batch_is_open(study: Study) -> bool:
     experiment, plan = study.experiment, study.plan
     if plan is None or plan.microbatches is not None or not experiment.workload.global_batch:
         return False
-    return stack_of(experiment.workload.framework) in _OF_MEGATRON and bool(experiment.hyperparameters)
+    return contract_of(experiment.workload.framework).of_core and bool(experiment.hyperparameters)

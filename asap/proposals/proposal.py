@@ -1,6 +1,6 @@
 """A proposal: a plan, what is expected of it, why, and what to paste."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -8,7 +8,7 @@ from asap.core.units import Quantity
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.test_worth import TestWorth
-from asap.stacks.launchers import TITLES, Stack
+from asap.stacks.launchers import Stack
 
 
 class Citation(BaseModel):
@@ -82,7 +82,7 @@ class Overrides(BaseModel):
     @property
     def stack(self) -> Stack:
         """Whose words they are."""
-        said: list[Stack] = [stack for stack in TITLES if getattr(self, stack) is not None]
+        said: list[Stack] = [stack for stack in get_args(Stack) if getattr(self, stack) is not None]
         return said[0] if said else "maxtext"
 
     @property

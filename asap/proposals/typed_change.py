@@ -6,13 +6,13 @@ import shlex
 from asap.core.errors import PlanError, UsageError
 from asap.core.text import plain
 from asap.proposals.proposal import Overrides
+from asap.stacks.registry import contracts
 
 _SETTING = re.compile(r"(?:--)?[A-Za-z_][\w.-]{0,120}=[\w.,:/+=-]{1,200}", re.ASCII)
 _OPTION = re.compile(r"--[A-Za-z][\w.-]{0,120}", re.ASCII)
 _VALUE = re.compile(r"[\w.,:/+][\w.,:/+-]{0,200}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+=", re.ASCII)
 _XLA, _NOT_OF_TPU = ("xla_", "--xla_"), ("xla_gpu_", "xla_cpu_")
-_ON_ONE_LINE = {"maxtext", "megatron", "nemo", "bridge", "fsdp", "settings"}
 
 
 def read_typed(text: str) -> str:
@@ -61,7 +61,7 @@ def with_typed(overrides: Overrides, typed: str) -> Overrides:
     exports += [_flag(flag, of_tpu and not flag.startswith(_NOT_OF_TPU)) for flag in flags]
     rest = [word for word in words if not (word.startswith(_XLA) or _VARIABLE.match(word))]
     text = overrides.text
-    if rest and (overrides.stack not in _ON_ONE_LINE or "\n" in text or (text and text[:1] in "{[")):
+    if rest and (not contracts()[overrides.stack].one_line or "\n" in text or (text and text[:1] in "{[")):
         raise PlanError(f"{plain(rest[0], 60)}: this launcher takes a file, so only flags and variables can be added")
     return Overrides.of(overrides.stack, " ".join([*rest, text]).strip(), (*overrides.exports, *exports))
 

@@ -16,7 +16,7 @@ from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import AXES, Plan
 from asap.reports.labels import batch_size, describe_hardware, flag_sentences, flag_summary
-from asap.stacks.launchers import TITLES, form_of, launch_lines, stack_of
+from asap.stacks.launchers import contract_of, form_of, launch_lines, stack_of
 from asap.study.flags import flags_of_record
 
 UNKNOWN = "unknown"
@@ -68,7 +68,7 @@ def record_facts(experiment: Experiment) -> list[tuple[str, str]]:
         ("model", _model(experiment.model)),
         ("batch", _batch(experiment)),
         ("plan", f"{plan} ({_meaning(plan)})" if plan else UNKNOWN),
-        (TITLES[stack_of(work.framework)].split()[0], _in_words(experiment)),
+        (contract_of(work.framework).title.split()[0], _in_words(experiment)),
         ("numerics", ", ".join(_numerics(experiment)) or UNKNOWN),
         ("software", ", ".join(filter(None, (work.framework, experiment.code_version)))),
         ("flags", _flags(experiment)),

@@ -4,18 +4,8 @@ from dataclasses import replace
 
 from asap.models import Architecture, Workload
 from asap.plans.validity import EVEN, Constraints, LayerSplit
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of, is_of_jax
 from asap.stacks.registry import by_framework
-
-_COUNTS_LAYERS = ("megatron", "nemo", "bridge")
-"""Stacks that say how many layers of a stage are recomputed."""
-_UNEVEN_STAGES: dict[str, LayerSplit] = {
-    "megatron": LayerSplit(uneven=True, said=True),
-    "bridge": LayerSplit(uneven=True, said=True),
-    "torchtitan": LayerSplit(uneven=True, virtual=True),
-}
-"""Stacks that take a last stage with fewer layers: Megatron's core (``num_layers_in_last_pipeline_stage`` of its
-``transformer_config.py``), torchtitan (``distributed/pipeline_parallel.py``); those with a table say it there."""
 
 
 def constraints_of(
@@ -34,7 +24,7 @@ def constraints_of(
         most_stages=_most_stages(architecture, workload.framework) if architecture else 0,
         experts=architecture.experts if architecture else None,
         layers=layers,
-        counted_layers=(layers or 0) if stack_of(workload.framework) in _COUNTS_LAYERS else 0,
+        counted_layers=(layers or 0) if contract_of(workload.framework).of_core else 0,
         sharded_width=_sharded_width(architecture, workload.framework) if architecture else None,
         experts_over=workload.experts_over,
         split=_split(workload),
@@ -47,33 +37,27 @@ def _kv_heads(architecture: Architecture) -> int | None:
 
 
 def _whole_kv_heads(architecture: Architecture, framework: str | None) -> int:
-    """KV heads that tensor parallelism has to divide.
-
-    Of torchtitan (``models/common/decoder.py``, August 2026), stacks whose table says so, and NeMo
-    (``TransformerConfig`` of Megatron-Core until 0.15); DeepSpeed leaves devices beyond them without attention
-    (``runtime/engine.py``, 0.19).
-    """
+    """KV heads that tensor parallelism has to divide; DeepSpeed leaves devices beyond them without attention
+    (``runtime/engine.py``, 0.19)."""
     table = by_framework(framework)
-    repeats = not table.axes.whole_kv_heads if table else stack_of(framework) not in ("torchtitan", "nemo")
-    return 0 if repeats or architecture.is_mla else architecture.kv_heads or 0
+    divides = table.axes.whole_kv_heads if table else contract_of(framework).whole_kv_heads
+    return 0 if architecture.is_mla or not divides else architecture.kv_heads or 0
 
 
 def _split(workload: Workload) -> LayerSplit:
     """How stages share the layers; Megatron-DeepSpeed has no words for unequal ones."""
-    of_deepspeed = (workload.framework or "").casefold() == "megatron-deepspeed"
-    table = by_framework(workload.framework)
-    of_table = LayerSplit(uneven=True) if table and table.axes.uneven_stages else EVEN
-    split = EVEN if of_deepspeed else _UNEVEN_STAGES.get(stack_of(workload.framework), of_table)
-    return replace(split, laid_out=workload.laid_out_stages)
+    table, how = by_framework(workload.framework), contract_of(workload.framework).uneven_stages
+    uneven = how is not None or (table is not None and table.axes.uneven_stages)
+    if (workload.framework or "").casefold() == "megatron-deepspeed" or not uneven:
+        return replace(EVEN, laid_out=workload.laid_out_stages)
+    return LayerSplit(True, how == "virtual", how == "said", workload.laid_out_stages)
 
 
 def _most_stages(architecture: Architecture, framework: str | None) -> int:
-    """Of a pipeline; torchtitan has none for tied embeddings (the same file)."""
-    return 1 if stack_of(framework) == "torchtitan" and architecture.tied_embeddings else 0
+    """Of a pipeline; some have none for tied embeddings."""
+    return 1 if contract_of(framework).tied_in_one_stage and architecture.tied_embeddings else 0
 
 
 def _sharded_width(architecture: Architecture, framework: str | None) -> int | None:
     """JAX's stacks shard weights along their width, which has to divide evenly; those of PyTorch pad."""
-    table = by_framework(framework)
-    of_jax = table.kin == "jax" if table else stack_of(framework) == "maxtext"
-    return architecture.d_model if of_jax else 0
+    return architecture.d_model if is_of_jax(framework) else 0

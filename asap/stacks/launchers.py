@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, cast
 
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
@@ -17,7 +17,7 @@ from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT, YAML_FILE
 from asap.stacks.megatron.stack import launch_line, setting_line
-from asap.stacks.registry import STACK, by_framework, spec_of
+from asap.stacks.registry import STACK, Contract, by_framework, contracts, spec_of
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.lines import check as check_torchtitan
@@ -40,20 +40,6 @@ Stack = Literal[
     "settings",
 ]
 
-TITLES: dict[Stack, str] = {
-    "maxtext": "MaxText overrides",
-    "megatron": "Megatron-LM arguments",
-    "nemo": "NeMo overrides",
-    "bridge": "Megatron-Bridge overrides",
-    "torchtitan": "torchtitan settings",
-    "deepspeed": "DeepSpeed settings",
-    "nanotron": "nanotron settings",
-    "axolotl": "Axolotl settings",
-    "accelerate": "Accelerate settings",
-    "primus": "Primus settings",
-    "fsdp": "FSDP arguments",
-    "settings": "settings of the stack",
-}
 _STACKS: dict[str, Stack] = {
     "megatron-lm": "megatron",
     "torchtitan": "torchtitan",
@@ -64,24 +50,25 @@ _STACKS: dict[str, Stack] = {
 
 _TABLES: tuple[Stack, ...] = ("accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
 """Keys of the contract whose stacks have tables."""
-_SAID_BY: dict[str, tuple[Stack, ...]] = {
-    "loss_chunks": ("maxtext",),
-    "first_moment": ("maxtext", "megatron", "bridge"),
-    "second_moment": ("megatron", "bridge"),
-    "optimizer": ("maxtext", "megatron", "bridge"),
-    "weight_precision": ("maxtext", "torchtitan"),
-}
+_NUMBERS = ("loss_chunks", "first_moment", "second_moment", "optimizer", "weight_precision")
 """Settings beside the mesh that some stacks have no words for."""
 
 
 def stack_of(framework: str | None) -> Stack:
     """The stack whose words a record's framework takes; MaxText's for any other."""
     table = by_framework(framework)
-    return _of_contract(table.contract) if table else _STACKS.get((framework or "").casefold(), "maxtext")
+    return cast(Stack, table.contract) if table else _STACKS.get((framework or "").casefold(), "maxtext")
 
 
-def _of_contract(key: str) -> Stack:
-    return next(stack for stack in TITLES if stack == key)
+def contract_of(framework: str | None) -> Contract:
+    """What holds of the stack of a record's framework."""
+    return contracts()[stack_of(framework)]
+
+
+def is_of_jax(framework: str | None) -> bool:
+    """Whether XLA compiles what a record's framework runs."""
+    table = by_framework(framework)
+    return (table or contract_of(framework)).kin == "jax"
 
 
 def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:
@@ -216,10 +203,10 @@ def settings_of(
 
 
 def _check_numbers(plan: Plan, stack: Stack) -> None:
-    for field, stacks in _SAID_BY.items():
-        if getattr(plan, field) is not None and stack not in stacks:
-            name = "the stack" if stack == "settings" else TITLES[stack].split()[0]
-            raise PlanError(f"{name} has no setting for {field}")
+    known = contracts()[stack]
+    if field := next((each for each in _NUMBERS if getattr(plan, each) is not None and each not in known.levers), None):
+        name = "the stack" if stack == "settings" else known.title.split()[0]
+        raise PlanError(f"{name} has no setting for {field}")
 
 
 _DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, YAML_FILE, PRIMUS_MODULE)
@@ -230,14 +217,6 @@ def form_of(settings: Mapping[str, object]) -> dict[str, object]:
     return {key: settings[key] for key in _DECIDING if key in settings}
 
 
-_STARTS: dict[Stack, tuple[str, tuple[str, ...]]] = {
-    "maxtext": ("python3 -m MaxText.train {file} {options}", (".yml", ".yaml")),
-    "torchtitan": (
-        "torchrun --nproc_per_node={gpus} --nnodes={nodes} -m torchtitan.train --job.config_file {file} {options}",
-        (".toml",),
-    ),
-}
-"""How a program is started (README of MaxText; run_train.sh of torchtitan), and the endings of its configurations."""
 _SOURCE = re.compile(r"^([^:,;]+?\.(?:ya?ml|toml))(?::|$)")
 
 
@@ -254,15 +233,15 @@ def start_command(stack: Stack, line: str, sources: Iterable[str], gpus: int, no
     Raises:
         PlanError: the program takes no options, or the run was not given as its configuration file.
     """
-    form, endings = _STARTS.get(stack, ("", ()))
-    files = [found[1] for source in sources if (found := _SOURCE.match(source)) and found[1].endswith(endings)]
-    if not form or not files:
+    known = contracts()[stack]
+    files = [found[1] for source in sources if (found := _SOURCE.match(source)) and found[1].endswith(known.files)]
+    if not known.command or not files:
         raise PlanError(
-            f"no whole command is known for {TITLES[stack]} of this run",
+            f"no whole command is known for {known.title} of this run",
             hint="add the line to the command that starts it",
         )
     options = _as_options(line) if stack == "torchtitan" else " ".join(line.split())
-    return form.format(file=shlex.quote(PurePath(files[0]).name), options=options, gpus=gpus, nodes=nodes)
+    return known.command.format(file=shlex.quote(PurePath(files[0]).name), options=options, gpus=gpus, nodes=nodes)
 
 
 def _as_options(toml: str) -> str:

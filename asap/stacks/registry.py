@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import ConfigError
 from asap.stacks.spec import Files, Spec
@@ -18,6 +20,48 @@ _FORMER = "program_under_fsdp"
 """What records of earlier releases have instead."""
 _FOLDER = Path(__file__).parent
 _TABLE = "spec.toml"
+
+
+class Contract(BaseModel):
+    """What holds of all stacks behind one key of ``overrides`` in asap.analysis (``contracts.toml``)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    kin: Literal["jax"] | None = None
+    of_core: bool = Field(
+        default=False,
+        description="runs on Megatron's core: replicates parameters, counts recomputed layers by stage, and has no"
+        " default for the microbatch",
+    )
+    start: Literal["sharded", "split"] | None = Field(
+        default=None, description="a first plan: FSDP over all devices, or the smallest split of the model"
+    )
+    sets_micro_batch: bool = Field(default=True, description="its size, not the number of microbatches")
+    staged: bool = Field(default=False, description="whether a pipeline is a setting, and changes no code")
+    uneven_stages: Literal["said", "virtual"] | None = Field(
+        default=None,
+        description="fewer layers in the last stage: where a setting says so, or the last virtual one, too",
+    )
+    whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
+    tied_in_one_stage: bool = Field(default=False, description="whether tied embeddings have no pipeline")
+    moves_parameters: bool = Field(default=False, description="to the host with the optimizer, by one setting")
+    one_line: bool = Field(default=True, description="whether a line to paste is one line of words")
+    command: str = Field(default="", description="how its program is started with a file of settings and options")
+    files: tuple[str, ...] = Field(default=(), description="endings of that file")
+    levers: tuple[str, ...] = Field(default=(), description="settings beside the mesh that it has words for")
+    policies: tuple[str, ...] = Field(default=("none", "selective", "full"), description="of recomputation, by name")
+    shares: tuple[str, ...] = Field(default=(), description="of the layers that it can recompute as a whole")
+    modules: bool = Field(default=False, description="whether it recomputes modules of each layer")
+    offload_less: str = Field(default="offload less", description="how that is said")
+    rematerialised_by: str = Field(default="", description="the setting of recomputation")
+
+
+@cache
+def contracts() -> Mapping[str, Contract]:
+    """Every contract by its key."""
+    values = tomllib.loads((_FOLDER / "contracts.toml").read_text(encoding="utf-8"))
+    return {key: Contract.model_validate(each) for key, each in values.items()}
 
 
 @cache

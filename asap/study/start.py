@@ -6,13 +6,9 @@ from asap.hardware import Slice
 from asap.models.parameters import count_parameters
 from asap.plans import Plan
 from asap.plans.validity import Constraints, violations
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of
 
 ASSUMED = "assumed, as a start"
-_SHARDING = ("maxtext", "torchtitan")
-"""Stacks that shard parameters by default; what names no stack is taken for MaxText's."""
-_REPLICATING = "megatron"
-"""Megatron-LM divides parameters by tensor parallelism and stages, and the optimizer by the replicas."""
 _HELD, _DIVIDED = 6, 12
 """Bytes of a parameter on each replica (bf16 weights, fp32 gradients), and those that its replicas share (fp32 weights,
 two moments): ``--use-distributed-optimizer``."""
@@ -35,17 +31,17 @@ def assume_start(experiment: Experiment, hardware: Slice | None, constraints: Co
     model, workload = experiment.model, experiment.workload
     if experiment.plan is not None or experiment.hyperparameters or experiment.measured is not None:
         return experiment
-    stack = stack_of(workload.framework)
+    start = contract_of(workload.framework).start
     if hardware is None or model is None or model.missing() or not workload.tokens:
         return experiment
-    if stack in _SHARDING:
+    if start == "sharded":
         plan = _fully_sharded(hardware)
     else:
-        plan = _smallest_split(experiment, hardware, constraints) if stack == _REPLICATING else None
+        plan = _smallest_split(experiment, hardware, constraints) if start == "split" else None
     if plan is None or violations(plan, constraints):
         return experiment
     notes = [f"no plan is on record: {plan} is taken as the start; --plan says another"]
-    if stack == _REPLICATING:
+    if start == "split":
         said = {"zero_stage": 1, "sequence_parallel": plan.degree("model") > 1, "precision": "bf16"}
         unsaid = {key: value for key, value in said.items() if getattr(workload, key) is None}
         experiment = experiment.model_copy(update={"workload": workload.model_copy(update=unsaid)})

@@ -20,7 +20,7 @@ from asap.plans.degrees import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.stacks.constraints import constraints_of
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of, is_of_jax, stack_of
 from asap.study.measurements import check_measurements, stated_profile
 from asap.study.start import assume_start
 from asap.traces.analysis.report import ReplayReport
@@ -113,7 +113,7 @@ class Study:
         """Whether another mesh runs with the same micro-batch, as launchers of PyTorch stacks set it, not a count."""
         plan, workload = self.plan, self.experiment.workload
         known = plan is not None and plan.microbatches is not None and workload.global_batch is not None
-        return known and stack_of(workload.framework) != "maxtext"
+        return known and contract_of(workload.framework).sets_micro_batch
 
     def complete(self, plan: Plan) -> Plan:
         """A plan with what it leaves out as it is in the plan that runs: settings, DCN mesh, size of a micro-batch."""
@@ -227,7 +227,7 @@ def _constraints(experiment: Experiment, hardware: Slice | None) -> Constraints:
 
 def _check_stack(experiment: Experiment, hardware: Slice | None) -> tuple[str, ...]:
     framework = experiment.workload.framework
-    if hardware is None or hardware.chip.kind != "tpu" or stack_of(framework) == "maxtext":
+    if hardware is None or hardware.chip.kind != "tpu" or is_of_jax(framework):
         return ()
     return (f"{plain(framework, 40)} runs on GPUs, and {hardware.chip.title} is none: is the hardware right?",)
 

@@ -78,10 +78,7 @@ def test_bundled_records_can_be_read_as_files(tmp_path, experiment_id):
     ("text", "said"),
     [
         ("plan: data=4\ndescrption: x\n", r"experiment\.yml:2: unknown field descrption .*description"),
-        (
-            "workload: {global_batchs: 4}\nplan: data=4\n",
-            r"experiment\.yml:1: unknown field global_batchs .*global_batch",
-        ),
+        ("workload: {global_batchs: 4}\nplan: data=4\n", r"yml:1: unknown field global_batchs .*global_batch"),
         ("plan: data=4 data=8\n", r"experiment\.yml:1: data is given twice"),
         ("plan: {ici: {data: 0}}\n", r"experiment\.yml:1: ici\.data"),
         ("plan: {ici: {date: 4}}\n", r"experiment\.yml:1: ici\.date"),

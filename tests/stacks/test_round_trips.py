@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -15,9 +16,9 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.plans.plan import Mesh
 from asap.plans.remat import Remat
-from asap.stacks.launchers import TITLES
+from asap.stacks.launchers import Stack
 from asap.stacks.reading import from_settings, global_batch_of
-from asap.stacks.registry import abstract, claimant, code, irrelevant, spec_of, specs
+from asap.stacks.registry import abstract, claimant, code, contracts, irrelevant, spec_of, specs
 from asap.stacks.spec import Word, word_keys
 from asap.stacks.writing import lines_to_paste, to_settings
 
@@ -156,4 +157,4 @@ def test_files_that_two_stacks_claim_are_asked():
     assert found.name == "Levanter"
     assert claimant({"some": 1}, "none.yml") is None
     assert spec_of("settings", {}) is None
-    assert {table.contract for table in specs().values()} <= {*TITLES}
+    assert {table.contract for table in specs().values()} <= {*contracts()} == {*get_args(Stack)}
