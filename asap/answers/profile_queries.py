@@ -254,7 +254,7 @@ def _subject(place: int) -> str:
 
 
 def _origin(profile: Profile) -> tuple[str, Provenance]:
-    return profile.source, Provenance.STATED if profile.stated else Provenance.MEASURED
+    return profile.source, profile.provenance
 
 
 def _program(inquiry: Inquiry, name: str) -> tuple[tuple[str, ...], str | None]:

@@ -316,11 +316,12 @@ def kpis_of(study: Study) -> tuple[Fact, ...]:
 
 
 def _origin(profile: Profile) -> str:
-    return f"{'stated by' if profile.stated else 'measured, from'} {profile.source}; times are per {profile.extent}"
+    lead = "stated by" if profile.provenance is Provenance.STATED else "measured, from"
+    return f"{lead} {profile.source}; times are per {profile.extent}"
 
 
 def _source(study: Study) -> tuple[str, Provenance]:
     profile = study.profile
     if profile is None:
         return "", Provenance.MODELLED
-    return profile.source, Provenance.STATED if profile.stated else Provenance.MEASURED
+    return profile.source, profile.provenance

@@ -55,7 +55,7 @@ class Facts:
     @property
     def provenance(self) -> Provenance:
         """Read from a profile, or stated by a report."""
-        return Provenance.STATED if self.profile.stated else Provenance.MEASURED
+        return self.profile.provenance
 
     def fraction(self, value: float, source: str) -> Quantity:
         """A share as a quantity with its origin."""

@@ -22,8 +22,7 @@ def current_step_time(study: Study, evidence: Sequence[StatedFact] = ()) -> Quan
     profile = study.profile
     if profile is None or profile.kpis.step_time_s is None or profile.source == WORKED_OUT:
         return None
-    kind = Provenance.STATED if profile.stated else Provenance.MEASURED
-    return Quantity(value=profile.kpis.step_time_s, unit="s", provenance=kind, source=profile.source)
+    return Quantity(value=profile.kpis.step_time_s, unit="s", provenance=profile.provenance, source=profile.source)
 
 
 def stated(item: StatedFact, value: float, unit: str) -> Quantity:

@@ -40,11 +40,7 @@ _CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
 _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
-_READ = (
-    "read are MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, LLaMA-Factory, Axolotl, Accelerate, TRL,"
-    " Primus, ms-swift, verl, llama-recipes, LitGPT, torchtune, LLM Foundry, OLMo, OLMo-core,"
-    " Levanter, GPT-NeoX, NeMo Automodel, SageMaker HyperPod's recipes and config.json"
-)
+_READ = "docs/reads.md lists what is read; or give the log of the training run"
 
 
 def read_configuration(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -202,7 +198,7 @@ def _is_maxtext(document: Document) -> bool:
         known = is_told_by(settings, document.path, model_name_of(document.values.get("model_name")))
     if not known and "base_config" not in keys:
         names = plain(", ".join(keys), 80) or "no keys"
-        reason = f"is no MaxText configuration, Hugging Face config.json or experiment: it has {names}"
+        reason = f"is no configuration of a stack that is read: it has {names}"
         raise UnreadError(reason, where=str(document.path), hint=_READ)
     return theirs >= ours
 

@@ -9,6 +9,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.core.units import Provenance
+
 Bound = Literal["compute", "hbm", "vmem", "host", "unknown"]
 CollectiveKind = Literal[
     "all-reduce",
@@ -168,6 +170,11 @@ class Profile(BaseModel):
     hbm_capacity_bytes: float | None = None
     gaps: tuple[Gap, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def provenance(self) -> Provenance:
+        """Measured by a profile or by the steps of a log, or stated by a report."""
+        return Provenance.STATED if self.stated and not self.kpis.steps else Provenance.MEASURED
 
     @property
     def extent_s(self) -> float | None:

@@ -58,13 +58,13 @@ def worth_of_test(
     saving = expected_share(*log_interval(relative)) * now.value * max(to_go - STEPS, 0) * chips / _HOUR
     price = study.preferences.prices.get(hardware.chip.name)
     money = (saving - test) * price if price is not None else None
-    priced = f", {significant(money)} {study.preferences.currency} after its cost" if money is not None else ""
+    priced = f" ({significant(money)} {study.preferences.currency} after the test)" if money is not None else ""
     verdict = "worth it" if saving > test else "not worth it"
     return TestWorth(
         steps=STEPS, chip_hours=test, steps_to_go=to_go, expected_saving=saving, money=money,
         currency=study.preferences.currency if price is not None else None, worth_it=saving > test,
-        statement=f"A test of {STEPS} steps takes {significant(test)} chip-hours and is expected to save"
-        f" {significant(saving)} over {to_go:,} steps{priced}, kept only if it is faster: {verdict}.",
+        statement=f"A test of {STEPS} steps ({significant(test)} chip-hours) is {verdict}: kept only if it is faster,"
+        f" the plan is expected to save {significant(saving)} chip-hours over {to_go:,} steps{priced}.",
     )  # fmt: skip
 
 

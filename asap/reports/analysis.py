@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from asap.core.units import Provenance
 from asap.diagnosis import Diagnosis
 from asap.evidence.judgement import Judgement
 from asap.experiments import HardwareReference
@@ -116,7 +117,7 @@ def assemble(
         devices=study.slice.devices if study.slice else experiment.hardware.devices or (profile and profile.devices),
         plan=study.plan,
         profile=profile.source if profile else None,
-        stated=bool(profile and profile.stated),
+        stated=profile is not None and profile.provenance is Provenance.STATED,
         provenance=provenance,
     )
     return Analysis(

@@ -29,7 +29,7 @@ class Summary:
         columns: of now and the proposals.
         rows: now, then the proposals.
         axes: what the axes mean.
-        why: what holds the run back, the situation, and the reason and cost of the first proposal.
+        why: what holds the run back, the situation, and the reason, cost and worth of the first proposal.
         settings: what is worth a test beside every plan.
         flags: what is missing and what does harm.
         missing: what was not recorded, and what would record it.
@@ -130,6 +130,7 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
         said.append(trial.statement)
     elif proposal is not None:
         said += [f"Gain: {one}" for one in proposal.reasoning[:1]] + [f"Cost: {one}" for one in proposal.trade_offs[:1]]
+        said += [proposal.test_worth.statement] if proposal.test_worth else []
     return tuple(said)
 
 

@@ -79,7 +79,7 @@ def test_a_file_that_is_not_there(tmp_path):
 )
 def test_a_file_of_no_known_kind(tmp_path, text):
     (tmp_path / "x.yml").write_text(text)
-    with pytest.raises(ConfigError, match="is no MaxText configuration"):
+    with pytest.raises(ConfigError, match="is no configuration of a stack"):
         read_configuration(tmp_path / "x.yml", [], Experiment(id="x"))
 
 

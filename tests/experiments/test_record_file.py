@@ -91,7 +91,7 @@ def test_bundled_records_can_be_read_as_files(tmp_path, experiment_id):
         ("schema: asap.experiment/9\n", "not asap.experiment/1"),
         ("plan: data=4\nhardware: v5e-16\n", r"experiment\.yml:1: the plan multiplies to 4 devices"),
         ("goodput: 93\nplan: data=4\n", "goodput"),
-        ("colour: red\n", "is no MaxText configuration"),
+        ("colour: red\n", "is no configuration of a stack"),
     ],
 )
 def test_bad_fields_are_refused_in_one_line(read, text, said):

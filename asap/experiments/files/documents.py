@@ -17,7 +17,7 @@ from asap.core.text import plain
 from asap.experiments.files.yaml_text import parse_yaml
 
 LARGEST_BYTES = 1_000_000
-_NO_MAPPING = "holds no mapping of keys to values"
+_NO_MAPPING = "is no configuration: it holds no keys with values"
 _TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 """Commas before the end of an object or a list, which many programs take; texts are skipped."""
 _UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
@@ -75,7 +75,7 @@ def parse_document(text: str, path: Path) -> Document:
         return Document(path, _parse_json(text, path), {})
     values, lines = parse_yaml(text, str(path))
     if not isinstance(values, dict):
-        raise ConfigError(_NO_MAPPING if text.strip() else f"is empty: it {_NO_MAPPING}", where=str(path))
+        raise ConfigError(_NO_MAPPING if text.strip() else "is empty", where=str(path))
     return Document(path, values, lines)
 
 

@@ -70,7 +70,7 @@ def record_of(
     experiment = _filled(settings, reading, path, experiment)
     known = reading.stack is not None and reading.measured.step.steps > 0
     if not _says_something(experiment) and not known:
-        reason = refusals[0] if refusals else "has no settings of the run"
+        reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *_ended(reading, path), *experiment.notes, *reading.notes, *refusals)
     notes += (*_contradictions(reading, settings, path), *_notes(reading, path))

@@ -120,5 +120,5 @@ def _values(found: NamedFile) -> Mapping[str, Any]:
     text = _OPEN.sub("open", found.text).replace("\t", " ")
     values, _ = parse_yaml(text, str(found.path))
     if not isinstance(values, dict):
-        raise ConfigError("holds no mapping of keys to values", where=str(found.path))
+        raise ConfigError("is no configuration: it holds no keys with values", where=str(found.path))
     return dotted(values)

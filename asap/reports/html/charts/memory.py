@@ -55,8 +55,7 @@ def memory_chart(analysis: Analysis, study: Study) -> Chart | None:
 def _measured(study: Study) -> Iterator[_MemoryBar]:
     profile = study.profile
     if profile is not None and profile.peak_hbm_bytes:
-        provenance = "stated" if profile.stated else "measured"
-        yield _MemoryBar("now", provenance, ((_IN_USE, profile.peak_hbm_bytes),), "fits")
+        yield _MemoryBar("now", profile.provenance, ((_IN_USE, profile.peak_hbm_bytes),), "fits")
 
 
 def _predicted(analysis: Analysis) -> Iterator[_MemoryBar]:

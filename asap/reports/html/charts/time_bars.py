@@ -75,9 +75,8 @@ def _measured(study: Study, scale: float | None) -> Iterator[TimeBar]:
     if profile is None or shares is None or not scale:
         return
     plan = str(study.plan) if study.plan else ""
-    provenance = "stated" if profile.stated else "measured"
     if not profile.operations:
-        yield TimeBar("now", plan, provenance, (Segment(chart.UNLISTED, "the whole step", scale),))
+        yield TimeBar("now", plan, profile.provenance, (Segment(chart.UNLISTED, "the whole step", scale),))
         return
     segments = [Segment(_RESOURCES[name], _RESOURCES[name], shares.time[name]) for name in _RESOURCES]
     segments += _collectives(profile, shares.time["communication"])
@@ -85,7 +84,7 @@ def _measured(study: Study, scale: float | None) -> Iterator[TimeBar]:
     overlap = max(sum(segment.length for segment in segments), 1.0)
     if (rest := 1.0 - sum(segment.length for segment in segments)) > LEAST_SHARE:
         segments.append(Segment(chart.UNLISTED, "operations that are not listed", rest))
-    yield TimeBar("now", plan, provenance, _ordered(segments, scale / overlap), overlap=overlap)
+    yield TimeBar("now", plan, profile.provenance, _ordered(segments, scale / overlap), overlap=overlap)
 
 
 def _collectives(profile: Profile, total: float) -> list[Segment]:
