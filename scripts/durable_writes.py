@@ -71,7 +71,9 @@ def _optimize(number: int) -> None:
     session = Session.resume("tortured") if began else Session.start("tortured", {})
     folder = session_path("tortured").parent
     command = Command(f"echo {{overrides}} >> starts; {STEPS_LOGGED}")
-    evaluator = RunEvaluator(command, "tortured", lambda line: Overrides(maxtext=line), None, RunLimits(), folder)
+    evaluator = RunEvaluator(
+        command, "tortured", lambda line: Overrides(stack="maxtext", text=line), None, RunLimits(), folder
+    )
     optimize(session, _Numbered(number), evaluator, StoppingRule())
 
 

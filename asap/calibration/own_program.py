@@ -108,7 +108,7 @@ class OwnProgram:
             reason = "does not say where the number of layers goes, and its launcher has no option for it"
             raise UsageError(reason, where="--command", hint=hint)
         placed = start if OVERRIDES in start else f"{start} {OVERRIDES}"
-        return placed, Overrides.of(self.stack, known.format(layers=layers))
+        return placed, Overrides(stack=self.stack, text=known.format(layers=layers))
 
     def script(self, start: str) -> str:
         """For ``bash``: the command with few layers, twice, each with a log of its own."""

@@ -18,7 +18,7 @@ def overrides_of(study: Study, plan: Plan) -> Overrides:
     """What to paste for the run's own launcher to run a plan; raises like :func:`launcher_line`."""
     experiment = study.experiment
     stack = words_of(stack_of(experiment.workload.framework), experiment.hyperparameters)
-    return Overrides.of(stack, launcher_line(study, plan), flags_for(study, plan).exports)
+    return Overrides(stack=stack, text=launcher_line(study, plan), exports=flags_for(study, plan).exports)
 
 
 def launcher_line(study: Study, plan: Plan) -> str:

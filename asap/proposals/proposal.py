@@ -1,8 +1,8 @@
 """A proposal: a plan, what is expected of it, why, and what to paste."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from asap.core.units import Quantity
 from asap.plans import Plan
@@ -49,47 +49,24 @@ class Confidence(BaseModel):
 
 
 class Overrides(BaseModel):
-    """What to paste into the launcher of the stack that runs it; the others are not in the contract's JSON."""
+    """What to paste into the launcher or the configuration of the stack that runs it."""
 
     model_config = ConfigDict(frozen=True)
 
-    maxtext: str | None = Field(default=None, description="key=value …")
-    megatron: str | None = Field(default=None, description="Megatron-LM arguments: --tensor-model-parallel-size 4 …")
-    nemo: str | None = Field(default=None, description="model.tensor_model_parallel_size=4 …")
-    bridge: str | None = Field(default=None, description="Megatron-Bridge: model.tensor_model_parallel_size=4 …")
-    torchtitan: str | None = Field(default=None, description="sections of TOML, or statements of Python")
-    deepspeed: str | None = Field(
-        default=None, description="JSON to lay over the configuration, and arguments of the Trainer, on several lines"
-    )
-    nanotron: str | None = Field(default=None, description="sections of YAML, on several lines")
-    axolotl: str | None = Field(default=None, description="keys of YAML, on several lines")
-    accelerate: str | None = Field(
-        default=None, description="keys of YAML, and options of the program, on several lines"
-    )
-    primus: str | None = Field(default=None, description="sections of YAML, on several lines")
-    fsdp: str | None = Field(default=None, description="arguments of verl or llm-recipes, on one line")
-    settings: str | None = Field(
-        default=None, description="settings of another stack, as its YAML or its command has them"
-    )
-
+    stack: Stack = Field(default="maxtext", description="whose words they are")
+    text: str = Field(default="", description="arguments on one line, or TOML, YAML, JSON or Python on several")
     exports: tuple[str, ...] = Field(default=(), description="lines for a shell: flags that this plan needs besides")
 
+    @model_validator(mode="before")
     @classmethod
-    def of(cls, stack: Stack, text: str, exports: tuple[str, ...] = ()) -> "Overrides":
-        """The words of one stack."""
-        return cls.model_validate({stack: text, "exports": exports})
+    def _of_earlier_sessions(cls, values: Any) -> Any:
+        """Sessions before release 0.3 have the words under the name of their stack."""
+        if not isinstance(values, dict):
+            return values
+        earlier = next((stack for stack in get_args(Stack) if values.get(stack) is not None), None)
+        return values if earlier is None else values | {"stack": earlier, "text": values[earlier]}
 
-    @property
-    def stack(self) -> Stack:
-        """Whose words they are."""
-        said: list[Stack] = [stack for stack in get_args(Stack) if getattr(self, stack) is not None]
-        return said[0] if said else "maxtext"
-
-    @property
-    def text(self) -> str:
-        """The launcher's words; several lines for TOML."""
-        return getattr(self, self.stack) or ""
-
+    @computed_field(description="what to paste: the flags for a shell, then the launcher's words")
     @property
     def lines(self) -> tuple[str, ...]:
         """What to paste: the flags for a shell, then the launcher's words."""

@@ -63,7 +63,9 @@ def with_typed(overrides: Overrides, typed: str) -> Overrides:
     text = overrides.text
     if rest and (not contracts()[overrides.stack].one_line or "\n" in text or (text and text[:1] in "{[")):
         raise PlanError(f"{plain(rest[0], 60)}: this launcher takes a file, so only flags and variables can be added")
-    return Overrides.of(overrides.stack, " ".join([*rest, text]).strip(), (*overrides.exports, *exports))
+    return Overrides(
+        stack=overrides.stack, text=" ".join([*rest, text]).strip(), exports=(*overrides.exports, *exports)
+    )
 
 
 def _export(word: str) -> str:

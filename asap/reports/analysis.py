@@ -1,4 +1,4 @@
-"""The result of an analysis as a contract: ``asap.analysis/2``, what ``--format json`` prints."""
+"""The result of an analysis as a contract: ``asap.analysis/3``, what ``--format json`` prints."""
 
 from typing import Annotated, Any, Literal
 
@@ -23,13 +23,13 @@ from asap.proposals.trials import OfferedTrial
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
-SCHEMA = "asap.analysis/2"
+SCHEMA = "asap.analysis/3"
 TOP = 5
 
 
 def _upgraded(schema: Any) -> Any:
     """Version 1 differs in two fields of a prediction, which :class:`Prediction` reads itself."""
-    return SCHEMA if schema == "asap.analysis/1" else schema
+    return SCHEMA if schema in ("asap.analysis/1", "asap.analysis/2") else schema
 
 
 class ExperimentSummary(BaseModel):
@@ -54,7 +54,7 @@ class Analysis(BaseModel):
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 
-    schema_: Annotated[Literal["asap.analysis/2"], BeforeValidator(_upgraded)] = Field(default=SCHEMA, alias="schema")
+    schema_: Annotated[Literal["asap.analysis/3"], BeforeValidator(_upgraded)] = Field(default=SCHEMA, alias="schema")
     session: str = Field(description="its worklog: `asap sessions show SESSION`")
     agent_model: str = Field(description="the language model behind the agents, builtin/planner by default")
     answered_by: Literal["agents", "engine"] = Field(

@@ -24,7 +24,7 @@ def test_json_is_all_that_is_printed(asap):
     done = asap("analyze", "paper-v5p-512", "--format", "json")
     assert done.code == 0, done.err
     data = json.loads(done.out)
-    assert data["schema"] == "asap.analysis/2"
+    assert data["schema"] == "asap.analysis/3"
     assert len(data["proposals"]) == 3
     assert data["proposals"][0]["citations"]
 

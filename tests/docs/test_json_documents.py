@@ -13,11 +13,11 @@ from documentation.pages import ROOT
 
 INTERNAL = {"asap.compiled/1"}
 """Documents that only ASAP itself reads."""
-EARLIER = {"asap.analysis/1", "asap.ci/1", "asap.verification/1"}
+EARLIER = {"asap.analysis/1", "asap.analysis/2", "asap.ci/1", "asap.verification/1"}
 """Versions that are still read and no longer written."""
 NAMED = re.compile(r"[\"'](asap\.[a-z_]+/\d+)[\"']")
 PRINTED = {
-    "asap.analysis/2": ["analyze", "paper-v6e-16", "--session", "contract", "--format", "json"],
+    "asap.analysis/3": ["analyze", "paper-v6e-16", "--session", "contract", "--format", "json"],
     "asap.prediction/2": ["predict", "paper-v6e-16", "--top", "2", "--format", "json"],
     "asap.experiment/1": ["experiments", "show", "cpu-8dev", "--format", "json"],
     "asap.history/1": ["history", "show", "asap-paper-v5p-512", "--format", "json"],

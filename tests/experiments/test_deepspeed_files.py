@@ -38,7 +38,7 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
     line = launch_lines(other, "deepspeed", run.hyperparameters, global_batch=32)
     assert line == arguments
     settings = {"per_device_train_batch_size": "1", "gradient_accumulation_steps": "2"}
-    assert asked_settings(Overrides(deepspeed=line)) == settings | {"gradient_checkpointing": "false"}
+    assert asked_settings(Overrides(stack="deepspeed", text=line)) == settings | {"gradient_checkpointing": "false"}
     moved = launch_lines(
         Plan.parse("data=16 microbatches=2 remat=full"), "deepspeed", run.hyperparameters, global_batch=32
     )
@@ -46,8 +46,8 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
     assert options == "--per_device_train_batch_size 1 --gradient_accumulation_steps 2"
     assert heading == "# in the DeepSpeed configuration that it names:"
     assert json.loads(configuration) == {"zero_optimization": {"stage": 3}}
-    assert asked_settings(Overrides(deepspeed=moved)) == settings | {"zero_optimization.stage": "3"}
-    assert shlex.split(words(Overrides(deepspeed=moved))) == [moved]
+    assert asked_settings(Overrides(stack="deepspeed", text=moved)) == settings | {"zero_optimization.stage": "3"}
+    assert shlex.split(words(Overrides(stack="deepspeed", text=moved))) == [moved]
     assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=32) == "{}"
     minimal = Plan.parse("replica=16 microbatches=2 remat=minimal")
     with pytest.raises(PlanError, match="remat=minimal"):
@@ -65,6 +65,6 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
         '{"gradient_accumulation_steps": 2}',
     ]
     settings = {"per_device_train_batch_size": "2", "gradient_accumulation_steps": "2"}
-    assert asked_settings(Overrides(deepspeed=line)) == settings
+    assert asked_settings(Overrides(stack="deepspeed", text=line)) == settings
     silent = read("ds.json", json.dumps(DEEPSPEED | {"gradient_accumulation_steps": "auto"}), hardware="h100-16")
     assert (silent.plan.microbatches, silent.workload.global_batch) == (None, None)

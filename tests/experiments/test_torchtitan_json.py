@@ -113,7 +113,10 @@ def test_lines_in_tokens_read_back_are_the_plan(mesh, microbatches):
 
 def test_statements_are_flags_except_for_what_is_recomputed():
     statements = "config.training.steps = 5\nconfig.a.b = True\nconfig.a.c = False"
-    assert words(Overrides(torchtitan=statements)) == "--training.steps=5 --a.b --a.no_c"
-    assert words(Overrides(torchtitan="[training]\nenable_cpu_offload = false")) == "--training.no_enable_cpu_offload"
+    assert words(Overrides(stack="torchtitan", text=statements)) == "--training.steps=5 --a.b --a.no_c"
+    assert (
+        words(Overrides(stack="torchtitan", text="[training]\nenable_cpu_offload = false"))
+        == "--training.no_enable_cpu_offload"
+    )
     with pytest.raises(PlanError, match="which no flag says"):
-        words(Overrides(torchtitan="config.activation_checkpoint = None"))
+        words(Overrides(stack="torchtitan", text="config.activation_checkpoint = None"))

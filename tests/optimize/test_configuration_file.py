@@ -26,15 +26,16 @@ for step in range(40):
 @pytest.mark.parametrize(
     ("name", "text", "overrides", "changed"),
     [
-        ("a.yaml", "parallelism:\n  tp: 1\n  pp: 2\nlr: 1e-4\n", Overrides(nanotron=NANOTRON),
+        ("a.yaml", "parallelism:\n  tp: 1\n  pp: 2\nlr: 1e-4\n", Overrides(stack="nanotron", text=NANOTRON),
          {"parallelism": {"tp": 4, "pp": 2, "dp": 2}, "lr": "1e-4", "tokens": {"micro_batch_size": 1}}),
-        ("a.json", '{"zero_optimization": {"stage": 3}}', Overrides(deepspeed='{"zero_optimization": {"stage": 2}}'),
+        ("a.json", '{"zero_optimization": {"stage": 3}}', Overrides(stack="deepspeed",
+          text='{"zero_optimization": {"stage": 2}}'),
          {"zero_optimization": {"stage": 2}}),
         ("a.toml", "# mine\n[training]\nsteps = 1 # one\n",
-         Overrides(torchtitan="[training]\nsteps = 4"), {"training": {"steps": 4}}),
-        ("a.yml", "steps: 5\n", Overrides(maxtext="ici_fsdp_parallelism=8 remat_policy=full"),
+         Overrides(stack="torchtitan", text="[training]\nsteps = 4"), {"training": {"steps": 4}}),
+        ("a.yml", "steps: 5\n", Overrides(stack="maxtext", text="ici_fsdp_parallelism=8 remat_policy=full"),
          {"steps": 5, "ici_fsdp_parallelism": 8, "remat_policy": "full"}),
-        ("a.yaml", "model: {tp: 1}", Overrides(nemo="model.tp=4 +trainer.nodes=2"),
+        ("a.yaml", "model: {tp: 1}", Overrides(stack="nemo", text="model.tp=4 +trainer.nodes=2"),
          {"model": {"tp": 4}, "trainer": {"nodes": 2}}),
     ],
 )  # fmt: skip
@@ -59,7 +60,7 @@ def test_a_launcher_that_reads_a_file_is_run_with_it(tmp_path):
     folder.mkdir()
     command = Command(f'"{sys.executable}" "{trainer}" {{config}}', config=config)
     tried = RunEvaluator(
-        command, "tests", lambda plan: Overrides(nanotron=NANOTRON), None, RunLimits(10, 20.0), tmp_path
+        command, "tests", lambda plan: Overrides(stack="nanotron", text=NANOTRON), None, RunLimits(10, 20.0), tmp_path
     )
     outcome = tried.evaluate("replica=2 model=4", folder)
     assert (outcome.status, outcome.step_time_s, outcome.feedback) == ("done", 1.23, ())

@@ -44,13 +44,13 @@ def test_a_change_of_the_code_is_no_idea_that_is_typed(text):
     ],
 )
 def test_an_idea_stands_where_its_launcher_looks_for_it(stack, idea, text, exports):
-    found = with_typed(Overrides.of(stack, "plan"), read_typed(idea))
+    found = with_typed(Overrides(stack=stack, text="plan"), read_typed(idea))
     assert (found.text, found.exports) == (text, exports)
 
 
 def test_a_launcher_that_takes_a_file_says_so():
     with pytest.raises(PlanError, match="takes a file"):
-        with_typed(Overrides.of("torchtitan", "[a]\nb = 1"), "c=2")
+        with_typed(Overrides(stack="torchtitan", text="[a]\nb = 1"), "c=2")
 
 
 class _Others:

@@ -33,7 +33,7 @@ def evaluator(
     return RunEvaluator(
         command=Command(command, wait_for, cancel, steps_from),
         session="tests",
-        overrides=lambda plan: Overrides(maxtext="ici_fsdp_parallelism=8 remat_policy=full"),
+        overrides=lambda plan: Overrides(stack="maxtext", text="ici_fsdp_parallelism=8 remat_policy=full"),
         tokens=None,
         limits=RunLimits(steps=10, seconds=seconds),
         folder=Path.cwd(),
@@ -275,29 +275,29 @@ def test_a_command_that_takes_no_overrides_is_refused():
 @pytest.mark.parametrize(
     ("overrides", "arguments", "settings"),
     [
-        (Overrides(maxtext="a=1 'b=x y'"), "a=1 'b=x y'", {"a": "1", "b": "x y"}),
+        (Overrides(stack="maxtext", text="a=1 'b=x y'"), "a=1 'b=x y'", {"a": "1", "b": "x y"}),
         (
-            Overrides(megatron="--tensor-model-parallel-size 4 --sequence-parallel"),
+            Overrides(stack="megatron", text="--tensor-model-parallel-size 4 --sequence-parallel"),
             "--tensor-model-parallel-size 4 --sequence-parallel",
             {"tensor_model_parallel_size": "4", "sequence_parallel": "true"},
         ),
         (
-            Overrides(torchtitan="[parallelism]\ntensor_parallel_degree = 2"),
+            Overrides(stack="torchtitan", text="[parallelism]\ntensor_parallel_degree = 2"),
             "--parallelism.tensor_parallel_degree=2",
             {"parallelism.tensor_parallel_degree": "2"},
         ),
         (
-            Overrides(primus="modules:\n  pre_trainer:\n    overrides:\n      bf16: true"),
+            Overrides(stack="primus", text="modules:\n  pre_trainer:\n    overrides:\n      bf16: true"),
             "'modules:\n  pre_trainer:\n    overrides:\n      bf16: true'",
             {"modules.pre_trainer.overrides.bf16": "true"},
         ),
-        (Overrides(deepspeed="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
+        (Overrides(stack="deepspeed", text="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
         (
-            Overrides(megatron="--micro-batch-size 2 # without --swiglu"),
+            Overrides(stack="megatron", text="--micro-batch-size 2 # without --swiglu"),
             "--micro-batch-size 2",
             {"micro_batch_size": "2"},
         ),
-        (Overrides(megatron="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
+        (Overrides(stack="megatron", text="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
     ],
 )
 def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):
@@ -318,7 +318,7 @@ def test_the_words_of_every_launcher_become_arguments(overrides, arguments, sett
 def test_an_option_that_a_try_leaves_out_is_not_there(tmp_path, start, status):
     tried = evaluator("", start=f'{start}"{sys.executable}" "{TRAINER}" silent {{overrides}}')
     words = "--micro-batch-size=2 # without --swiglu --recompute-activations  # with X other than 1"
-    tried = RunEvaluator(**{**vars(tried), "overrides": lambda plan: Overrides(megatron=words)})
+    tried = RunEvaluator(**{**vars(tried), "overrides": lambda plan: Overrides(stack="megatron", text=words)})
     outcome = tried.evaluate(PLAN, tmp_path)
     assert outcome.status == status
     if status == "failed":
@@ -327,11 +327,11 @@ def test_an_option_that_a_try_leaves_out_is_not_there(tmp_path, start, status):
 
 
 def test_a_change_of_two_files_is_no_change_of_one():
-    both = Overrides(deepspeed=f'micro_batch_size: 2\n{OF_JSON}\n{{"zero_optimization": {{"stage": 2}}}}')
+    both = Overrides(stack="deepspeed", text=f'micro_batch_size: 2\n{OF_JSON}\n{{"zero_optimization": {{"stage": 2}}}}')
     assert asked_settings(both) == {"micro_batch_size": "2", "zero_optimization.stage": "2"}
     with pytest.raises(PlanError, match="a try changes one file"):
         settings_document(both)
-    assert settings_document(Overrides(deepspeed="micro_batch_size: 2")) == {"micro_batch_size": 2}
+    assert settings_document(Overrides(stack="deepspeed", text="micro_batch_size: 2")) == {"micro_batch_size": 2}
 
 
 def _folder(parent: Path, name: str) -> Path:

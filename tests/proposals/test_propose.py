@@ -67,7 +67,7 @@ def test_three_valid_plans_of_different_strategy(store, experiment):
 def test_the_line_to_paste_reads_back_as_the_plan(store, experiment):
     study = open_study(experiment, store)
     for proposal in propose(rank_candidates(study), no_citations).proposals:
-        changed = dict(term.split("=") for term in proposal.overrides.maxtext.split())
+        changed = dict(term.split("=") for term in proposal.overrides.text.split())
         now = to_overrides(study.plan)
         settings = now | changed
         assert not changed.items() & now.items()
@@ -199,7 +199,7 @@ def test_room_in_hbm_is_used_to_compute_less_again():
     assert "ess rematerialisation" in first.title
     assert any("recomputed" in reason for reason in first.reasoning)
     assert any("stay in HBM" in cost for cost in first.trade_offs)
-    assert "remat_policy=" in first.overrides.maxtext
+    assert "remat_policy=" in first.overrides.text
     assert first.prediction.memory
     assert first.prediction.memory.fits
 

@@ -220,13 +220,13 @@ def test_hostile_text_is_inert_in_markdown(hostile):
 
 def test_json_is_the_contract(paper):
     data = json.loads(paper.to_json())
-    assert data["schema"] == "asap.analysis/2"
+    assert data["schema"] == "asap.analysis/3"
     assert data["diagnosis"]["bottleneck"] == "hbm"
     assert data["diagnosis"]["findings"]
     assert data["proposals"][0]["plan"]["ici"] == {
         "replica": 1, "data": 4, "seq": 1, "model": 4, "expert": 1, "stage": 1,
     }  # fmt: skip
-    assert "ici_tensor_parallelism=4" in data["proposals"][0]["overrides"]["maxtext"]
+    assert "ici_tensor_parallelism=4" in data["proposals"][0]["overrides"]["text"]
     assert {"experiment", "kpis", "recommendation", "warnings"} <= set(data)
     assert Analysis.model_validate_json(paper.to_json()) == paper
 
@@ -240,7 +240,7 @@ def test_markdown_holds_what_the_terminal_shortens(paper):
     assert text.startswith("# paper-v6e-16")
     assert text.count("### ") == 3
     for proposal in paper.proposals:
-        assert proposal.overrides.maxtext in text
+        assert proposal.overrides.text in text
 
 
 def test_an_analysis_of_the_first_version_is_read(paper):
@@ -248,4 +248,6 @@ def test_an_analysis_of_the_first_version_is_read(paper):
     for one in (former["incumbent"], *(proposal["prediction"] for proposal in former["proposals"])):
         one |= {"method": "what_if", "distance": one.pop("doublings")}
         del one["region_distance"]
+    for proposal in former["proposals"]:
+        proposal["overrides"] = {"maxtext": proposal["overrides"]["text"], "torchtitan": None}
     assert Analysis.model_validate(former) == paper

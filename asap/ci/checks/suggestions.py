@@ -68,7 +68,8 @@ def file_diff(resolved: ResolvedConfiguration, study: Study, proposal: Proposal)
     """The change to the file as a unified diff; ``None`` if it cannot be expressed in a few lines."""
     if resolved.text is None or resolved.path.endswith(".json"):
         return None
-    configured, pairs = study.experiment.hyperparameters, (proposal.overrides.maxtext or "").split()
+    configured, overrides = study.experiment.hyperparameters, proposal.overrides
+    pairs = overrides.text.split() if overrides.stack == "maxtext" else ()
     wanted = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
     changed = {key: value for key, value in wanted.items() if _effective(configured, key) != value}
     lines = resolved.text.splitlines()
