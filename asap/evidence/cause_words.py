@@ -39,6 +39,10 @@ def sentence(variant: Variant, run: Run) -> str:
             return "attention is not fused: its scores are written to HBM"
         case "recomputation":
             return "every layer is computed again in the backward pass"
+        case "flags":
+            return (
+                f"the compiler runs without the flags of published runs, which would make a step {size} times as long"
+            )
         case "debugging":
             return "the host waits for every kernel: eager or debug mode (CUDA_LAUNCH_BLOCKING, anomaly detection)"
         case "counting":
@@ -79,6 +83,8 @@ def expectation(variant: Variant, run: Run, now: Prediction, then: Prediction) -
             return "The devices are idle between steps, and steps differ; on random data the step is as modelled."
         case "interruptions":
             return "Most steps are as fast as modelled, and a few are far slower."
+        case "flags":
+            return "Collectives and copies to the host stand between the operations of a profile, not beside them."
         case "debugging":
             return "The duty cycle of the devices is low."
         case "counting":
@@ -144,6 +150,7 @@ _CHECKS: dict[CauseName, str] = {
     "precision": "the data types of matrix products in a profile",
     "attention": "the names of the attention kernels in a profile",
     "recomputation": "the forward operations inside of the backward pass of a profile",
+    "flags": "LIBTPU_INIT_ARGS and XLA_FLAGS of the run beside those that are proposed",
     "debugging": "the environment of the run, and a profile of one step",
     "counting": "how the log counts steps and seconds",
 }

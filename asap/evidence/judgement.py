@@ -17,6 +17,8 @@ from asap.evidence.anchor import WORKED_OUT, modelled_now
 from asap.evidence.cause_words import check_of, expectation, sentence
 from asap.evidence.readings import PRIOR, CauseName, Run, Variant, readings, with_network
 from asap.evidence.step_belief import Z_90
+from asap.prediction.memory_outcomes import outcomes_of
+from asap.prediction.predict_study import is_unexplained
 from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.step_interval import excess, half_width, is_outside
 from asap.study.study import Study
@@ -42,6 +44,9 @@ _HALVINGS = 7
 _STEADY_EVIDENCE = 10.0
 """Odds for what happens in some steps only, where the fastest steps are as fast as expected, and against it where even
 they are not: a judgement."""
+_COUNTED, _MISCOUNTED = 0.2, 0.05
+"""Share of the tokens that padding may make of a log's count, and how often a log counts others than ran: a
+judgement."""
 _HAPPEN_NOW_AND_THEN: tuple[CauseName, ...] = ("input", "interruptions")
 
 
@@ -91,6 +96,8 @@ class Judgement(BaseModel):
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
         if self.verdict == "inside":
+            if is_outside(self.measured_s, self.expected):
+                return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
             return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
         factor = self.factor if self.verdict == "slower" else 1 / self.factor
         text = f"{significant(factor, 2)} times {self.verdict} than such a run should be: {measured} measured,"
@@ -123,19 +130,23 @@ class Judgement(BaseModel):
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """What was seen of a run: its step, the least of its steps (s), and the peak of its HBM (bytes)."""
+    """What was seen of a run: its step, the least of its steps (s), the peak of its HBM (bytes), and the tokens of a
+    step of one device as the log counts them."""
 
     seconds: float
     least: float | None = None
     peak_bytes: float | None = None
+    tokens: float | None = None
 
     @classmethod
     def of(cls, study: Study) -> "MeasuredRun | None":
         """What is on record; ``None`` where no step was measured."""
-        profile = study.profile
+        profile, measured = study.profile, study.experiment.measured
         if profile is None or not profile.kpis.step_time_s or profile.source == WORKED_OUT:
             return None
-        return cls(profile.kpis.step_time_s, profile.kpis.step_time_min_s, profile.peak_hbm_bytes)
+        peak = next((one.peak_bytes for one in outcomes_of(study) if one.plan == study.plan), None)
+        tokens = measured.tokens_per_device if measured is not None else None
+        return cls(profile.kpis.step_time_s, profile.kpis.step_time_min_s, peak, tokens)
 
 
 def judge(study: Study, observed: MeasuredRun | None = None) -> Judgement | None:
@@ -159,7 +170,8 @@ def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
     expected = now.step_time
     mfu = now.mfu.value * expected.value / seen.seconds if now.mfu else None
     objection = run.objection(seen.seconds)
-    if not is_outside(seen.seconds, expected) and objection is None and (mfu is None or mfu <= MOST_MFU):
+    unexplained = is_unexplained(seen.seconds, now, run.hardware.chip.name)
+    if not unexplained and objection is None and (mfu is None or mfu <= MOST_MFU):
         return Judgement(verdict="inside", measured_s=seen.seconds, expected=expected, mfu=mfu)
     causes = tuple(_ranked(run, now, seen))
     verdict = "slower" if seen.seconds > expected.value else "faster"
@@ -256,9 +268,16 @@ def _likelihood(variant: Variant, prediction: Prediction, seen: MeasuredRun) -> 
     assert prediction.step_time is not None
     miss = excess(seen.seconds / variant.added, prediction.step_time)
     found = _normal(miss, half_width(prediction.step_time) / Z_90)
-    memory = prediction.memory
-    if seen.peak_bytes and memory is not None and half_width(memory.total) > 0:
-        found *= _normal(excess(seen.peak_bytes, memory.total), half_width(memory.total) / Z_90)
+    memory, tokens = prediction.memory, variant.run.workload.tokens
+    if seen.peak_bytes and memory is not None and memory.total.low and memory.total.high:
+        middle = math.sqrt(memory.total.low * memory.total.high)
+        found *= _normal(math.log(seen.peak_bytes / middle), half_width(memory.total) / Z_90)
+    if (
+        seen.tokens
+        and tokens
+        and not math.isclose(seen.tokens * variant.run.hardware.devices, tokens, rel_tol=_COUNTED)
+    ):
+        found *= _MISCOUNTED
     return found
 
 

@@ -4,6 +4,7 @@ From the architecture where it is known, from the profile by ratios where it is 
 both are known, and by the replay of the run where it was recorded and the replay explains it.
 """
 
+import math
 from collections.abc import Sequence
 
 from asap.core.errors import InsufficientEvidenceError
@@ -12,7 +13,8 @@ from asap.plans import AXES, Plan
 from asap.plans.degrees import DEVICES_UNKNOWN, with_micro_batch_of
 from asap.plans.enumeration import enumerate_plans
 from asap.prediction.prediction import Prediction
-from asap.prediction.uncertainty.step_interval import is_outside
+from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.step_interval import REACH, half_width, is_outside
 from asap.stacks.launchers import contract_of
 from asap.stacks.registry import by_framework
 from asap.study.study import Study
@@ -138,8 +140,19 @@ def anchoring_step(study: Study) -> float | None:
     if study.profile is None or study.profile.operations or study.plan is None or study.slice is None or not seconds:
         return seconds
     (modelled,) = predict(study.plan, study.experiment.model, study.experiment.workload, study.slice)
-    unexplained = modelled.step_time is not None and is_outside(seconds, modelled.step_time)
-    return None if unexplained else seconds
+    return None if is_unexplained(seconds, modelled, study.slice.chip.name) else seconds
+
+
+def is_unexplained(seconds: float, modelled: Prediction, chip: str) -> bool:
+    """Whether a measured step is not as modelled: outside of its interval, and if it is slower, as far from what the
+    best published runs get out of the chip as from the model."""
+    expected, best = modelled.step_time, load_calibration().best_mfu(chip)
+    if expected is None or not is_outside(seconds, expected):
+        return False
+    if seconds < expected.value or modelled.mfu is None or best is None:
+        return True
+    reached = modelled.mfu.value * expected.value / seconds
+    return reached < best * math.exp(-REACH * half_width(expected))
 
 
 def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -> Prediction:

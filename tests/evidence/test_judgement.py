@@ -65,7 +65,7 @@ def planted(chance: random.Random) -> Iterator[tuple[CauseName, Judgement]]:
             for variant in chance.choices(variants, [each.weight for each in variants], k=DRAWS) if variants else ():
                 seen = drawn(variant.run, chance)
                 assert now.step_time is not None
-                if is_outside(seen.seconds, now.step_time) and (found := judge_run(run, seen)):
+                if is_outside(seen.seconds, now.step_time) and (found := judge_run(run, seen)) and found.is_finding:
                     yield name, found
 
 
@@ -116,6 +116,26 @@ def test_a_step_inside_of_the_interval_anchors_predictions():
     (predicted,) = expect(inside, [RUNS[0].plan])
     assert predicted.step_time is not None
     assert predicted.step_time.value == pytest.approx(1.4)
+
+
+@pytest.mark.parametrize(("times", "tokens"), [(2.0, 8192 * 4), (4.0, 8192 * 4), (0.3, 8192)])
+def test_a_log_that_counts_the_tokens_of_a_step_says_which_of_them_ran(times, tokens):
+    (now,) = predict(RUNS[3].plan, RUNS[3].model, RUNS[3].workload, RUNS[3].hardware)
+    assert now.step_time is not None
+    found = judge_run(RUNS[3], MeasuredRun(times * now.step_time.value, tokens=tokens))
+    assert found is not None
+    others = {"sequence", "batch"} & {cause.name for cause in found.causes[:2]}
+    assert bool(others) == (tokens != 8192 * 4)
+
+
+def test_a_step_that_is_slower_than_modelled_but_as_good_as_published_ones_is_no_finding():
+    run = a_run("llama3.1-70b", "v6e-256", "data=256 remat=full", 512, 8192, "MaxText")
+    (now,) = predict(run.plan, run.model, run.workload, run.hardware)
+    assert now.step_time is not None
+    good, poor = (judge_run(run, MeasuredRun(times * now.step_time.value)) for times in (1.3, 1.6))
+    assert good is not None
+    assert is_outside(good.measured_s or 0.0, now.step_time)
+    assert (good.is_finding, poor is not None and poor.is_finding) == (False, True)
 
 
 def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():

@@ -136,29 +136,36 @@ def test_torch_compile_is_offered_where_it_is_off():
     assert not settings(replace(run, settings={"primus_module": "pre_trainer"}))
 
 
-def test_cuda_graphs_are_offered_where_megatron_trains_experts_without_them():
-    (settings,) = (trial.settings for trial in TRIALS if trial.name == "cuda_graphs")
-    work, plan = WORK.model_copy(update={"framework": "Megatron-Core"}), NOW.model_copy(update={"remat": Remat.NONE})
-    run = replace(run_of(stack="megatron", work=work), plan=plan, settings={"num_experts": "64"})
-    assert settings(run)["cuda-graph-modules"] == "attn moe_router moe_preprocess"
-    assert not settings(replace(run, settings={}))
+GRAPHED = Workload(global_batch=512, sequence_length=4096, precision="bf16", framework="Megatron-Core")
+EAGER = replace(run_of(NOW.model_copy(update={"remat": Remat.NONE}), "megatron", GRAPHED), settings={})
+
+
+@pytest.mark.parametrize(
+    ("trial", "needed", "setting", "refused"),
+    [
+        (
+            "cuda_graphs", {"num_experts": "64"}, ("cuda-graph-modules", "attn moe_router moe_preprocess"),
+            [{"capacity_factor": 1.0}, {"framework": "Megatron-LM"}, {"cuda_graphs": "layer"}],
+        ),
+        (
+            "cuda_graphs_of_layers", {}, ("cuda-graph-impl", "local"),
+            [{"num_experts": "8"}, {"cpu_offloading_num_layers": 2}, {"DDP_impl": "local"}, {"cuda_graphs": "layer"}],
+        ),
+    ],
+)  # fmt: skip
+def test_cuda_graphs_are_offered_where_megatron_core_takes_them(trial, needed, setting, refused):
+    (settings,) = (each.settings for each in TRIALS if each.name == trial)
+    run = replace(EAGER, settings=needed)
+    assert setting in settings(run).items()
     assert not settings(replace(run, stack="maxtext"))
-    assert not settings(replace(run, plan=plan.model_copy(update={"remat": Remat.FULL})))
-    for said in ({"cuda_graphs": "layer"}, {"capacity_factor": 1.0}, {"framework": "Megatron-LM"}):
-        assert not settings(replace(run, workload=work.model_copy(update=said)))
+    assert not settings(replace(run, plan=run.plan.model_copy(update={"remat": Remat.FULL})))
+    for said in refused:
+        work = run.workload.model_copy(update={k: v for k, v in said.items() if k in Workload.model_fields})
+        assert not settings(replace(run, workload=work, settings=needed | said))
 
 
-def test_cuda_graphs_of_layers_are_offered_where_megatron_core_takes_them():
-    (settings,) = (trial.settings for trial in TRIALS if trial.name == "cuda_graphs_of_layers")
-    work, plan = WORK.model_copy(update={"framework": "Megatron-Core"}), NOW.model_copy(update={"remat": Remat.NONE})
-    run = replace(run_of(stack="megatron", work=work), plan=plan, settings={})
-    assert settings(run) == {"cuda-graph-impl": "local"}
-    assert not settings(replace(run, plan=plan.model_copy(update={"remat": Remat.FULL})))
-    selective = replace(run, plan=plan.model_copy(update={"remat": Remat.SELECTIVE}))
+def test_cuda_graphs_of_layers_need_attention_without_dropout_where_it_is_recomputed():
+    (settings,) = (each.settings for each in TRIALS if each.name == "cuda_graphs_of_layers")
+    selective = replace(EAGER, plan=EAGER.plan.model_copy(update={"remat": Remat.SELECTIVE}))
     assert not settings(selective)
     assert settings(replace(selective, settings={"attention_dropout": "0.0"}))
-    assert not settings(replace(run, settings={"num_experts": "8"}))
-    assert not settings(replace(run, settings={"cpu_offloading_num_layers": 2}))
-    assert not settings(replace(run, workload=work.model_copy(update={"cuda_graphs": "layer"})))
-    for earlier in ("DDP_impl", "data_impl", "activations_checkpoint_method"):
-        assert not settings(replace(run, settings={earlier: "local"}))

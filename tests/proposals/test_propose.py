@@ -12,7 +12,7 @@ from asap.prediction.predict_study import candidate_plans, expect
 from asap.profiles import Kpis, Profile
 from asap.proposals.propose import no_proposals, propose
 from asap.proposals.selection.candidate import expected_gain, fit_odds
-from asap.proposals.selection.choice import SAME_BET, choose
+from asap.proposals.selection.choice import SAME_BET, SURER, choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.strategy import changes, strategy, title
 from asap.stacks.maxtext.overrides import from_overrides, to_overrides
@@ -285,6 +285,15 @@ def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(t
     assert len(strategy(first.plan, study.plan)) < len(strategy(best.plan, study.plan))
     assert first.score > (1 - SAME_BET) * best.score
     assert fit_odds(first.prediction) > fit_odds(best.prediction)
+
+
+def test_of_one_strategy_a_plan_that_is_surer_to_fit_is_proposed_beside_the_fastest():
+    work = Workload(global_batch=64, sequence_length=8192, precision="bf16", framework="torchtitan", attention="flash")
+    now, hardware = Plan.parse("data=64 microbatches=1 remat=full"), refer_to_hardware("h100-64")[0]
+    record = Experiment(id="x", model=find_architecture("llama2-13b"), hardware=hardware, plan=now, workload=work)
+    first, *others = choose(rank_candidates(study_of(record), {}).candidates, now)
+    (surer,) = (one for one in others if one.strategy == first.strategy)
+    assert fit_odds(surer.prediction) > fit_odds(first.prediction) + SURER
 
 
 def test_the_mesh_of_a_better_plan_alone_is_proposed_where_there_is_room():

@@ -14,6 +14,9 @@ from asap.prediction.step_model.torus import links_of
 SMALL_GROUP = 0.6
 """Of the rate of a large group on NVLink a group of n reaches ``1 - SMALL_GROUP / n``: NCCL's gathers, scatters and
 reductions among 2, 4 and 8 A100, H100 and B200 (tests/data/kernels/collectives.tsv)."""
+FEW_PORTS = 1.5
+"""Ports of a node whose rate ZeRO-3 of DeepSpeed gets: of one, 1.5, 2, 3, 4 and all, that which is nearest to each of
+the two published sources that gather over nodes (arXiv:2104.04473, table 2; XTuner's table of long sequences)."""
 TINY = 1e-12
 
 
@@ -98,9 +101,10 @@ def network(inputs: StepInputs, constants: Constants, members: Number) -> Channe
     return Channel(members, port, turn, machine.network_latency, members, port, port)
 
 
-def through_one_port(ring: Channel, which: Number) -> Channel:
-    """The ring, at the rate of one port where it leaves a domain, for those steps of which the switch is on."""
-    return replace(ring, bandwidth=select(which, np.minimum(ring.bandwidth, ring.port), ring.bandwidth))
+def through_few_ports(ring: Channel, which: Number) -> Channel:
+    """The ring, at the rate of :data:`FEW_PORTS` where it leaves a domain, for steps of which the switch is on."""
+    few = np.minimum(ring.bandwidth, FEW_PORTS * ring.port)
+    return replace(ring, bandwidth=select(which, few, ring.bandwidth))
 
 
 def all_gather(size: Number, ring: Channel) -> Number:

@@ -10,7 +10,7 @@ from asap.prediction.step_model.collectives import (
     channel,
     network,
     reduce_scatter,
-    through_one_port,
+    through_few_ports,
 )
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
@@ -122,8 +122,8 @@ def _gathers(inputs: StepInputs, constants: Constants, parameters: Number, besid
     own shard through their network."""
     shards = inputs.plan.data * beside
     ring = channel(inputs, constants, shards, _inner(inputs) / beside)
-    if anywhere(inputs.workload.gathers_through_one_port):
-        ring = through_one_port(ring, inputs.workload.gathers_through_one_port)
+    if anywhere(inputs.workload.gathers_through_few_ports):
+        ring = through_few_ports(ring, inputs.workload.gathers_through_few_ports)
     far = network(inputs, constants, inputs.plan.dcn_data)
     return (
         _gather(inputs, parameters, ring)

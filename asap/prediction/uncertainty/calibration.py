@@ -133,6 +133,10 @@ class Calibration(BaseModel):
         """The fit that may be used on a run of this source: never one that saw it."""
         return self.without.get(source or "", self.full)
 
+    def best_mfu(self, chip: str) -> float | None:
+        """The median MFU of the published source that gets most out of a chip; ``None`` for a chip without one."""
+        return max(self.utilisation.get(chip, {}).values(), default=None)
+
 
 def load_calibration(path: Path | None = None) -> Calibration:
     """The bundled calibration, or one of your own.

@@ -37,8 +37,11 @@ def gains_far_less(one: Candidate, first: Candidate) -> bool:
 def takes_far_longer(one: Candidate, better: Candidate) -> bool:
     """Whether a plan that makes a run fit takes more than a tenth longer than a better one, over P(fits), and is not
     surer to fit."""
-    surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
-    return _time_over_odds(one) > _time_over_odds(better) + LONGER and not surer
+    return _time_over_odds(one) > _time_over_odds(better) + LONGER and not _is_surer(one, better)
+
+
+def _is_surer(one: Candidate, better: Candidate) -> bool:
+    return fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
 
 
 def _time_over_odds(one: Candidate) -> float:
@@ -171,7 +174,11 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
         return True
     mine, others = _strategy(one, incumbent), _strategy(better, incumbent)
     if mine.removesuffix(ALONE) == others.removesuffix(ALONE):
-        return mine == others or not mine.endswith(ALONE) or _adds_to(one, better, incumbent)
+        return (
+            (mine == others and not _is_surer(one, better))
+            or not mine.endswith(ALONE)
+            or _adds_to(one, better, incumbent)
+        )
     if one.makes_fit:
         contains = set(mine.split("+")) > set(others.split("+"))
         return contains and expected_gain(one.prediction) < expected_gain(better.prediction) + MEASURABLE
@@ -179,10 +186,8 @@ def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
         return False
     if _adds_to(one, better, incumbent):
         return True
-    if changed_levers(one.plan, better.plan):
-        return False
-    slower = expected_gain(better.prediction) - expected_gain(one.prediction)
-    return abs(slower) < MEASURABLE and abs(_hbm(one) - _hbm(better)) < SAME_HBM
+    apart = abs(expected_gain(better.prediction) - expected_gain(one.prediction)), abs(_hbm(one) - _hbm(better))
+    return not changed_levers(one.plan, better.plan) and apart[0] < MEASURABLE and apart[1] < SAME_HBM
 
 
 def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
@@ -190,19 +195,15 @@ def _adds_to(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     for each further change; data parallelism takes what the others leave, and is no change of its own."""
     mine, others = _moves(one.plan, incumbent), _moves(better.plan, incumbent)
     brought = expected_gain(one.prediction) - expected_gain(better.prediction)
-    surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
-    return mine > others and brought <= MEASURABLE * len(mine - others) and not surer
+    return mine > others and brought <= MEASURABLE * len(mine - others) and not _is_surer(one, better)
 
 
 def _moves_alike(one: Candidate, better: Candidate, incumbent: Plan) -> bool:
     """Whether two plans move the same axes and levers the same way, by other degrees, and the worse one is not surer to
     fit. Ratios of a profile are too rough to tell degrees apart."""
-    if one.prediction.method == "profile_ratios":
-        return False
     mine = _moves(one.plan, incumbent)
-    surer = fit_odds(one.prediction) > fit_odds(better.prediction) + SURER
-    meshes = any(axis in AXES for axis, _ in mine)
-    return meshes and mine == _moves(better.plan, incumbent) and not surer
+    told = one.prediction.method != "profile_ratios" and any(axis in AXES for axis, _ in mine)
+    return told and mine == _moves(better.plan, incumbent) and not _is_surer(one, better)
 
 
 def _moves(plan: Plan, incumbent: Plan) -> frozenset[tuple[str, str]]:

@@ -146,7 +146,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         zero_stage=float(over_replicas),
         secondary_shards=float(w.secondary_shards or 0),
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
-        gathers_through_one_port=float(framework == "fsdp" and "deepspeed" in name),
+        gathers_through_few_ports=float(framework == "fsdp" and "deepspeed" in name),
         updates_on_host=float(framework == "fsdp"),
         accumulates_whole=float(accumulates_whole(w)),
         keeps_expert_outputs=float(framework != "nemo"),

@@ -75,7 +75,7 @@ class WorkloadInputs:
     there is none."""
     weights_over_tokens: Number
     """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
-    gathers_through_one_port: Number
+    gathers_through_few_ports: Number
     """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
     stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
     updates_on_host: Number
