@@ -74,7 +74,7 @@ _DOUBLINGS = tuple(2.0**k for k in range(1, 11))
 _SLOWER_DEVICE = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """From a device at its power limit to one that is shared or nearly stands."""
 _WITHOUT_FLAGS = (1.1, 1.2, 1.3, 1.5)
-"""Times as long as with the flags of published runs: what AI-Hypercomputer/tpu-recipes and MaxText set hides
+"""Times as long as with the flags of published runs: what AI-Hypercomputer/tpu-recipes sets hides
 collectives and copies to the host behind computation, and can save no more than those."""
 _TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0)
 _RESTATED = (2, 4, 8, 16)

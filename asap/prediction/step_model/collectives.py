@@ -15,8 +15,8 @@ SMALL_GROUP = 0.6
 """Of the rate of a large group on NVLink a group of n reaches ``1 - SMALL_GROUP / n``: NCCL's gathers, scatters and
 reductions among 2, 4 and 8 A100, H100 and B200 (tests/data/kernels/collectives.tsv)."""
 FEW_PORTS = 1.5
-"""Ports of a node whose rate ZeRO-3 of DeepSpeed gets: of one, 1.5, 2, 3, 4 and all, that which is nearest to each of
-the two published sources that gather over nodes (arXiv:2104.04473, table 2; XTuner's table of long sequences)."""
+"""Ports of a node whose rate ZeRO-3 gets: of one, 1.5, 2, 3, 4 and all, that which is nearest to each of the two
+published sources that gather over nodes (arXiv:2104.04473, table 2; ``xtuner_longseq`` of the measurements)."""
 TINY = 1e-12
 
 
