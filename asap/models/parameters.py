@@ -104,6 +104,19 @@ def count_parameters(model: Architecture) -> Parameters:
     )
 
 
+def least_training_flops(model: Architecture, length: int) -> float:
+    """FLOPs of a token in training that no layout avoids: products with the weights, causal attention where it is full.
+
+    Six a parameter, of forward and backward pass (How to Scale Your Model, "All the Transformer Math").
+
+    ``length`` is in tokens of a sequence; raises like :func:`count_parameters`.
+    """
+    count = count_parameters(model)
+    table = 0 if model.tied_embeddings else count.embedding
+    scores = 0 if model.sliding_window else (model.layers or 0) * (model.heads or 0) * (model.head_dim or 0) * length
+    return 6.0 * (count.active - table + scores)
+
+
 def _attention(model: Architecture, width: int) -> int:
     if model.attention_parameters is not None:
         return model.attention_parameters

@@ -6,7 +6,7 @@ from asap.core.units import format_bytes, format_percent, format_rate, format_se
 from asap.experiments import Experiment
 from asap.experiments.observed import MeasuredStep
 from asap.hardware import Slice, find_chip
-from asap.models.parameters import count_parameters
+from asap.models.parameters import least_training_flops
 from asap.profiles import Kpis, Profile
 
 _ROUNDING = 1.02
@@ -23,8 +23,6 @@ _LEAST, _MOST = 0.5, 4.0
 _HIDDEN = 0.2
 _POSSIBLE_MFU = 0.7
 """About the most that was ever published (:data:`asap.evidence.judgement.HIGHEST_PUBLISHED_MFU`)."""
-_FLOPS_OF_A_TOKEN = 6
-"""Forward and backward pass, a parameter and token (How to Scale Your Model, "All the Transformer Math")."""
 
 
 def stated_profile(measured: MeasuredStep) -> Profile:
@@ -163,17 +161,14 @@ def _check_flops(profile: Profile, needed: float) -> list[str]:
 
 
 def _least_flops(experiment: Experiment) -> float | None:
-    """FLOPs of a step that no layout avoids: products with the weights, and causal attention where it is full."""
+    """FLOPs of a step that no layout avoids."""
     tokens, model, length = experiment.workload.tokens, experiment.model, experiment.workload.sequence_length
     if tokens is None or model is None or length is None:
         return None
     try:
-        count = count_parameters(model)
+        return least_training_flops(model, length) * tokens
     except InsufficientEvidenceError:
         return None
-    table = 0 if model.tied_embeddings else count.embedding
-    scores = 0 if model.sliding_window else (model.layers or 0) * (model.heads or 0) * (model.head_dim or 0) * length
-    return _FLOPS_OF_A_TOKEN * (count.active - table + scores) * tokens
 
 
 def _check_collectives(profile: Profile, experiment: Experiment) -> list[str]:

@@ -38,14 +38,6 @@ def test_the_steady_steps_of_a_log(log):
 TITAN = "step: {n}  loss:  8.1  memory: 62.1GiB(77%)  tps: {t:,.0f}  tflops: 350.1"
 
 
-def test_a_log_of_torchtitan_counts_tokens(log):
-    path = log([9.0, 2.0, 2.0, 2.0], TITAN, 8192)
-    found, observed = read_measured_step(path, 8192)
-    assert (found.seconds, observed.measured.peak_memory_bytes) == (pytest.approx(2.0), pytest.approx(62.1 * 2**30))
-    with pytest.raises(ConfigError, match="tokens of its step are not known"):
-        read_measured_step(path)
-
-
 def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
     stated = Statement(hardware="h100-8", step_time=log([9.0, 2.0, 2.0, 2.0], TITAN, 8192))
     before = amend(Experiment(id="x"), stated)

@@ -79,7 +79,7 @@ def write_report(stored: "StoredAnalysis", path: Path) -> str:
 
 def _log(analysis: "Analysis", path: Path, target: str) -> None:
     """Tags to filter runs by, the document and the page as artifacts."""
-    from asap.experiments.trackers.mlflow import publish
+    from asap.experiments.trackers.source import publish
 
     tags = {
         "asap.bottleneck": analysis.diagnosis.bottleneck.value,

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from asap.experiments.logs.carriers import without_rank
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.text import clean
+from asap.experiments.logs.text import clean, without_rank
 
 MOST_LINES = 20_000
 MOST_TEXT = 1_000_000

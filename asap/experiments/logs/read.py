@@ -16,16 +16,16 @@ from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
 from asap.experiments.files.documents import read_document, without_wrapping
-from asap.experiments.logs.carriers import lines_of
-from asap.experiments.logs.endings import ending_of
+from asap.experiments.logs.checks import figures_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
-from asap.experiments.logs.measured import Sizes, measured, step_index
+from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
-from asap.experiments.logs.text import number, open_log
+from asap.experiments.logs.text import lines_of, number, open_log
 from asap.experiments.logs.values import values_of
+from asap.experiments.observed import Measured
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".csv", ".jsonl", ".pb")
@@ -98,7 +98,8 @@ def read_resolved(path: Path) -> LogReading:
     """
     if is_log(path):
         reading = read_log(path)
-        if not (reading.blocks or reading.statements or reading.says_something):
+        ended = reading.ending.kind != "running"
+        if not (reading.blocks or reading.statements or ended or reading.measured != Measured()):
             raise ConfigError("holds nothing of a run", where=str(path), hint=instead_of_log(None))
         return reading
     if path.suffix in _SAVED:
@@ -141,6 +142,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         blocks=blocks,
         statements=statements,
         hardware=hardware,
+        figures=figures_of(steps),
         global_batch_of_steps=_batch_of_steps(steps),
         ending=ending_of([one for one in found.endings if one.offset >= first], steps),
         runs=len(cuts) + 1,

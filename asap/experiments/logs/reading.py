@@ -49,18 +49,12 @@ class LogReading(BaseModel):
     statements: dict[str, str] = Field(default_factory=dict, description="what single lines say of the settings")
     hardware: LogHardware = LogHardware()
     measured: Measured = Measured()
+    figures: dict[str, float] = Field(default_factory=dict, description="what lines of steps say that checks the rest")
     global_batch_of_steps: PositiveInt | None = Field(default=None, description="sequences, as lines of steps have it")
     ending: Ending = Ending(kind="running")
     runs: PositiveInt = Field(default=1, description="runs in the log, of which the last is read")
     lines: NonNegativeInt = 0
     notes: tuple[str, ...] = ()
-
-    @property
-    def says_something(self) -> bool:
-        """Whether steps or an end are seen."""
-        found = self.measured
-        rates = (found.tokens_per_second_per_device, found.tokens_per_second, found.samples_per_second)
-        return found.step.steps > 0 or any(rates) or self.ending.kind != "running"
 
 
 class LogDocument(BaseModel):
@@ -78,17 +72,19 @@ class LogDocument(BaseModel):
     ending: Ending | None = Field(description="none: a file of settings alone")
     runs: PositiveInt
     blocks: tuple[dict[str, Any], ...] = Field(description="kind, line and completeness of each block")
+    contradictions: tuple[str, ...] = Field(default=(), description="what the log says that cannot all hold")
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, reading: LogReading, settings: "BaseModel") -> "LogDocument":
-        """The document of a reading and its settings."""
+    def of(cls, reading: LogReading, settings: "BaseModel", contradictions: tuple[str, ...] = ()) -> "LogDocument":
+        """The document of a reading, its settings, and what of these cannot all hold."""
         return cls(
             **{name: getattr(reading, name) for name in ("file", "stack", "hardware", "measured", "runs", "notes")},
             settings=settings.model_dump(mode="json", exclude_none=True),
             data_parallel=getattr(settings, "data_parallel", None),
             ending=reading.ending if reading.lines else None,
             blocks=tuple(one.model_dump(include={"kind", "line", "complete"}) for one in reading.blocks),
+            contradictions=contradictions,
         )
 
 

@@ -11,9 +11,10 @@ from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
+from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import read_shapes
-from asap.experiments.logs.measured import disagreement, measured_step
+from asap.experiments.logs.measured import measured_step
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.settings import LogSettings, settings_of
@@ -55,32 +56,30 @@ def read_log_record(
         NotFoundError: there is no such file.
         ConfigError: it cannot be read, has no settings of a run, or its settings contradict each other.
     """
-    return record_of(read_log(path), path, overrides, experiment, read_document)
-
-
-def record_of(
-    reading: LogReading, path: Path, overrides: Sequence[str], experiment: Experiment, read_document: ReadDocument
-) -> Experiment:
-    """A record of what a log says; raises like :func:`read_log_record`."""
+    reading = read_log(path)
     settings = settings_of(reading)
     _check_trains_all(reading, settings, path)
     elsewhere = _ran_elsewhere(reading, settings, path, experiment.hardware)
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
     experiment = _filled(settings, reading, path, experiment)
+    doubts = contradictions(reading, settings, experiment)
+    if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
+        provenance = experiment.provenance | {"plan": path.name}
+        experiment = experiment.model_copy(update={"plan": plan, "provenance": provenance})
     known = reading.stack is not None and reading.measured.step.steps > 0
-    if not _says_something(experiment) and not known:
+    if not (known or experiment.model or experiment.plan or experiment.workload.tokens):
         reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *_ended(reading, path), *experiment.notes, *reading.notes, *refusals)
-    notes += (*_contradictions(reading, settings, path), *_notes(reading, path))
+    notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, path))
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)
     measured = measured_step(reading, settings, experiment)
     update["observed"] = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
     sources = experiment.provenance | {"observed": path.name}
-    if measured is not None and experiment.measured is None and disagreement(reading, settings) is None:
+    if measured is not None and experiment.measured is None and not doubts:
         update["measured"], sources["measured"] = measured, path.name
     return experiment.model_copy(update=update | {"provenance": sources})
 
@@ -91,25 +90,14 @@ def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) ->
     if other := next((said for name, said in _OTHER_STEPS.items() if name in reading.statements), None):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
-    named = settings.adapters not in (None, "none") or "adapter_rank" in reading.statements
-    if not named and share > _MOST_ADAPTERS:
+    if settings.adapters in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
-    what = f"{100 * share:.2g} % of the parameters" if share <= _MOST_ADAPTERS else "adapters"
-    if settings.adapters and share > _MOST_ADAPTERS:
-        what += f" ({settings.adapters})"
+    named = f"adapters ({settings.adapters})" if settings.adapters else "adapters"
+    what = f"{100 * share:.2g} % of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
         hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
     )  # fmt: skip
-
-
-def _contradictions(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str, ...]:
-    """What the log says that cannot all hold: of it nothing is taken, and the user is asked."""
-    said = {
-        settings.contradiction: "give the plan and the batch",
-        disagreement(reading, settings): "check batch, sequence and devices, and give --step-time",
-    }
-    return tuple(f"{path.name} contradicts itself: {what}; {ask}" for what, ask in said.items() if what)
 
 
 def _by_readers(
@@ -229,7 +217,7 @@ def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, exper
 
 
 def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: Experiment) -> Experiment:
-    """The record with what no reader took: model, batch, sequence, precision and mesh as single lines state them."""
+    """The record with what no reader took: model, batch, sequence and precision as single lines state them."""
     update: dict[str, Any] = {}
     sources: dict[str, str] = {}
     notes: tuple[str, ...] = ()
@@ -247,18 +235,13 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     if workload:
         update["workload"] = Workload.model_validate(experiment.workload.model_dump() | workload)
         sources |= {f"workload.{key}": path.name for key in workload}
-    if experiment.plan is None and (plan := _plan(settings)) is not None:
-        update["plan"], sources["plan"] = plan, path.name
-    return experiment.model_copy(
-        update={
-            **update, "provenance": experiment.provenance | sources, "notes": (*experiment.notes, *notes),
-        }
-    )  # fmt: skip
+    update |= {"provenance": experiment.provenance | sources, "notes": (*experiment.notes, *notes)}
+    return experiment.model_copy(update=update)
 
 
 def _plan(settings: LogSettings) -> Plan | None:
     """The mesh, where devices, data parallelism and its sharding are stated."""
-    groups = None if settings.contradiction else settings.data_parallel
+    groups = settings.data_parallel
     alone = groups is not None and groups == settings.devices and not settings.tensor
     if not groups or settings.zero is None or not (alone or (settings.tensor and settings.pipeline)):
         return None
@@ -274,10 +257,6 @@ def _plan(settings: LogSettings) -> Plan | None:
     micro, batch = settings.micro_batch, settings.global_batch
     microbatches = settings.accumulation or (round(batch / micro / groups) if micro and batch else None)
     return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))
-
-
-def _says_something(experiment: Experiment) -> bool:
-    return experiment.model is not None or experiment.plan is not None or experiment.workload.tokens is not None
 
 
 def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, arguments_before, starts
-from asap.experiments.logs.carriers import lines_of, rank_of, without_rank
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
-from asap.experiments.logs.text import chunks, clean, is_training_bar
+from asap.experiments.logs.text import chunks, clean, is_training_bar, lines_of, rank_of, seconds_of_day, without_rank
 
 HEAD = 4 << 20
 """Bytes at the beginning, and behind each new block of settings, that are searched for everything."""
@@ -33,6 +32,8 @@ _CROWDED = 4000
 """Steps of a piece above which not all are read, in the beginning too."""
 _COLOURS = re.compile(rb"\x1b\[[\d;]{0,20}m")
 _SAMPLE = 256 << 10
+_PREFIX = 120
+"""Characters of a line in which its time stands."""
 _BAR_SAMPLE = 64 << 10
 """Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
 
@@ -276,6 +277,8 @@ class _Pass:
 
     def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int = 1) -> None:
         fields = form.read(line)
+        if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
+            fields["clock"] = clock
         if not (timed := [name for name in _TIMED if name in fields]) or (form.bar and not is_training_bar(line)):
             return
         self._timed[form.anchor] = timed

@@ -1,12 +1,11 @@
 """The settings that decide a step, under one name each, from blocks and statements of any stack."""
 
-import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.reading import LogReading, SettingsBlock
@@ -67,15 +66,6 @@ class LogSettings(BaseModel):
             return int(groups) if groups and not rest else None
         return None
 
-    @property
-    def contradiction(self) -> str | None:
-        """What is said of the batch, where its parts do not make the whole."""
-        groups, micro, times, batch = self.data_parallel, self.micro_batch, self.accumulation, self.global_batch
-        if not (groups and micro and times and batch) or abs(groups * micro * times - batch) < 1:
-            return None
-        made = f"{groups * micro * times:g}, not {batch}"
-        return f"{micro:g} sequences, {times} times, on {groups} groups of devices are {made}"
-
 
 def settings_of(reading: LogReading) -> LogSettings:
     """What blocks say, the stack's own settings before what prints beside them, then what single lines say."""
@@ -97,6 +87,16 @@ def settings_of(reading: LogReading) -> LogSettings:
     return LogSettings.model_validate(found)
 
 
+def said_differently(reading: LogReading) -> dict[str, list[Any]]:
+    """Counts of which blocks and single lines of one run say more than one value, with these."""
+    said = [_of_statements(reading.statements)]
+    said += [{k: v for k, v in _of_block(one).items() if k in _fields_of(one)} for one in reading.blocks]
+    if not any(block.values.get("rampup_batch_size") for block in reading.blocks):
+        said.append({"global_batch": reading.global_batch_of_steps})
+    values = {name: {one[name] for one in said if one.get(name) is not None} for name in _COUNTS if name != "vocab"}
+    return {name: sorted(several) for name, several in values.items() if len(several) > 1}
+
+
 def _derive(found: dict[str, Any], reading: LogReading) -> None:
     """What follows from what is said: devices from two rates, MaxText's batch, the one axis of some programs."""
     rates = reading.measured
@@ -107,8 +107,9 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
     if reading.stack == "maxtext" and found.get("micro_batch") and found.get("devices"):
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
-    if reading.stack == "maxtext" and found.get("devices"):
-        found |= _maxtext_degrees(reading, int(found["devices"] or 1))
+    if reading.stack == "maxtext" and found.get("devices") and found.get("tensor") and found.get("pipeline"):
+        groups = found["devices"] / (found["tensor"] * found["pipeline"] * (found.get("context") or 1))
+        found["data"] = int(groups) if groups == int(groups) else None
     if reading.stack in _DATA_PARALLEL and not found.get("tensor"):
         found["devices"] = found.get("devices") or found.get("data")
     if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
@@ -117,21 +118,6 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["kv_heads"] = found.get("kv_heads") or found.get("heads")
 
 
-def _maxtext_degrees(reading: LogReading, devices: int) -> dict[str, int]:
-    """Data parallelism as what MaxText's other axes leave of the devices, where all of these are printed."""
-    values = next((block.values for block in reading.blocks if block.kind == "maxtext"), {})
-    within = [key for key in values if _MAXTEXT_WITHIN.fullmatch(key)]
-    sizes = [str(values[key]) for key in within]
-    if len(within) < _FEWEST_AXES or not all(size.isdigit() and int(size) for size in sizes):
-        return {}
-    groups, rest = divmod(devices, math.prod(map(int, sizes)))
-    return {} if rest else {"data": groups}
-
-
-_MAXTEXT_WITHIN = re.compile(
-    r"(?:ici|dcn)_(?:tensor|tensor_transpose|tensor_sequence|context|sequence|pipeline)_parallelism"
-)
-_FEWEST_AXES = 4
 _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt")
 """Programs that spread the batch over all devices, and nothing else."""
 _WHOLE, _FEW = 0.02, 40
@@ -243,11 +229,8 @@ def _value(field: str, value: Any) -> Any:
 
 
 def _whole(value: Any, least: int) -> int | None:
-    try:
-        number = int(str(value))
-    except ValueError:
-        return None
-    return number if least <= number < 10**12 else None
+    found = digits(str(value))
+    return found if found is not None and least <= found < 10**12 else None
 
 
 def _look_up(values: Mapping[str, Any], name: str) -> Any:

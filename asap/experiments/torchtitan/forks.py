@@ -157,6 +157,17 @@ def own_model(path: Path, name: str, flavor: str, known: Architecture | None) ->
     return (known.model_copy(update={"name": title}), note) if strange else None
 
 
+def printed_model(values: Mapping[str, Any], title: str) -> Architecture | None:
+    """The model of arguments that torchtitan printed with all defaults; ``None`` where they do not say all of it."""
+    fields = {_FIELDS[key]: value for key, value in values.items() if key in _FIELDS and value not in (None, -1)}
+    try:
+        own = {"kv_heads": values["n_heads"], "head_dim": values["dim"] // values["n_heads"]}
+        width = {} if values.get("hidden_dim") else {"d_ff": _width(values)}
+        return Architecture.model_validate({"name": title or None} | own | width | fields)
+    except (ValueError, TypeError, KeyError, ArithmeticError):
+        return None
+
+
 def _calls(path: Path, name: str, flavor: str) -> Iterator[tuple[Path, ast.Call]]:
     """Calls that make the flavor, where a file has one of them, or one below a name with that of the model."""
     for file in _files(path, name):

@@ -1,0 +1,149 @@
+"""What a log says in more than one way: equations between its figures, and those that do not hold."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from asap.experiments.experiment import Experiment
+from asap.experiments.logs.formats import Form, table
+from asap.experiments.logs.reading import LogReading
+from asap.experiments.logs.settings import LogSettings, said_differently
+from asap.experiments.logs.text import number
+from asap.hardware import find_chip
+from asap.models.parameters import count_parameters, least_training_flops
+
+_DAY = 86_400.0
+_SHORTEST_S = 5.0
+"""Between two lines whose times are whole seconds: one more or less is a fifth."""
+_OF_PLAN = frozenset(
+    ("data", "tensor", "pipeline", "context", "devices", "global_batch", "micro_batch", "accumulation")
+)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Two products of quantities, and by how much the first may be of the second."""
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    ask: str
+    least: float = 0.0
+    most: float = math.inf
+
+    def fails(self, known: Mapping[str, float]) -> str | None:
+        """What is said on its two sides, where both are known and do not agree."""
+        if not all(name in known for name in (*self.left, *self.right)):
+            return None
+        left, right = (math.prod(known[name] for name in side) for side in (self.left, self.right))
+        if self.least * right * (1 - 1e-9) <= left <= self.most * right * (1 + 1e-9):
+            return None
+        return f"{_product(self.left, known, left)}, against {_product(self.right, known, right)}"
+
+
+@cache
+def equations() -> tuple[Equation, ...]:
+    """Those of ``tables/checks.toml``."""
+    return tuple(
+        Equation(tuple(one["left"]), tuple(one["right"]), one["ask"], one.get("least", 0.0), one.get("most", math.inf))
+        for one in table("checks")["equation"]
+    )
+
+
+def contradictions(reading: LogReading, settings: LogSettings, experiment: Experiment) -> dict[str, bool]:
+    """What a log and the record read from it do not agree in, with what to ask; whether it is of the plan."""
+    known = quantities(reading, settings, experiment)
+    found = {
+        f"it says {field} {' and '.join(map(str, values))}; give the {field}": field in _OF_PLAN
+        for field, values in said_differently(reading).items()
+    }
+    told = ((one, one.fails(known)) for one in equations())
+    return found | {f"{what}; {one.ask}": _OF_PLAN.issuperset((*one.left, *one.right)) for one, what in told if what}
+
+
+def quantities(reading: LogReading, settings: LogSettings, experiment: Experiment) -> dict[str, float]:
+    """Every figure that an equation knows; the record says what the log leaves to a name: the model and the chip."""
+    workload, epochs = experiment.workload, number(reading.statements.get("epochs", ""))
+    said = {"global_batch": workload.global_batch, "sequence": workload.sequence_length, "context": 1}
+    said |= settings.model_dump(exclude_none=True) | {"data_parallel": settings.data_parallel}
+    places = {
+        "settings": said,
+        "measured": reading.measured.model_dump(),
+        "ending": reading.ending.model_dump(),
+        "figures": reading.figures,
+        "statements": reading.statements | ({"whole_epochs": str(epochs - 1)} if epochs else {}),
+        "model": _of_model(experiment, said["global_batch"], said["sequence"]),
+        "chip": _of_chip(reading, experiment),
+    }
+    found: dict[str, float] = {}
+    for name, (_, where, *unit) in table("checks")["quantity"].items():
+        value: Any = places
+        for part in where.split("."):
+            value = (value or {}).get(part)
+        if value and (known := number(str(value))):
+            found[name] = known * (unit or [1.0])[0]
+    return found
+
+
+def _of_model(experiment: Experiment, batch: int | None, sequence: int | None) -> dict[str, Any]:
+    """Shapes of the model of a record, its parameters and the least FLOPs of a step, where all that decides them is."""
+    model = experiment.model
+    if model is None or model.missing() or model.vocab_assumed:
+        return model.model_dump() if model else {}
+    flops = least_training_flops(model, sequence) * sequence * batch if batch and sequence else None
+    return model.model_dump() | {"parameters": count_parameters(model).total, "flops": flops}
+
+
+def _of_chip(reading: LogReading, experiment: Experiment) -> dict[str, float]:
+    """Peaks and memory of a device: of the chip that the log names, else of the one that is said."""
+    if (found := find_chip(reading.hardware.chip or experiment.hardware.chip or "")) is None:
+        return {}
+    peaks = found.chip.peak_flops
+    of_chip = {
+        "peak": peaks.get(experiment.workload.precision or "", max(peaks.values())),
+        "peak_bf16": peaks.get("bf16", 0.0),
+        "hbm_bytes": found.chip.hbm_bytes,
+    }
+    return {name: value / found.chip.devices for name, value in of_chip.items()}
+
+
+def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[str, float]:
+    """What the lines of steps say beside rates and times: clock, samples and tokens so far, share of the memory."""
+    lines = [fields for form, fields, *_ in steps if not form.bar]
+    found = {
+        "step_by_clock": _growth(lines, "clock", _DAY),
+        "samples_of_step": _growth(lines, "consumed_samples"),
+        "tokens_of_step": _growth(lines, "consumed_tokens"),
+    }
+    held, share = (number(lines[-1].get(name, "")) if lines else None for name in ("memory_gib", "memory_percent"))
+    if held and share:
+        found["capacity_bytes"] = 100 * 2**30 * held / share
+    return {name: value for name, value in found.items() if value}
+
+
+def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = math.inf) -> float | None:
+    """By how much a field grows from step to step, as the median of the lines that have it."""
+    known = [(int(one["step"]), one[field]) for one in lines if field in one and one.get("step", "").isdigit()]
+    steps, grown = [], []
+    for (first, before), (second, after) in pairwise(known):
+        difference = ((number(after) or 0) - (number(before) or 0)) % turns_at
+        if second > first and math.isfinite(difference):
+            steps.append(second - first)
+            grown.append(difference)
+    exact = turns_at == math.inf or all("." in text for _, text in known)
+    if not grown or not (exact or median(grown) >= _SHORTEST_S):
+        return None
+    return median(whole / count for whole, count in zip(grown, steps, strict=True))
+
+
+def _product(names: Sequence[str], known: Mapping[str, float], whole: float) -> str:
+    words = table("checks")["quantity"]
+    factors = " × ".join(f"{_figure(known[name])} {words[name][0]}" for name in names)
+    return f"{factors} are {_figure(whole)}" if len(names) > 1 else factors
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) and value < 1e9 else f"{value:,.4g}"
