@@ -217,7 +217,7 @@ def test_a_block_that_is_cut_is_said_to_be(write):
 
 def test_a_log_without_settings_names_what_prints_them(write):
     line = "step: 10  loss: 9.5  memory: 46.50GiB(58.78%)  tps: 6,400  mfu: 37.46%"
-    with pytest.raises(ConfigError, match="no settings of the run") as caught:
+    with pytest.raises(ConfigError, match="states neither settings nor steps") as caught:
         record(write(line))
     assert "print_config" in str(caught.value)
 

@@ -47,19 +47,16 @@ def resolve(
 
 
 def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> None:
-    from asap.experiments import Experiment
-    from asap.experiments.logs.checks import contradictions
     from asap.experiments.logs.read import read_resolved
     from asap.experiments.logs.settings import settings_of
 
     with progress():
         reading = read_resolved(path)
     settings = settings_of(reading)
-    doubts = tuple(contradictions(reading, settings, Experiment(id="log")))
     if format is Plain.JSON:
         from asap.experiments.logs.reading import LogDocument
 
-        print_json(LogDocument.of(reading, settings, doubts))
+        print_json(LogDocument.of(reading, settings))
     else:
         rows = [("stack", reading.stack or "unknown", "")]
         said = settings.model_dump(exclude_none=True)
@@ -74,7 +71,7 @@ def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> No
             rows.append(("ended", str(reading.ending), where))
             rows += [("largest tensor", str(one), "XLA") for one in reading.ending.largest[:3]]
         print_table(("what", "value", "from"), rows)
-        for note in (*(f"contradicts itself: {one}" for one in doubts), *reading.notes):
+        for note in reading.notes:
             warn(note)
     if add is not None:
         _keep(path, stated, add)

@@ -15,8 +15,9 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
+from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, without_wrapping
-from asap.experiments.logs.checks import figures_of
+from asap.experiments.logs.checks import contradictions, figures_of
 from asap.experiments.logs.formats import Form
 from asap.experiments.logs.machine import hardware_of
 from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
@@ -101,7 +102,9 @@ def read_resolved(path: Path) -> LogReading:
         ended = reading.ending.kind != "running"
         if not (reading.blocks or reading.statements or ended or reading.measured != Measured()):
             raise ConfigError("holds nothing of a run", where=str(path), hint=instead_of_log(None))
-        return reading
+        doubts = contradictions(reading, settings_of(reading), Experiment(id="log"))
+        notes = (*(f"contradicts itself: {one}" for one in doubts), *reading.notes)
+        return reading.model_copy(update={"notes": notes})
     if path.suffix in _SAVED:
         values = without_secrets(without_wrapping(read_document(path).values))
         block = SettingsBlock(kind="file", line=1, complete=True, values=values)

@@ -72,19 +72,17 @@ class LogDocument(BaseModel):
     ending: Ending | None = Field(description="none: a file of settings alone")
     runs: PositiveInt
     blocks: tuple[dict[str, Any], ...] = Field(description="kind, line and completeness of each block")
-    contradictions: tuple[str, ...] = Field(default=(), description="what the log says that cannot all hold")
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, reading: LogReading, settings: "BaseModel", contradictions: tuple[str, ...] = ()) -> "LogDocument":
-        """The document of a reading, its settings, and what of these cannot all hold."""
+    def of(cls, reading: LogReading, settings: "BaseModel") -> "LogDocument":
+        """The document of a reading and its settings."""
         return cls(
             **{name: getattr(reading, name) for name in ("file", "stack", "hardware", "measured", "runs", "notes")},
             settings=settings.model_dump(mode="json", exclude_none=True),
             data_parallel=getattr(settings, "data_parallel", None),
             ending=reading.ending if reading.lines else None,
             blocks=tuple(one.model_dump(include={"kind", "line", "complete"}) for one in reading.blocks),
-            contradictions=contradictions,
         )
 
 
