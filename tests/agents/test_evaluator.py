@@ -32,8 +32,6 @@ BETTER = "data=128 model=2 microbatches=1 remat=full"
 class ByDegree:
     """The less tensor parallelism, the faster; where all products are kept it does not fit."""
 
-    name = "table"
-
     def __init__(self):
         self.asked: list[str] = []
 
@@ -152,8 +150,6 @@ TEXTBOOK = PROGRAM.format(order="row", exchange="permute", overlap="on")
 
 class OfTable:
     """What the compiler said of each program."""
-
-    name = "table"
 
     def __init__(self, table: Table):
         self.table = table

@@ -66,17 +66,11 @@ WITHOUT_MODEL = [
 ]
 
 
-@pytest.mark.parametrize(("code", "lines", "line", "column"), WRONG)
-def test_what_is_wrong_has_a_code_a_place_and_a_repair(code, lines, line, column):
-    _assert_found_and_repaired(code, MESH + lines, line, column, DENSE)
-
-
-@pytest.mark.parametrize(("code", "program", "line", "column"), WITHOUT_MODEL)
-def test_so_it_is_without_a_model(code, program, line, column):
-    _assert_found_and_repaired(code, program, line, column, None)
-
-
-def _assert_found_and_repaired(code, program, line, column, target):
+@pytest.mark.parametrize(
+    ("code", "program", "line", "column", "target"),
+    [(code, MESH + lines, *place, DENSE) for code, lines, *place in WRONG] + [(*one, None) for one in WITHOUT_MODEL],
+)
+def test_what_is_wrong_has_a_code_a_place_and_a_repair(code, program, line, column, target):
     found = check(program, target, SLICE).feedback
     assert [(each.code, each.line, each.column) for each in found] == [(code, line, column)]
     assert found[0].explanation
@@ -98,26 +92,22 @@ def test_a_program_without_a_mesh_gets_one():
 def test_the_nearest_name_is_suggested_and_words_of_other_stacks_are_known():
     found = check(MESH + "shard embeding by vocabulary over fsdp", DENSE, SLICE).feedback
     assert [each.suggestion for each in found] == ["did you mean embedding?", "write data (FSDP)"]
-
-
-def test_a_contradiction_shows_both_places():
-    found = check(MESH + "remat full\n\n  remat minimal", DENSE, SLICE).feedback
-    assert [(each.line, each.column, each.other_line, each.other_column) for each in found] == [(4, 3, 2, 1)]
-
-
-def test_one_slip_does_not_hide_another():
-    found = check("mesh data=4 model=\nremat fulll\norder snake", DENSE, SLICE).feedback
-    assert [each.line for each in found] == [1, 2, 3]
-
-
-def test_a_mesh_that_cannot_be_read_is_not_called_missing():
-    found = check("mesh data=0 model=4\nshard query by heads over model", DENSE, SLICE).feedback
-    assert [(each.code, each.line, each.column) for each in found] == [(Code.SYNTAX, 1, 11)]
-
-
-def test_a_mesh_of_too_many_slices_is_mended_between_slices():
     found = check("mesh data=16 dcn.data=2", DENSE, SLICE).feedback
     assert [each.suggestion for each in found] == ["write dcn.data=1"]
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (MESH + "remat full\n\n  remat minimal", [(4, 3, 2, 1)]),
+        ("mesh data=4 model=\nremat fulll\norder snake", [(1, 19, None, None), (2, 7, None, None), (3, 7, None, None)]),
+        ("mesh data=0 model=4\nshard query by heads over model", [(1, 11, None, None)]),
+    ],
+    ids=["a contradiction shows both places", "one slip hides no other", "a mesh that cannot be read is not missing"],
+)
+def test_each_fault_has_its_place(program, said):
+    found = check(program, DENSE, SLICE).feedback
+    assert [(each.line, each.column, each.other_line, each.other_column) for each in found] == said
 
 
 def test_an_axis_that_does_not_divide_one_tensor_of_a_pattern_is_told_until_it_has_its_own_line():

@@ -66,7 +66,6 @@ def _try(number, configuration, seconds):
 @pytest.mark.parametrize(("budget", "expected"), [(None, "data=8"), (3, "data=4 with a=1"), (2, "data=4 with a=1")])
 def test_ideas_are_tried_on_the_best_plan_before_the_budget_ends(budget, expected):
     found = WithIdeas(_Others(), ["a=1", "b=2"], budget).propose([_try(1, "data=4", 1.0)])
-    assert found is not None
     assert found.configuration == expected
 
 

@@ -6,21 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, UsageError
-from asap.core.feedback import Feedback, Repair, repaired
 from asap.core.units import Provenance
 from asap.optimize.loop import optimize
 from asap.optimize.outcome import Code, Outcome, Suggestion, feedback
 from asap.optimize.request import Budget
 from asap.optimize.session import Session
 from asap.optimize.stopping import Machine, StoppingRule
-from asap.plans import Plan
 from asap.sharding_memory import Kind, Worklog, verify_session
 
 
 class Counting:
     """An evaluator that takes its answers from a list, and interrupts where there is ``None``."""
-
-    name = "list"
 
     def __init__(self, *answers: Outcome | None):
         self.answers, self.places, self.left = list(answers), [], []
@@ -37,7 +33,7 @@ class Counting:
 class InPairs:
     """An evaluator of two at once, which is interrupted from so many pairs on."""
 
-    name, at_once = "pairs", 2
+    at_once = 2
 
     def __init__(self, most: int = 9):
         self.asked, self.most = [], most
@@ -113,7 +109,7 @@ def test_an_interrupt_loses_all_that_were_under_way(home):
 class Apart(Counting):
     """Two at once: the first waits for the second to have ended."""
 
-    name, parallel = "apart", 2
+    parallel = 2
 
     def __init__(self):
         super().__init__()
@@ -171,7 +167,6 @@ def test_it_ends_when_the_next_costs_more_than_it_saves(home, saving, to_go, rea
     stopped = optimize(session, InTurn(saving), Counting(*[took(1.0)] * 3), rule)
     assert stopped.reason == reason
     first = session.tries[0].cost
-    assert first is not None
     assert (first.chip_hours, first.money) == (0.08, 0.16)
 
 
@@ -195,8 +190,3 @@ def test_a_budget_is_a_number_of_tries_or_a_time(count, unit):
 def test_what_is_no_budget_is_refused(text):
     with pytest.raises(UsageError, match="is not a budget"):
         Budget.parse(text)
-
-
-def test_a_repair_makes_another_plan_of_a_plan():
-    found = Feedback(code="OUT_OF_MEMORY", explanation="x", suggestion="y", repair=Repair(text="data=8 remat=full"))
-    assert Plan.parse(repaired("data=8 remat=none", [found])) == Plan.parse("data=8 remat=full")

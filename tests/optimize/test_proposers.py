@@ -145,7 +145,6 @@ def test_what_is_under_way_is_not_proposed_again():
     proposer, tries = ModelGuided(prior, KERNEL), list[Try]()
     for number in (1, 2, 3):
         suggestion = proposer.propose(tries)
-        assert suggestion is not None
         tries.append(Try(number=number, **suggestion.model_dump(exclude={"saving"})))
     assert sorted(each.configuration for each in tries) == ["0", "1", "2"]
     assert proposer.propose(tries) is None
@@ -188,10 +187,8 @@ def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_trie
     proposer = ModelGuided(line([1.0, 1.0, 1.0]), ResidualKernel(deviation=0.1, reach=2.0, limit=0.3))
     refused = [died(1, 0, "rejected", Code.INVALID)]
     suggestion = proposer.propose(refused)
-    assert suggestion is not None
     assert suggestion.configuration != "0"
     lost = proposer.propose([died(1, 0, "lost", Code.PREEMPTED)])
-    assert lost is not None
     assert lost.configuration == "0"
     again = [died(number, 0, "lost", Code.PREEMPTED) for number in (1, 2, 3)]
     assert (found := proposer.propose(again)) is not None
@@ -212,7 +209,6 @@ def test_noise_that_leaves_the_winner_open_is_measured_again():
     proposer = ModelGuided(line([1.0, 1.01]), KERNEL)
     tries = [done(1, 0, 1.0, 0.05), done(2, 1, 1.01, 0.05)]
     suggestion = proposer.propose(tries)
-    assert suggestion is not None
     assert suggestion.why.startswith("again")
     tries.append(done(3, int(suggestion.configuration), 1.0, 0.05))
     assert (best := best_of(tries)) is not None
@@ -223,7 +219,6 @@ def test_what_the_launcher_has_no_words_for_is_not_proposed():
     prior = line([1.0, 2.0])
     refusing = Prior(**{**vars(prior), "refused": lambda place: "no words" if place == 0 else None})
     suggestion = ModelGuided(refusing, KERNEL).propose([])
-    assert suggestion is not None
     assert suggestion.configuration == "1"
 
 
@@ -231,7 +226,6 @@ def test_after_a_refusal_something_less_like_it_is_tried():
     """Here all lie within a reach of what was refused, so none of them is more likely to run than not."""
     prior = line([1.0, 1.01, 1.02])
     suggestion = ModelGuided(prior, KERNEL).propose([died(1, 0, "rejected", Code.INVALID)])
-    assert suggestion is not None
     assert suggestion.configuration == "2"
 
 
@@ -254,7 +248,6 @@ def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit
     proposer, tries = ModelGuided(prior, KERNEL, MEMORY), list[Try]()
     for number in (1, 2):
         suggestion = proposer.propose(tries)
-        assert suggestion is not None
         lost = died(number, int(suggestion.configuration), "rejected", Code.OUT_OF_MEMORY)
         assert lost.outcome is not None
         outcome = proposer.repaired(lost.outcome, lost.configuration, tries)
@@ -264,7 +257,6 @@ def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit
     assert prior.log_fill is not None
     assert prior.log_fill[int(repair.text)] < prior.log_fill[int(tries[-1].configuration)]
     suggestion = proposer.propose(tries)
-    assert suggestion is not None
     assert suggestion.configuration == repair.text
     assert suggestion.why.startswith("repairs try 2")
 
@@ -273,10 +265,8 @@ def test_where_what_runs_now_does_not_fit_the_first_try_is_near_it():
     """Far away a configuration is faster by 2 %, and by how much it differs from the model nobody knows."""
     prior = line([1.0, 1.10, 1.12, 1.08], fill=[3.0, 0.5, 0.5, 0.5])
     suggestion = ModelGuided(prior, KERNEL, MEMORY, first="0").propose([])
-    assert suggestion is not None
     assert (suggestion.configuration, suggestion.why) == ("1", "likely to fit, fast, and near what runs now")
     unknown = ModelGuided(prior, KERNEL, MEMORY).propose([])
-    assert unknown is not None
     assert unknown.configuration == "3"
 
 
@@ -300,7 +290,6 @@ def test_what_only_saves_hbm_is_not_tried_where_everything_fits_without(home):
     proposer, tries = Searched.of(study).proposer(), list[Try]()
     for number in range(1, 7):
         suggestion = proposer.propose(tries)
-        assert suggestion is not None
         plan = Plan.parse(suggestion.configuration)
         assert (plan.offload, plan.loss_chunks) == ((), None)
         slow = done(number, 0, 0.681 - 0.001 * number)

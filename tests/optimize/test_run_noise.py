@@ -58,7 +58,6 @@ def session(seed, noise):
         seconds = truth[int(suggestion)] * math.exp(chance.gauss(0, math.hypot(noise, WITHIN)))
         tries.append(ran(len(tries) + 1, suggestion, seconds))
     best = best_measured(tries, proposer.believed(tries), (), first, lambda configuration: "")
-    assert best is not None
     true = 1 - truth[int(best.configuration)] / truth[int(first)]
     low, high = (best.saves_low, best.saves_high) if best.saves_low is not None else (0.0, 0.0)
     return best.saves or 0.0, true, low <= true <= (high or 0.0), 1 - truth.min() / truth[int(first)]
@@ -87,14 +86,12 @@ def test_runs_that_differ_are_repeated_and_tell_by_how_much():
     tries = [ran(1, "3", truth[3])]
     assert noise_of(tries).seen == 0
     again = proposer.propose(tries)
-    assert again is not None
     assert (again.configuration, again.why[:5]) == ("3", "again")
     tries.append(ran(2, "3", 1.3 * truth[3]))
     noise = noise_of(tries)
     assert noise.matters
     assert noise.seen == pytest.approx(math.log(1.3) / math.sqrt(2))
     best = best_of(tries)
-    assert best is not None
     assert best.log_error > 10 * WITHIN
 
 
@@ -103,7 +100,6 @@ def test_where_nothing_varies_nothing_is_repeated():
     tries = [ran(1, "3", truth[3], error=0.0)]
     proposer = ModelGuided(prior, KERNEL, first="3")
     following = proposer.propose(tries)
-    assert following is not None
     assert following.configuration != "3"
     assert noise_of(tries).deviation == 0
     assert proposer.believed(tries)[0].step_time_s == truth[3]
@@ -115,6 +111,5 @@ def test_the_winner_is_confirmed_and_drawn_towards_what_is_expected():
     tries.append(ran(4, "5", 0.3 * truth[3]))
     proposer = ModelGuided(prior, KERNEL, first="3")
     confirmed = proposer.propose(tries)
-    assert confirmed is not None
     assert (confirmed.configuration, "confirms" in confirmed.why) == ("5", True)
     assert proposer.believed(tries)[0].step_time_s > 0.3 * truth[3]

@@ -25,13 +25,10 @@ PLAN = str(Plan.parse("data=8 remat=full"))
 pytestmark = pytest.mark.process
 
 
-def evaluator(
-    mode: str, *, seconds: float = 20.0, wait_for: str | None = None, cancel: str | None = None, start: str = "",
-    steps_from: str | None = None,
-):  # fmt: skip
+def evaluator(mode: str, *, seconds: float = 20.0, start: str = "", steps_from: str | None = None):
     command = start or f'"{sys.executable}" "{TRAINER}" "{mode}" {{overrides}}'
     return RunEvaluator(
-        command=Command(command, wait_for, cancel, steps_from),
+        command=Command(command, steps_from=steps_from),
         session="tests",
         overrides=lambda plan: Overrides(stack="maxtext", text="ici_fsdp_parallelism=8 remat_policy=full"),
         tokens=None,
@@ -236,17 +233,6 @@ def test_a_run_that_the_budget_ends_is_lost_and_says_so(tmp_path):
 def test_a_child_that_a_run_leaves_is_ended_too(tmp_path):
     assert evaluator("leaves a child").evaluate(PLAN, tmp_path).status == "done"
     assert _group_is_gone(tmp_path)
-
-
-def test_the_log_of_a_job_elsewhere_is_waited_for_and_the_job_cancelled(tmp_path):
-    elsewhere = tmp_path / "elsewhere"
-    waits = f'"{sys.executable}" "{TRAINER}" good remat_policy=full'
-    tried = evaluator(
-        "", start=f"echo {{try}} {{overrides}} > {elsewhere}", wait_for=waits, cancel=f"echo {{try}} >> {elsewhere}"
-    )
-    outcome = tried.evaluate(PLAN, _folder(tmp_path, "3"))
-    assert outcome.status == "done"
-    assert elsewhere.read_text().splitlines() == ["tests-3 ici_fsdp_parallelism=8 remat_policy=full", "tests-3"]
 
 
 def test_a_second_evaluation_in_the_same_place_pays_nothing(tmp_path, monkeypatch):

@@ -156,3 +156,9 @@ def write(folder: Path, ranks: Sequence[list[dict[str, Any]]], **header: Any) ->
         with gzip.open(folder / f"rank{number}.json.gz", "wt") as file:
             json.dump(document, file)
     return folder
+
+
+def unexplained() -> list[list[dict]]:
+    """A run whose kernels start long after anything that explains it."""
+    (events,) = simulate(Run(slow=(1.0,)))
+    return [[event | {"ts": 11 * event["ts"]} if event["cat"] == "kernel" else event for event in events]]

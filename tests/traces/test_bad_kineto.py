@@ -67,18 +67,8 @@ def test_numbers_that_no_trace_has_are_refused(read, change):
 
 def test_steps_in_which_the_device_did_nothing_last_as_marked(read):
     kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 900, "dur": 2}
-    marks = [
-        {
-            "ph": "X",
-            "cat": "user_annotation",
-            "name": f"ProfilerStep#{step}",
-            "pid": 1,
-            "tid": 1,
-            "ts": 10 * step,
-            "dur": 9,
-        }
-        for step in (1, 2)
-    ]
+    mark = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "dur": 9}
+    marks = [mark | {"name": f"ProfilerStep#{step}", "ts": 10 * step} for step in (1, 2)]
     assert step_time(build_graph(read({"traceEvents": [*marks, kernel]}))).measured_s == pytest.approx(9e-6)
 
 

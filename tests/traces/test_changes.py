@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_runs import Run, simulate, write
+from made_runs import Run, simulate, unexplained, write
 
 from asap.core.errors import AsapError, UsageError
 from asap.traces.graph.build import build_graph
@@ -87,10 +87,6 @@ def test_more_time_never_makes_a_step_shorter(graph, factor, what):
 
 
 def test_a_graph_that_explains_little_is_refused(tmp_path):
-    events = simulate(Run(slow=(1.0,)))[0]
-    for event in events:
-        if event["cat"] == "kernel":
-            event["ts"] += 10 * event["ts"]
-    graph = build_graph(load_trace([write(tmp_path, [events])]))
+    graph = build_graph(load_trace([write(tmp_path, unexplained())]))
     with pytest.raises(AsapError, match="unexplained"):
         predict_change(graph, [parse_change("remove:compute")])

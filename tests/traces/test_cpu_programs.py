@@ -1,6 +1,7 @@
 """What XLA compiles for a CPU, against decoders of scripts/record_run.py: how classes of operations differ by mesh."""
 
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 
@@ -44,9 +45,7 @@ def ratio(part, name, mesh, base, **options):
     ],
 )
 def test_the_tensor_axis_splits_most_of_what_is_no_product(name, mesh, base, measured):
-    def memory(found):
-        return found.memory
-
+    memory = attrgetter("memory")
     on_cpu = ratio(memory, name, mesh, base)
     as_on_an_accelerator = ratio(memory, name, mesh, base, hardware=resolve_hardware("a100-80gb", devices=8).slice)
     assert on_cpu == pytest.approx(measured, rel=0.16)
@@ -54,9 +53,7 @@ def test_the_tensor_axis_splits_most_of_what_is_no_product(name, mesh, base, mea
 
 
 def test_sums_over_keys_are_fused_where_no_dimension_of_the_scores_is_one():
-    def products(found):
-        return found.products
-
+    products = attrgetter("products")
     measured = {"4x2x1": 0.943, "4x1x2": 0.983}
     for mesh, recorded in measured.items():
         assert ratio(products, "long", mesh, "8x1x1") == pytest.approx(recorded, abs=0.02)

@@ -23,13 +23,9 @@ from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import predict_change
 
 TRACES = (
-    "ddp_a100_rank0of2",
-    "ddp_resnet_ckpt_mi300x_rank0of8",
-    "dlrm_8rank_v100",
-    "dp_embedding_a100_rank3of8",
-    "pax_fsdp4_a100_ranks_0_1",
-    "qwen_0.5b_h100_and_mi300x_1gpu/h100.json.gz",
-)
+    "ddp_a100_rank0of2", "ddp_resnet_ckpt_mi300x_rank0of8", "dlrm_8rank_v100", "dp_embedding_a100_rank3of8",
+    "pax_fsdp4_a100_ranks_0_1", "qwen_0.5b_h100_and_mi300x_1gpu/h100.json.gz",
+)  # fmt: skip
 GENERATED = {
     "compute": lambda: simulate(Run(steps=4, loading=0)),
     "host": lambda: simulate(Run(steps=4, kernel=60, loading=9000)),

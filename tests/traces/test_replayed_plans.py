@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_runs import Run, simulate, write
+from made_runs import Run, simulate, unexplained, write
 
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
@@ -62,10 +62,6 @@ def test_intervals_are_no_narrower_than_those_of_the_architecture(study, predict
 
 
 def test_a_recording_that_is_not_explained_predicts_nothing(study, tmp_path):
-    (events,) = simulate(Run(slow=(1.0,)))
-    for event in events:
-        if event["cat"] == "kernel":
-            event["ts"] += 10 * event["ts"]
-    doubtful = replace(study, recording=write(tmp_path, [events]))
+    doubtful = replace(study, recording=write(tmp_path, unexplained()))
     (found,) = expect(doubtful, [RAN])
     assert found.method == "anchored_architecture"

@@ -1,7 +1,7 @@
 """A trace as a profile, and its replay as evidence for the diagnosis."""
 
 import pytest
-from made_runs import Run, simulate, write
+from made_runs import Run, simulate, unexplained, write
 from megatron import Job
 from megatron import simulate as pipeline
 from test_thunks import execution, table
@@ -82,11 +82,7 @@ def test_the_bubble_of_a_pipeline_is_named(tmp_path):
 
 
 def test_a_trace_that_is_not_explained_gives_no_evidence(tmp_path):
-    events = simulate(Run(slow=(1.0,)))[0]
-    for event in events:
-        if event["cat"] == "kernel":
-            event["ts"] += 10 * event["ts"]
-    folder = write(tmp_path / "run", [events])
+    folder = write(tmp_path / "run", unexplained())
     study = open_study(str(folder), ExperimentStore(tmp_path))
     assert any("unexplained" in warning for warning in study.profile.warnings)
     assert not any("critical path" in sentence for sentence in study.diagnosis.correlation)

@@ -1,6 +1,8 @@
 """The user's command with a configuration filled in, or a copy of the user's file in which it is set."""
 
+import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
@@ -152,6 +154,18 @@ class Command:
     def cancellation(self, name: str, folder: Path) -> str | None:
         """The script that cancels a try, if there is one."""
         return self.cancel and _filled(self.cancel, {"try": name, "folder": shlex.quote(str(folder))})
+
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_LONGEST_NAME = 39
+
+
+def name_of_try(session: str, number: str) -> str:
+    """A name that no other try has, and that Kubernetes, xpk, SLURM and Ray take (RFC 1035; 39 signs, as xpk says)."""
+    plain_name = f"asap-{session}-{number}"
+    if _NAME.fullmatch(plain_name) and len(plain_name) <= _LONGEST_NAME:
+        return plain_name
+    return f"asap-{hashlib.sha256(session.encode()).hexdigest()[:16]}-{number}"
 
 
 def words(overrides: Overrides) -> str:

@@ -15,7 +15,7 @@ from asap.core.feedback import Feedback
 from asap.core.text import plain
 from asap.core.units import Provenance, format_percent, format_seconds
 from asap.experiments.observed import MeasuredStep, steady_step
-from asap.optimize.evaluators.run.command import Command
+from asap.optimize.evaluators.run.command import Command, name_of_try
 from asap.optimize.evaluators.run.log import RunLog, why_it_died
 from asap.optimize.evaluators.run.observed import profile_feedback, profile_in, profiled_step, tracked_step
 from asap.optimize.evaluators.run.process import Process
@@ -87,7 +87,7 @@ class RunEvaluator:
 
     def evaluate(self, configuration: Configuration, place: Path, seconds: float = math.inf) -> Outcome:
         """Start the command, or find it started, and follow it to its end."""
-        overrides, name = self.overrides(configuration), f"{self.session}-{place.name}"
+        overrides, name = self.overrides(configuration), name_of_try(self.session, place.name)
         process = Process(place)
         log = RunLog(
             process.log, asked_settings(overrides), self.tokens, on_record=self.on_record, left_out=left_out(overrides)
@@ -195,26 +195,16 @@ def _wrong(log: RunLog) -> Feedback | None:
     """What makes a result worthless, however fast it is."""
     if log.not_a_number:
         return feedback(Code.WRONG_RESULT)
-    if ignored := log.ignored():
-        name, (asked, shown) = next(iter(ignored.items()))
-        return feedback(
-            Code.IGNORED_OVERRIDE,
-            f"the log shows {plain(name, 60)}={plain(shown, 40)}, asked for was {plain(asked, 40)}",
-        )
-    if kept := log.kept():
-        name, shown = next(iter(kept.items()))
-        return feedback(
-            Code.IGNORED_OVERRIDE,
-            f"the log shows {plain(name, 60)}={plain(shown, 40)}, and the try leaves it out",
-            "let the command leave out the options in {without}",
-        )
-    if strayed := log.strayed():
-        name, (kept, shown) = next(iter(strayed.items()))
-        return feedback(
-            Code.IGNORED_OVERRIDE,
-            f"the log shows {plain(name, 60)}={plain(shown, 40)}, the record has {plain(kept, 40)}",
-            "start what is on record, or give the configuration that the command trains",
-        )
+    left_out = "let the command leave out the options in {without}"
+    strayed = "start what is on record, or give the configuration that the command trains"
+    found = [
+        *((name, shown, f"asked for was {plain(asked, 40)}", None) for name, (asked, shown) in log.ignored().items()),
+        *((name, shown, "and the try leaves it out", left_out) for name, shown in log.kept().items()),
+        *((name, shown, f"the record has {plain(kept, 40)}", strayed) for name, (kept, shown) in log.strayed().items()),
+    ]
+    for name, shown, but, advice in found[:1]:
+        said = f"the log shows {plain(name, 60)}={plain(shown, 40)}, {but}"
+        return feedback(Code.IGNORED_OVERRIDE, said, advice)
     return None
 
 
