@@ -9,9 +9,7 @@ from asap.optimize.table import print_report
 
 
 def _try(number, *codes, status="done"):
-    said = tuple(
-        feedback(code, "out of device memory") if code is Code.OUT_OF_MEMORY else feedback(code) for code in codes
-    )
+    said = tuple(feedback(code, {Code.OUT_OF_MEMORY: "out of device memory"}.get(code)) for code in codes)
     time = 1.0 if status == "done" else None
     outcome = Outcome(status=status, step_time_s=time, provenance=Provenance.MEASURED, feedback=said)
     return Try(number=number, configuration=f"data={number}", why="to see", outcome=outcome)
@@ -19,12 +17,8 @@ def _try(number, *codes, status="done"):
 
 def _printed(*tries):
     console = Console(file=io.StringIO(), width=100)
-    print_report(
-        OptimizationReport(
-            experiment="mine", evaluator="run", tries=tries, best=None, stopped=None, spent=Cost(seconds=1.0)
-        ),
-        console,
-    )
+    of = {"experiment": "mine", "evaluator": "run", "best": None, "stopped": None, "spent": Cost(seconds=1.0)}
+    print_report(OptimizationReport(tries=tries, **of), console)
     return console.file.getvalue()
 
 
