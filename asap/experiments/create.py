@@ -28,7 +28,6 @@ _WRITTEN = (
     "MaxText writes 'completed step: 5, seconds: 2.31', Megatron-LM 'elapsed time per iteration (ms): 2310',"
     " torchtitan 'step: 5 … tps: 1,234'"
 )
-_FEWEST = 3
 
 
 class TokensUnknownError(ConfigError):
@@ -76,13 +75,7 @@ def _step_of(reading: LogReading, path: Path, tokens: float | None) -> MeasuredS
         return MeasuredStep(seconds=tokens / rate, tokens_per_device=tokens, source=f"{source}: tokens a second")
     if step.median is None:
         raise ConfigError("has no completed training step", where=str(path), hint=_WRITTEN)
-    if step.steps < _FEWEST:
-        reason = f"has {step.steps} steady steps behind the warm-up; {_FEWEST} are needed"
-        raise ConfigError(reason, where=str(path))
-    return MeasuredStep(
-        seconds=step.median, least=step.least, most=step.most, deviation=step.deviation, steps=step.steps,
-        left_out=step.left_out, tokens_per_device=rate * step.median if rate else None, source=source,
-    )  # fmt: skip
+    return step.measured(source, rate * step.median if rate else None, where=str(path))
 
 
 def completed_plan(stated: Plan, experiment: Experiment) -> Plan:
@@ -200,9 +193,7 @@ def _state_hardware(experiment: Experiment, said: Statement) -> Experiment:
     hardware, notes = refer_to_hardware(said.hardware or before.name or before.chip, said.topology, said.slices)
     if hardware.node is None and hardware.devices == before.devices:
         hardware = hardware.model_copy(update={"node": before.node})
-    return _with(experiment, hardware=hardware).model_copy(
-        update={"notes": tuple(dict.fromkeys((*experiment.notes, *notes)))}
-    )
+    return _with(experiment, hardware=hardware).knowing(*(note for note in notes if note not in experiment.notes))
 
 
 def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | None = None) -> Experiment:
@@ -214,7 +205,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         whole = completed_plan(stated, experiment) if said.over_record else stated
         experiment = _with(experiment, plan=whole)
         if note := data_note(said.plan, before.degree("replica") if before else 1):
-            experiment = experiment.model_copy(update={"notes": (*experiment.notes, note)})
+            experiment = experiment.knowing(note)
     if said.global_batch is not None and _keeps_micro_batch(said):
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
@@ -270,5 +261,4 @@ def _plan(text: str, experiment: Experiment) -> Plan:
 
 
 def _with(experiment: Experiment, **fields: object) -> Experiment:
-    provenance = experiment.provenance | dict.fromkeys(fields, SAID)
-    return experiment.model_copy(update={**fields, "provenance": provenance})
+    return experiment.knowing(provenance=dict.fromkeys(fields, SAID)).model_copy(update=fields)

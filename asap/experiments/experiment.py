@@ -1,6 +1,6 @@
 """The Experiment: everything known about a run, where each value came from, and its hardware."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -57,6 +57,18 @@ class Experiment(BaseModel):
     created: datetime | None = None
     provenance: dict[str, str] = Field(default_factory=dict, description="field path → where its value came from")
     notes: tuple[str, ...] = Field(default=(), description="what a reader should know, e.g. two readings of a name")
+
+    def knowing(
+        self,
+        *notes: str,
+        provenance: Mapping[str, str] | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> "Experiment":
+        """The record with fields in place of those that it has, and sources, settings and notes beside its own."""
+        beside = {"provenance": self.provenance | dict(provenance or {}), "notes": (*self.notes, *notes)}
+        own = self.hyperparameters | dict(hyperparameters or {})
+        return self.model_copy(update=beside | {"hyperparameters": own} | fields)
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Every known value as path, text and origin."""

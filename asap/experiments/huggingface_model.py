@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import whole_number
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, validation_reason
+from asap.experiments.files.documents import Document, validated
 from asap.models import Architecture
 
 
@@ -69,18 +69,10 @@ def read_huggingface(document: Document, experiment: Experiment) -> Experiment:
     reading = _Reading(config, document)
     reading.read()
     name = config.get("_name_or_path") or document.values.get("_name_or_path")
-    try:
-        model = Architecture.model_validate({"name": plain(name, 120) if name else None, **reading.fields})
-    except ValidationError as error:
-        raise ConfigError(validation_reason(error), where=str(document.path)) from error
+    fields = {"name": plain(name, 120) if name else None, **reading.fields}
+    model = validated(Architecture, fields, str(document.path))
     provenance = {"model": document.path.name} | {f"model.{field}": reading.sources[field] for field in reading.fields}
-    return experiment.model_copy(
-        update={
-            "model": model,
-            "provenance": experiment.provenance | provenance,
-            "notes": (*experiment.notes, *notes, *reading.notes),
-        }
-    )
+    return experiment.knowing(*notes, *reading.notes, model=model, provenance=provenance)
 
 
 def _decoder(document: Document) -> tuple[Mapping[str, Any], tuple[str, ...]]:

@@ -106,6 +106,16 @@ class StepTimes(BaseModel):
         rest = self.slow_steps - len(listed)
         return ", ".join(listed) + (f" and {rest:,} more" if rest > 0 else "")
 
+    def measured(
+        self, source: str, tokens_per_device: float | None = None, *, where: str | None = None
+    ) -> "MeasuredStep":
+        """The median of the steady steps; raises ConfigError where there are fewer than three."""
+        if self.steps < FEWEST or self.median is None:
+            reason = f"has {self.steps} steady steps behind the warm-up; {FEWEST} are needed"
+            raise ConfigError(reason, where=where or source)
+        said = {name: getattr(self, name) for name in ("least", "most", "deviation", "steps", "left_out")}
+        return MeasuredStep(seconds=self.median, tokens_per_device=tokens_per_device, source=source, **said)
+
 
 class Measured(BaseModel):
     """What the log says was measured. Rates and memory are those of one device where their names say so."""
@@ -202,19 +212,6 @@ def steady_count(times: Sequence[tuple[int | None, float]]) -> int:
     return len(first) - skip
 
 
-def steady_step(
-    times: Sequence[float], source: str, tokens_per_device: float | None = None, *, where: str | None = None
-) -> MeasuredStep:
-    """The median of the steady steps. Times in seconds.
-
-    Raises:
-        ConfigError: there are fewer than three.
-    """
-    found = step_times([(None, seconds) for seconds in times])
-    if found.steps < FEWEST or found.median is None:
-        reason = f"has {found.steps} steady steps behind the warm-up; {FEWEST} are needed"
-        raise ConfigError(reason, where=where or source)
-    return MeasuredStep(
-        seconds=found.median, least=found.least, most=found.most, deviation=found.deviation, steps=found.steps,
-        left_out=found.left_out, tokens_per_device=tokens_per_device, source=source,
-    )  # fmt: skip
+def steady_step(times: Sequence[float], source: str) -> MeasuredStep:
+    """The median of the steady steps, of times in seconds; raises ConfigError where there are fewer than three."""
+    return step_times([(None, seconds) for seconds in times]).measured(source)

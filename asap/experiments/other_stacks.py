@@ -180,16 +180,12 @@ def _read_start(
     if (start := row.find(given.script, path, brought)) is None:
         return None
     read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
-    return _with_notes(read, (*given.note(path.name), *start.notes()))
+    return read.knowing(*given.note(path.name), *start.notes())
 
 
 def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool], whole: str) -> Given:
     """A script with its variables set; a setting of the stack, or a field of a record, is meant before a variable."""
     return with_given(text, overrides, lambda key: key in FIELDS or is_setting(key), whole)
-
-
-def _with_notes(experiment: Experiment, notes: tuple[str, ...]) -> Experiment:
-    return experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
 
 
 def _find_started(text: str, path: Path, brought: Brought | None = None) -> Started | None:

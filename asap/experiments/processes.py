@@ -94,8 +94,8 @@ def with_nodes(each: int | None, nodes: int | None, experiment: Experiment) -> E
     several = each and nodes and nodes > 1 and hardware.devices in (None, each * nodes)
     if not several or hardware.node is not None:
         return experiment
-    source = experiment.provenance | {"hardware.node": f"{counted(nodes or 0, 'node')} of the launcher"}
-    return experiment.model_copy(update={"hardware": hardware.model_copy(update={"node": each}), "provenance": source})
+    source = {"hardware.node": f"{counted(nodes or 0, 'node')} of the launcher"}
+    return experiment.knowing(hardware=hardware.model_copy(update={"node": each}), provenance=source)
 
 
 def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
@@ -105,7 +105,7 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
         return experiment
     if known is not None:
         note = f"the launcher starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
-        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
+        return experiment.knowing(note)
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
 
 
@@ -116,9 +116,7 @@ def with_gpu_of_directives(text: str, path: Path, experiment: Experiment) -> Exp
     if kind is None or devices is None or experiment.hardware.name or find_chip(kind) is None:
         return experiment
     hardware, notes = refer_to_hardware(f"{kind}-{devices}", devices=devices)
-    sources = experiment.provenance | {"hardware": f"{path.name}: gres"}
-    update = {"hardware": hardware, "provenance": sources, "notes": (*experiment.notes, *notes)}
-    return experiment.model_copy(update=update)
+    return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": f"{path.name}: gres"})
 
 
 def _of_environment(command: Command, unsaid: int | None) -> int | None:
@@ -172,10 +170,10 @@ def with_note_on_cut(text: str, path: Path, experiment: Experiment, brought: Bro
     """
     commands = read_commands(with_sources(text, path.parent, brought))
     cut = next((command.cut for command in commands if command.cut), "")
-    notes = [*experiment.notes, *note_on_cut(cut)]
+    notes = [*note_on_cut(cut)]
     if (line := unread_line(text)) is not None:
         notes.append(f"what begins in line {line} of {path.name} is no syntax of bash that is read, and left out")
-    return experiment.model_copy(update={"notes": tuple(notes)})
+    return experiment.knowing(*notes)
 
 
 def note_on_cut(cut: str) -> tuple[str, ...]:

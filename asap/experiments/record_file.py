@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference, refer_to_hardware
-from asap.experiments.files.documents import Document, validation_reason
+from asap.experiments.files.documents import Document, validated, validation_reason
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.named_model import SHAPES
 from asap.experiments.remarks import still_open
@@ -98,10 +98,7 @@ def _with_fields(experiment: Experiment, values: Mapping[str, Any], place: Calla
         except ValidationError as error:
             raise ConfigError(validation_reason(error), where=place(key)) from error
         notes += more
-    try:
-        found = Experiment.model_validate(dict(experiment) | update)
-    except ValidationError as error:
-        raise ConfigError(validation_reason(error), where=place("")) from error
+    found = validated(Experiment, dict(experiment) | update, place(""))
     devices = found.hardware.devices
     if found.plan and devices and found.plan.devices != devices:
         reason = f"multiplies to {found.plan.devices} devices, and the hardware has {devices}"

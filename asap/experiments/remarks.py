@@ -1,8 +1,10 @@
 """Notes on what settings leave open, and on what is not modelled."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
@@ -157,9 +159,7 @@ def with_vocabulary(experiment: Experiment) -> Experiment:
         taken = f"{USUAL:,} tokens, the median of published models"
     note = f"the vocabulary is not stated, and taken as {taken}: model.vocab=N says another"
     known = model.model_copy(update={"vocab": tokens or USUAL, "vocab_assumed": not tokens})
-    sources = experiment.provenance | {"model.vocab": "assumed"}
-    update = {"model": known, "notes": (*experiment.notes, note), "provenance": sources}
-    return experiment.model_copy(update=update)
+    return experiment.knowing(note, model=known, provenance={"model.vocab": "assumed"})
 
 
 def _of_same_shapes(model: Architecture) -> tuple[str, int | None]:
@@ -177,30 +177,11 @@ _ATTENTION = ("attention", "attn")
 _KIND = re.compile(
     r"(?:^|_)(?:attention|attn)(?:_(?:implementation|impl|type|kind|variant|mode|mechanism|method|class|cls|backend|kernel))?$"
 )
-_KERNELS = frozenset(
-    (
-        "flash", "fa", "xformers", "sdp", "sdpa", "eager", "fused", "unfused", "flex", "te", "memory", "efficient",
-        "cudnn", "triton", "turbo", "ring", "ulysses", "varlen", "ragged", "paged", "splash", "kitchen", "sage",
-        "aiter", "ck", "math", "dot", "product", "auto", "autoselected", "default", "torch", "native", "kernels",
-    )
-)  # fmt: skip
-"""Ways to compute the same attention, as launchers and libraries call them."""
-_READ = frozenset(
-    (
-        "self", "core", "causal", "full", "global", "local", "sliding", "chunk", "chunked", "group", "grouped", "multi",
-        "query", "head", "latent", "mha", "gqa", "mqa", "mla", "parallel", "linear", "retro", "experimental", "softmax",
-    )
-)  # fmt: skip
-"""Kinds that the readers know by a setting of their own, or refuse."""
-_AROUND = frozenset(
-    (
-        "use", "no", "enable", "disable", "force", "export", "checkpoint", "recompute", "offload", "swap", "freeze",
-        "train", "compile", "async", "overlap", "dp", "tp", "cp", "mup", "log", "save", "dump", "output", "return",
-        "num", "is", "with", "in", "of", "the", "for", "apply", "patch", "version", "type", "post", "pre",
-        "multipack", "pack", "packed", "packing", "pretrain", "document", "doc", "intra", "mask", "masked",
-    )
-)  # fmt: skip
-"""Words of switches around attention."""
+_PLAIN = frozenset(
+    word
+    for words in tomllib.loads(Path(__file__).with_name("attention.toml").read_text(encoding="utf-8")).values()
+    for word in words
+)
 _MIXERS = re.compile(
     r"(?:use|enable|with|is)_(?:gated_?)?(?:delta_?net|delta_?rule|gdn|kda|gla|mamba2?|rwkv\d*|retnet|retention|hyena|"
     r"m?lstm|ssm|s4|hgrn2?|lightning|performer|linformer)(?:_layers?)?"
@@ -252,4 +233,4 @@ def _is_variant(value: str) -> bool:
 
 def _is_plain(word: str) -> bool:
     bare = word.rstrip("0123456789")
-    return not bare or bare in _KERNELS | _READ | _AROUND or bare in (*_ATTENTION, *_ON)
+    return not bare or bare in _PLAIN or bare in (*_ATTENTION, *_ON)

@@ -27,12 +27,6 @@ MEANINGS: dict[Axis, str] = {
     "stage": "pipeline stages",
 }
 
-
-def meaning_of(word: str) -> str:
-    """What an axis is in a few words; a word that is none stays."""
-    return next((meaning for axis, meaning in MEANINGS.items() if axis == word), word)
-
-
 MAXTEXT: dict[Axis, tuple[str, ...]] = {
     "replica": ("data",),
     "data": ("fsdp", "fsdp_transpose"),

@@ -153,9 +153,9 @@ def in_one_process(
         return experiment
     if known is not None:
         note = f"python starts one process; the plan is for {known} devices with one each, as a launcher starts them"
-        return experiment.model_copy(update={"notes": (*experiment.notes, note)})
+        return experiment.knowing(note)
     found = with_devices(1, experiment)
-    return found if several == 1 else found.model_copy(update={"notes": (*found.notes, _ONE)})
+    return found if several == 1 else found.knowing(_ONE)
 
 
 _CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_batch"

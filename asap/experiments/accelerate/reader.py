@@ -142,7 +142,7 @@ def read_started(
         notes.append(f"not said, and taken as the program has it today: {listed}")
     if read.model is None and kind != "DEEPSPEED":
         notes.append(NO_MODEL)
-    return read.model_copy(update={"notes": (*read.notes, *notes, *terms.notes_on(said))})
+    return read.knowing(*notes, *terms.notes_on(said))
 
 
 def _check_sharding_is_said(path: Path, unsaid: frozenset[str]) -> None:
@@ -187,20 +187,11 @@ def _with_torch(
         context_parallel="ring" if plan and plan.degree("seq") > 1 else None,
         **terms.of_program(said),
     )
-    return experiment.model_copy(
-        update={
-            "plan": plan,
-            "workload": workload,
-            "hyperparameters": experiment.hyperparameters | recorded,
-            "provenance": experiment.provenance | {"plan": f"{path.name}: {accelerate.KIND}", "workload": path.name},
-            "notes": (
-                *experiment.notes,
-                *notes,
-                *note_on_unmodelled(settings, spec("accelerate").unmodelled),
-                *settings.misspelt(),
-            ),
-        }
-    )
+    return experiment.knowing(
+        *notes, *note_on_unmodelled(settings, spec("accelerate").unmodelled), *settings.misspelt(),
+        plan=plan, workload=workload, hyperparameters=recorded,
+        provenance={"plan": f"{path.name}: {accelerate.KIND}", "workload": path.name},
+    )  # fmt: skip
 
 
 def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
@@ -269,13 +260,8 @@ def _with_deepspeed(
     if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
         configuration[SEQUENCE] = sequence
     found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid, of_yaml=of_yaml)
-    found = with_note_on_shipped(found, named, path, brought)
-    own = {} if named is not None else {key: settings[key] for key in (accelerate.KIND,)}
-    return found.model_copy(
-        update={
-            "hyperparameters": found.hyperparameters | own,
-        }
-    )
+    own = {} if named is not None else {accelerate.KIND: settings[accelerate.KIND]}
+    return with_note_on_shipped(found, named, path, brought).knowing(hyperparameters=own)
 
 
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:

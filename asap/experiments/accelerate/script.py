@@ -63,7 +63,7 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         experiment = in_one_process(text, start.text, start.environment, path, experiment)
     read = _read_start(text, path, overrides, experiment, start.files, start.environment, start.undecided)
     named = str(said(_parts(text)[0]).get(_FILE, "")) if launcher else ""
-    return read.model_copy(update={"notes": (*read.notes, *(start.note_on_made(named) if named else ()))})
+    return read.knowing(*(start.note_on_made(named) if named else ()))
 
 
 def _read_start(
@@ -111,7 +111,7 @@ def _read_start(
     )
     read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
-    return read.model_copy(update={"notes": (*read.notes, *([note] if strays else []))})
+    return read.knowing(*([note] if strays else []))
 
 
 def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:

@@ -188,7 +188,7 @@ def _read(
     read = read_started(
         configuration, stated, path, experiment, overrides=rest, unsaid=unsaid, brought=brought, defaults=defaults
     )
-    return read.model_copy(update={"notes": (*read.notes, *_notes_on(stated, configuration))})
+    return read.knowing(*_notes_on(stated, configuration))
 
 
 def _notes_on(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """An experiment from a DeepSpeed configuration (https://www.deepspeed.ai/docs/config-json) and a Hugging Face model."""
 
-import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,44 +22,32 @@ from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
 from asap.stacks.trainer.arguments import AUTO
 
-_FACTORY = re.compile(r"ds_z(?P<stage>[023])(?P<offload>_offload)?_config\.json")
-_AXOLOTL = {
-    "zero1.json": (1, ()),
-    "zero2.json": (2, ("optimizer",)),
-    "zero3.json": (3, ()),
-    "zero3_bf16.json": (3, ()),
-    "zero3_bf16_cpuoffload_all.json": (3, ("optimizer", "param")),
-    "zero3_bf16_cpuoffload_params.json": (3, ("param",)),
-}
-"""The ZeRO stage, and what is offloaded."""
+PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
+    Path(zero.__file__).with_name("presets.toml").read_text(encoding="utf-8")
+)
 _OPEN = (MICRO_BATCH, ACCUMULATION, BATCH, "bf16.enabled", "fp16.enabled")
 
 
 def shipped_configuration(named: str) -> dict[str, Any] | None:
     """What decides a step in the configuration of that path, by dotted key; ``None`` where no stack brings it along."""
     path = PurePosixPath(named)
-    if path.parent.name == "deepspeed_configs" and path.name in _AXOLOTL:
-        stage, offloaded = _AXOLOTL[path.name]
-        return _settings(stage, offloaded, "bf16" in path.name)
-    found = _FACTORY.fullmatch(path.name) if path.parent.name == "deepspeed" else None
-    if found is None:
-        return None
-    stage = int(found["stage"])
-    return _settings(stage, ("optimizer", "param")[: stage - 1] if found["offload"] else (), False)
+    known = PRESETS.get(path.parent.name, {}).get(path.name)
+    return None if known is None else preset(**known)
+
+
+def preset(stage: int, offload: Iterable[str] = (), bf16: bool = False) -> dict[str, Any]:
+    """Settings by dotted key, without what is left to the arguments of the run."""
+    found: dict[str, Any] = dict.fromkeys(_OPEN, AUTO) | {STAGE: stage}
+    found |= {f"zero_optimization.offload_{what}.device": "cpu" for what in offload}
+    if bf16:
+        found["bf16.enabled"] = True
+        del found["fp16.enabled"]
+    return found
 
 
 def note_on_shipped(named: str) -> str:
     """That a file is not there, and was taken for the stack's own."""
     return f"{plain(named, 80)} is not there, and taken as the one that the stack brings along"
-
-
-def _settings(stage: int, offloaded: tuple[str, ...], bf16: bool) -> dict[str, Any]:
-    found: dict[str, Any] = dict.fromkeys(_OPEN, AUTO) | {STAGE: stage}
-    found |= {f"zero_optimization.offload_{what}.device": "cpu" for what in offloaded}
-    if bf16:
-        found["bf16.enabled"] = True
-        del found["fp16.enabled"]
-    return found
 
 
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
@@ -90,7 +78,7 @@ def with_note_on_shipped(experiment: Experiment, named: Any, path: Path, brought
     """``experiment`` with a note where the configuration that is named was taken for one that a stack brings along."""
     if not isinstance(named, str) or shipped_configuration(named) is None or find_named(named, path, brought):
         return experiment
-    return experiment.model_copy(update={"notes": (*experiment.notes, note_on_shipped(named))})
+    return experiment.knowing(note_on_shipped(named))
 
 
 _ZERO = "zero_optimization"
@@ -111,30 +99,8 @@ def not_predicted(settings: StackSettings) -> tuple[str, ...]:
 
 
 _TABLE = spec("deepspeed")
-SIGNS = frozenset(
-    [
-        "zero_optimization",
-        "train_micro_batch_size_per_gpu",
-        "train_batch_size",
-        "gradient_accumulation_steps",
-        "zero_allow_untested_optimizer",
-        "bf16",
-        "fp16",
-        "amp",
-        "activation_checkpointing",
-        "steps_per_print",
-        "wall_clock_breakdown",
-        "gradient_clipping",
-        "tensor_parallel",
-        "sequence_parallel_size",
-        "zero_force_ds_cpu_optimizer",
-        "communication_data_type",
-        "optimizer",
-        "scheduler",
-    ]
-)
-_STRONG = frozenset(("zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "wall_clock_breakdown"))
-_OWN = frozenset(("zero_optimization", "train_micro_batch_size_per_gpu"))
+_SIGNS, _STRONG, _OWN = (frozenset(_TABLE.names[name]) for name in ("signs", "strong", "own"))
+"""Sections: two of the first with one of the second, or one of the third, make a file one of DeepSpeed."""
 RECOMPUTATION_UNKNOWN = (
     "what is recomputed (gradient_checkpointing) is the model's code: add remat to --plan where it is known"
 )
@@ -146,12 +112,12 @@ def is_deepspeed(values: Mapping[str, Any]) -> bool:
     """Whether a mapping is a configuration of DeepSpeed."""
     if "model_type" in values:
         return False
-    return bool(_OWN & values.keys()) or (bool(_STRONG & values.keys()) and len(SIGNS & values.keys()) >= 2)
+    return bool(_OWN & values.keys()) or (bool(_STRONG & values.keys()) and len(_SIGNS & values.keys()) >= 2)
 
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of DeepSpeed's settings: ``zero_optimization.stage``."""
-    return key.partition(".")[0] in SIGNS
+    return key.partition(".")[0] in _SIGNS
 
 
 def read_deepspeed(
@@ -171,16 +137,11 @@ def read_deepspeed(
     experiment, notes = _with_model(path, experiment)
     plan, batch, more = _plan(settings, experiment.hardware.devices)
     workload = _workload(settings, batch, experiment.workload)
-    sources = {"plan": f"{path.name}: zero_optimization", "workload": path.name}
-    return experiment.model_copy(
-        update={
-            "plan": plan,
-            "workload": workload,
-            "hyperparameters": experiment.hyperparameters | settings.harmless(),
-            "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *more, *not_predicted(settings), *settings.misspelt()),
-        }
-    )
+    return experiment.knowing(
+        *notes, *more, *not_predicted(settings), *settings.misspelt(),
+        plan=plan, workload=workload, hyperparameters=settings.harmless(),
+        provenance={"plan": f"{path.name}: zero_optimization", "workload": path.name},
+    )  # fmt: skip
 
 
 def _with_model(path: Path, experiment: Experiment) -> tuple[Experiment, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from asap.experiments.remarks import (
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
-from asap.stacks.reading import field_of
+from asap.stacks.reading import field_of, is_on
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import StackSettings
@@ -68,7 +68,7 @@ def of_program(said: StackSettings) -> dict[str, Any]:
         "optimizer": optimizer_family(named),
         "attention": field_of(TRAINER, "attention", said),
         "fused_linear_cross_entropy": _has_fused_linear_cross_entropy(said),
-        "compiled_loss": _is_on(said, "torch_compile") if TRAINER_MICRO_BATCH in said else None,
+        "compiled_loss": is_on(said, "torch_compile") if TRAINER_MICRO_BATCH in said else None,
         "compiled": True if said.flag("torch_compile") else None,
         **moments_of_bits(named),
     }
@@ -81,7 +81,7 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     key = next((key for key in ("max_seq_length", "max_length", "model_max_length", "cutoff_len") if key in said), None)
     if key and not said.flag("packing"):
         notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
-    own = [key for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and _is_on(said, key)]
+    own = [key for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and is_on(said, key)]
     own += [key for key in sorted(said) if _TRAINED.fullmatch(key) and str(said[key]).casefold() not in _OFF]
     if own:
         notes.append(
@@ -93,11 +93,7 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
 def _mixed(said: StackSettings, settings: StackSettings) -> str:
     own = next((kind for kind in ("bf16", "fp16") if said.flag(kind)), None)
     mixed = said.get("mixed_precision", settings.get("mixed_precision"))
-    return "fp8" if _is_on(said, "fp8") else own or ("no" if mixed in (None, False) else str(mixed).casefold())
-
-
-def _is_on(said: StackSettings, key: str) -> bool:
-    return str(said.get(key)).casefold() in ("true", "1", "yes")
+    return "fp8" if is_on(said, "fp8") else own or ("no" if mixed in (None, False) else str(mixed).casefold())
 
 
 def loaded_in_bf16(said: Mapping[str, object]) -> bool:
@@ -113,7 +109,7 @@ def sequence_length(said: StackSettings) -> int | None:
 def _has_fused_linear_cross_entropy(said: StackSettings) -> bool | None:
     """Whether Liger's kernel takes the output projection and the loss, as it does where nothing turns that off;
     ``None`` where Liger is not used."""
-    if not any(_is_on(said, key) for key in _LIGER):
+    if not any(is_on(said, key) for key in _LIGER):
         return None
     own = said.get(_OF_LIGER)
     kernel = own.get(_FUSED_LINEAR) if isinstance(own, Mapping) else said.get(f"{_OF_LIGER}.{_FUSED_LINEAR}")
@@ -236,7 +232,7 @@ def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
     if name is None or experiment.model is not None:
         return experiment
     model, notes = read_named_model(name)
-    return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
+    return experiment.knowing(*notes, model=model)
 
 
 _OF_TRAINER, _OF_TRL = ({*abstract(folder).files.own} for folder in ("trainer", "trl"))

@@ -6,9 +6,9 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.files import is_file
@@ -16,6 +16,7 @@ from asap.core.numbers import bounded_from_text
 from asap.core.text import plain
 from asap.experiments.files.yaml_text import parse_yaml
 
+_Model = TypeVar("_Model", bound=BaseModel)
 LARGEST_BYTES = 1_000_000
 _NO_MAPPING = "is no configuration: it holds no keys with values"
 _TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
@@ -85,6 +86,14 @@ def validation_reason(error: ValidationError) -> str:
     field = ".".join(str(part) for part in first["loc"])
     reason = first["msg"].removeprefix("Value error, ")
     return plain(f"{field}: {reason}" if field else reason, 200)
+
+
+def validated(kind: type[_Model], values: Mapping[str, Any], where: str) -> _Model:
+    """Values as a model of theirs; raises ConfigError where one does not fit."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(validation_reason(error), where=where) from error
 
 
 def _parse_json(text: str, path: Path) -> dict[str, Any]:

@@ -6,9 +6,10 @@ Pods of a container are the product of the counts above it (``replicas``, ``para
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from asap.core.numbers import digits
@@ -92,12 +93,9 @@ _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE = re.compile(r"[\w./:=,@%+^~{}$-]+", re.ASCII)
 _SELECTORS = ("cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
-_ACCELERATORS = {
-    "nvidia-tesla-a100": "a2-highgpu-8g", "nvidia-a100-80gb": "a2-ultragpu-8g", "nvidia-h100-80gb": "a3-highgpu-8g",
-    "nvidia-h100-mega-80gb": "a3-megagpu-8g", "nvidia-h200-141gb": "a3-ultragpu-8g", "nvidia-b200": "a4-highgpu-8g",
-    "nvidia-gb200": "gb200",
-}  # fmt: skip
-"""Accelerators of GKE, and the machines that have eight (cloud.google.com/kubernetes-engine/docs/how-to/gpus)."""
+ACCELERATORS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("accelerators.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ def machine_of(value: Any) -> str | None:
 
 
 def _machine(selected: str) -> str | None:
-    return _ACCELERATORS.get(selected) or (selected if find_instance(selected) else None)
+    return ACCELERATORS["gpu"].get(selected) or (selected if find_instance(selected) else None)
 
 
 def _within(value: Any, pods: _Pods, maps: ConfigMaps) -> Iterator[Container]:

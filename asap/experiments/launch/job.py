@@ -12,19 +12,11 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Brought, Document, NamedFile, find_brought, read_text
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.launch.containers import Container, config_maps, containers, machine_of
+from asap.experiments.launch.containers import ACCELERATORS, Container, config_maps, containers, machine_of
 from asap.experiments.launch.reader import with_slices
 from asap.experiments.launch.script import read_call
 
 _CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
-_CHIPS = {
-    "tpu-v4-podslice": "v4",
-    "tpu-v5-lite-podslice": "v5e",
-    "tpu-v5p-slice": "v5p",
-    "tpu-v6e-slice": "v6e",
-    "tpu7x": "tpu7x",
-}
-"""Accelerators of GKE (cloud.google.com/kubernetes-engine/docs/concepts/plan-tpus)."""
 
 
 def is_manifest(document: Document) -> bool:
@@ -39,7 +31,9 @@ def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
     if not chip or not topology:
         return experiment
     slices = next((count for document in documents if (count := _slices(document)) is not None), None)
-    return with_slices(f"{_CHIPS.get(str(chip), chip)}-{topology}", slices, experiment, documents[0].path.name)
+    return with_slices(
+        f"{ACCELERATORS['tpu'].get(str(chip), chip)}-{topology}", slices, experiment, documents[0].path.name
+    )
 
 
 def _slices(document: Document) -> int | None:
@@ -184,5 +178,4 @@ def with_devices(devices: int, machine: str | None, experiment: Experiment, wher
     if not 0 < devices <= LARGEST_COUNT:
         raise ConfigError(f"asks for {devices:,} GPUs", where=where, hint="say the hardware with --hardware")
     reference, notes = refer_to_hardware(f"{machine}-{devices}" if machine else None, devices=devices)
-    update = {"hardware": reference, "notes": (*experiment.notes, *notes)}
-    return experiment.model_copy(update=update)
+    return experiment.knowing(*notes, hardware=reference)

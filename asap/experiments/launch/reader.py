@@ -59,8 +59,7 @@ def without_unsettled(experiment: Experiment, keys: Collection[str]) -> Experime
     if plan is not None:
         open_fields = [field for field, said in _OF_PLAN.items() if said & set(keys)]
         plan = plan.model_copy(update=dict.fromkeys(open_fields))
-    update |= {"workload": workload, "plan": plan, "notes": (*experiment.notes, *notes)}
-    return experiment.model_copy(update=update)
+    return experiment.knowing(*notes, **update, workload=workload, plan=plan)
 
 
 _BASE = Path("base.yml")
@@ -111,13 +110,9 @@ def read_started(start: Launched, overrides: Sequence[str], experiment: Experime
     experiment = read_maxtext(document, said, experiment)
     experiment = without_unsettled(experiment, set(launch.unknown) - given)
     environment = {name: redacted(value) for name, value in launch.environment.items()}
-    return experiment.model_copy(
-        update={
-            "environment": environment | experiment.environment,
-            "provenance": experiment.provenance | {f"environment.{name}": origin for name in environment},
-            "notes": (*experiment.notes, *notes, *_remarks(launch, given)),
-        }
-    )
+    sources = {f"environment.{name}": origin for name in environment}
+    environment = environment | experiment.environment
+    return experiment.knowing(*notes, *_remarks(launch, given), environment=environment, provenance=sources)
 
 
 def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Document, tuple[str, ...]]:
@@ -155,13 +150,7 @@ def with_slices(name: str | None, slices: int | None, experiment: Experiment, or
     except AsapError as error:
         raise ConfigError(error.message, where=origin, hint=error.hint) from error
     provenance = dict.fromkeys((f"hardware.{field}" for field in type(hardware).model_fields), origin)
-    return experiment.model_copy(
-        update={
-            "hardware": hardware,
-            "provenance": experiment.provenance | provenance,
-            "notes": (*experiment.notes, *notes),
-        }
-    )
+    return experiment.knowing(*notes, hardware=hardware, provenance=provenance)
 
 
 def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:

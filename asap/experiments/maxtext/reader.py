@@ -60,18 +60,12 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     workload, sources, more = workload_of(settings, document, model, devices, in_pipeline)
     sources |= {f"{OF_MODEL}{key}": settings.where(key) for key in settings.of_model if is_written(key)}
     flags = settings.text("compile_xla_flags")
-    return experiment.model_copy(
-        update={
-            "model": model,
-            "hardware": hardware,
-            "plan": plan,
-            "workload": workload,
-            "hyperparameters": experiment.hyperparameters | _hyperparameters(settings),
-            "environment": experiment.environment | ({"compile_xla_flags": redacted(flags)} if flags else {}),
-            "provenance": experiment.provenance | provenance | sources,
-            "notes": (*experiment.notes, *notes, *more, *_notes(settings)),
-        }
-    )
+    return experiment.knowing(
+        *notes, *more, *_notes(settings),
+        model=model, hardware=hardware, plan=plan, workload=workload, hyperparameters=_hyperparameters(settings),
+        environment=experiment.environment | ({"compile_xla_flags": redacted(flags)} if flags else {}),
+        provenance=provenance | sources,
+    )  # fmt: skip
 
 
 def _hardware(

@@ -118,13 +118,13 @@ def read_recipe(start: Recipe, path: Path, overrides: Iterable[str], experiment:
         model, more = read_named_model(model_of(start.recipe, start.size))
         if start.shapes:
             model, more = Architecture(), (f"{', '.join(start.shapes)} of the model are changed: say the whole model",)
-        experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *more)})
-    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+        experiment = experiment.knowing(*more, model=model)
+    experiment = experiment.knowing(*notes)
     open_ |= {*left_to_recipe(settings, experiment.model), "global_batch_size"} - every.keys()
     read = read_megatron(settings, overrides, experiment, BRIDGE, frozenset(open_))
     said = read.workload.zero_stage is not None or _SHARDS_STATE in read.hyperparameters or _SHARDS_STATE in every
     left = [*([] if said else [_OPEN]), *([] if read.workload.global_batch else [no_batch(["global_batch_size"])])]
-    return read.model_copy(update={"notes": (*read.notes, *left)})
+    return read.knowing(*left)
 
 
 def model_of(recipe: str, size: str | None) -> str:

@@ -72,7 +72,7 @@ def read_nemo(
             notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
         unsettled = _left_to_recipe(found, isinstance(values.get("mixed_precision"), str))
     settings = StackSettings(found, str(path))
-    experiment = experiment.model_copy(update={"notes": (*experiment.notes, *notes)})
+    experiment = experiment.knowing(*notes)
     return read_megatron(settings, overrides, experiment, kind, unsettled)
 
 
@@ -157,7 +157,7 @@ def read_nemo_script(started: Start, overrides: Iterable[str], experiment: Exper
     read = read_nemo(values, NEMO, found.path, [*taken, *given], experiment, unsettled)
     shown = [key for key in unknown if argument_of(key) in read_words()]
     note = f"set by a variable whose value is not said: {plain(', '.join(shown), 160)}"
-    return read.model_copy(update={"notes": (*read.notes, *([note] if shown else []))})
+    return read.knowing(*([note] if shown else []))
 
 
 def is_setting(key: str) -> bool:

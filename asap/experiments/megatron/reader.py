@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 
-from pydantic import ValidationError
-
 from asap.core.errors import ConfigError, PlanError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
-from asap.experiments.files.documents import Document, validation_reason
+from asap.experiments.files.documents import Document, validated
 from asap.experiments.named_model import NO_MODEL
 from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
@@ -112,17 +110,11 @@ def read_megatron(
     sources |= {"plan": f"{place}: parallel sizes, as {framework} lays them out", "workload": place}
     of_batch = (("global_batch", "global_batch_size"), ("sequence_length", "seq_length"))
     sources |= {f"workload.{field}": settings.source(key) for field, key in of_batch if key in settings}
-    return experiment.model_copy(
-        update={
-            "model": model,
-            "hardware": hardware,
-            "plan": plan,
-            "workload": workload,
-            "hyperparameters": experiment.hyperparameters | settings.harmless(),
-            "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *settings.misspelt()),
-        }
-    )
+    return experiment.knowing(
+        *notes, *settings.misspelt(),
+        model=model, hardware=hardware, plan=plan, workload=workload, hyperparameters=settings.harmless(),
+        provenance=sources,
+    )  # fmt: skip
 
 
 def _model(
@@ -131,10 +123,7 @@ def _model(
     """The model that the arguments describe; where they leave it open, the one that is said besides."""
     if "num_layers" in settings and not unsettled:
         fields, notes = fields_of(settings)
-        try:
-            model = Architecture.model_validate(fields)
-        except ValidationError as error:
-            raise ConfigError(validation_reason(error), where=settings.where()) from error
+        model = validated(Architecture, fields, settings.where())
         sources = sources_of(settings).items()
         known = {place: source for place, source in sources if getattr(model, place.partition(".")[2]) not in (None, 0)}
         return model, known, notes

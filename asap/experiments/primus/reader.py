@@ -174,7 +174,7 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     if found.model is not None and found.model.name is None and (preset := str(module.get("model") or "")):
         known = found.model.model_copy(update={"name": plain(_catalogued(preset), 80)})
         found = found.model_copy(update={"model": known})
-    return found.model_copy(update={"notes": (*found.notes, *_notes_on(written))})
+    return found.knowing(*_notes_on(written))
 
 
 def _trainer(values: Mapping[str, Any], where: str) -> tuple[str, dict[str, Any]]:
@@ -197,7 +197,7 @@ def _over_presets(
         core, table = spec("megatron").defaults, spec("primus").defaults
         usual = {key: value for key, value in table.items() if key not in core} if framework == "megatron" else {}
         below = {**_DEFAULTS.get(framework, usual), **({"stage": "sft"} if trainer.startswith("sft") else {})}
-        noted = experiment.model_copy(update={"notes": (*experiment.notes, _ALONE)})
+        noted = experiment.knowing(_ALONE)
         if framework == "maxtext":
             return merged(below | {"model_name": _catalogued(model)}, said), noted
         known, notes = read_named_model(_catalogued(model))
@@ -284,11 +284,11 @@ def _read_bridge(
     settings = StackSettings(found | precision_arguments(said.get(_PRECISION)), str(path))
     if experiment.model is None and said.get("hf_path"):
         model, notes = read_named_model(str(said["hf_path"]))
-        experiment = experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
+        experiment = experiment.knowing(*notes, model=model)
     read = read_megatron(settings, rest, experiment, BRIDGE, left_to_recipe(settings, experiment.model))
     dropped = sorted(key for key in own if key in read_words() - parameters and key not in given)
     note = f"{', '.join(dropped)}: recipes of Megatron-Bridge have no such parameter, and Primus drops it"
-    return read.model_copy(update={"notes": (*read.notes, *([note] if dropped else []))})
+    return read.knowing(*([note] if dropped else []))
 
 
 def _check_trains_all(said: Mapping[str, Any], where: str) -> None:

@@ -61,7 +61,7 @@ def read_megatron_swift(
         settings = settings.overridden({_SEQUENCE: None})
     read = read_megatron(settings, (), experiment, CORE, unsettled)
     left = [f"set by a variable whose value is not said: {', '.join(sorted(unsettled))}"] if unsettled else []
-    return read.model_copy(update={"notes": (*read.notes, *notes, *left)})
+    return read.knowing(*notes, *left)
 
 
 def _has_split_experts(arguments: StackSettings, experiment: Experiment) -> bool:
@@ -93,7 +93,7 @@ def _with_model(stated: Mapping[str, Any], experiment: Experiment) -> Experiment
     if name is None or experiment.model is not None or "num_layers" in stated:
         return experiment
     model, notes = read_named_model(_CONVERTED.sub("", name.rstrip("/")))
-    return experiment.model_copy(update={"model": model, "notes": (*experiment.notes, *notes)})
+    return experiment.knowing(*notes, model=model)
 
 
 _COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)

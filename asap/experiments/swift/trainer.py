@@ -13,7 +13,7 @@ from asap.experiments.accelerate.program import of_trainer
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.deepspeed import training_arguments as terms
-from asap.experiments.deepspeed.reader import read_named_configuration
+from asap.experiments.deepspeed.reader import PRESETS, preset, read_named_configuration
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
@@ -21,14 +21,14 @@ from asap.experiments.named_model import name_at_end
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, refuse
 from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
-from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, OFFLOAD, SEQUENCE, STAGE, TENSOR
+from asap.stacks.deepspeed.settings import SEQUENCE, TENSOR
 from asap.stacks.registry import abstract
 from asap.stacks.spec import Word
 from asap.stacks.stack_settings import StackSettings
-from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 DEEPSPEED, _TENSOR_DEGREE = "deepspeed", "deepspeed_autotp_size"
-_PRESETS = ("zero0", "zero1", "zero2", "zero3", "zero2_offload", "zero3_offload")
+_PRESETS = PRESETS["swift"]
 _FSDP2: Mapping[str, Any] = {
     OPTION: "full_shard auto_wrap",
     "fsdp_config": {"fsdp_version": 2, "reshard_after_forward": True, "activation_checkpointing": True},
@@ -45,10 +45,7 @@ def deepspeed_settings(arguments: StackSettings, path: Path, brought: Brought | 
     name = str(named).removeprefix("default-").replace("-", "_")
     if name not in _PRESETS:
         return read_named_configuration(below_variable(named) if isinstance(named, str) else named, path, brought)
-    stage, _, offload = name.removeprefix("zero").partition("_")
-    found: dict[str, Any] = dict.fromkeys((MICRO_BATCH, ACCUMULATION, BATCH, "bf16.enabled", "fp16.enabled"), AUTO)
-    found |= {STAGE: int(stage)} | (dict.fromkeys(OFFLOAD.values(), "cpu") if offload else {})
-    return found | ({TENSOR: arguments[_TENSOR_DEGREE]} if _TENSOR_DEGREE in arguments else {})
+    return preset(**_PRESETS[name]) | ({TENSOR: arguments[_TENSOR_DEGREE]} if _TENSOR_DEGREE in arguments else {})
 
 
 def fsdp_arguments(arguments: StackSettings, path: Path, brought: Brought | None) -> dict[str, Any]:
@@ -155,7 +152,7 @@ def read_trainer(
         notes = ()
     if "torch_dtype" not in said and "dtype" not in said:
         notes += (_UNSAID_TYPE,)
-    return read.model_copy(update={"notes": (*read.notes, *notes)})
+    return read.knowing(*notes)
 
 
 def _check_files_are_said(stated: Mapping[str, Any], path: Path) -> None:

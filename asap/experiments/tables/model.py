@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from asap.core.errors import ConfigError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, validation_reason
+from asap.experiments.files.documents import Document, validated
 from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.named_model import NO_MODEL, SHAPES, name_at_end, read_named_model
 from asap.models import Architecture, find_architecture
@@ -41,21 +40,18 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
         return experiment
     fields = _shapes(spec, settings)
     if "layers" in fields:
-        source = experiment.provenance | {"model": path.name}
         given = experiment.model.model_dump(exclude_unset=True) if experiment.model else {}
         model = _validated(fields | given, settings)
-        return _with_fields(spec, settings, experiment.model_copy(update={"model": model, "provenance": source}))
+        return _with_fields(spec, settings, experiment.knowing(model=model, provenance={"model": path.name}))
     named = spec.model.name.said(settings) if spec.model.name else None
     said = str(settings[spec.model.name.key(settings)]) if spec.model.name and named else ""
     own = code(folder_of(spec))
     said = own.model_name(said) if said and own is not None and hasattr(own, "model_name") else said
     if not said or (name := name_at_end(said)) is None:
-        return experiment.model_copy(update={"notes": (*experiment.notes, NO_MODEL)})
+        return experiment.knowing(NO_MODEL)
     found, notes = read_named_model(name)
-    sources = experiment.provenance | {
-        "model": settings.source(spec.model.name.key(settings)) if spec.model.name else ""
-    }
-    return experiment.model_copy(update={"model": found, "notes": (*experiment.notes, *notes), "provenance": sources})
+    source = settings.source(spec.model.name.key(settings)) if spec.model.name else ""
+    return experiment.knowing(*notes, model=found, provenance={"model": source})
 
 
 def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> Experiment:
@@ -118,8 +114,8 @@ def _shapes(spec: Spec, settings: StackSettings) -> dict[str, Any]:
     vocabulary = table.vocabulary.said(settings) if table.vocabulary else None
     named = find_architecture(vocabulary) if vocabulary and "vocab" not in fields else None
     fields |= {"vocab": named.vocab} if named is not None and named.vocab else {}
-    heads, width = _number(fields.get("heads")), _number(fields.get("d_model"))
-    fields.setdefault("kv_heads", heads or None)
+    heads, width = (digits(str(fields.get(name))) for name in ("heads", "d_model"))
+    fields.setdefault("kv_heads", heads)
     if heads and width and not width % heads:
         fields.setdefault("head_dim", width // heads)
     if table.width and width:
@@ -139,15 +135,8 @@ def _said(words: Word | tuple[Word, ...], settings: StackSettings) -> Any:
     return None
 
 
-def _number(value: Any) -> int:
-    return int(str(value)) if str(value).isdecimal() else 0
-
-
 def _validated(fields: Mapping[str, Any], settings: StackSettings) -> Architecture:
-    try:
-        return Architecture.model_validate(fields)
-    except ValidationError as error:
-        raise ConfigError(validation_reason(error), where=settings.where()) from error
+    return validated(Architecture, fields, settings.where())
 
 
 def planned(

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from asap.core.errors import ConfigError, PlanError
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import validation_reason
+from asap.experiments.files.documents import validated
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
@@ -103,7 +102,7 @@ def read_table(
         plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
         batch = None if whole & unsettled else global_batch_of(spec, settings, plan, sequence)
-        workload = _workload(spec, full, batch, experiment)
+        workload = _workload(spec, full, batch, experiment, settings.where())
     except PlanError as error:
         raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     experiment = _with_devices(spec, settings, plan, experiment)
@@ -114,15 +113,10 @@ def read_table(
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
-    return experiment.model_copy(
-        update={
-            "plan": plan,
-            "workload": workload,
-            "hyperparameters": experiment.hyperparameters | settings.harmless() | {STACK: spec.name},
-            "provenance": experiment.provenance | sources,
-            "notes": (*experiment.notes, *notes, *_notes(spec, full, sequence), *_misread(spec, settings)),
-        }
-    )
+    return experiment.knowing(
+        *notes, *_notes(spec, full, sequence), *_misread(spec, settings),
+        plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
+    )  # fmt: skip
 
 
 def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
@@ -136,8 +130,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     known = read.workload.model_dump(exclude_none=True)
     kept = ("weight_precision", "sync_each_batch")
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
-    notes = (*read.notes, *_notes(spec, full, None), *_misread(spec, settings))
-    return read.model_copy(update={"workload": workload, "notes": notes})
+    return read.knowing(*_notes(spec, full, None), *_misread(spec, settings), workload=workload)
 
 
 def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
@@ -155,14 +148,13 @@ def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experi
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": plan.devices})})
 
 
-def _workload(spec: Spec, settings: Mapping[str, object], batch: int | None, experiment: Experiment) -> Workload:
+def _workload(
+    spec: Spec, settings: Mapping[str, object], batch: int | None, experiment: Experiment, where: str
+) -> Workload:
     found = _fields(spec, settings)
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
-    try:
-        return Workload.model_validate({**known, **found, "global_batch": batch, "framework": spec.framework})
-    except ValidationError as error:
-        raise PlanError(validation_reason(error)) from error
+    return validated(Workload, {**known, **found, "global_batch": batch, "framework": spec.framework}, where)
 
 
 def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
@@ -176,7 +168,7 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> int | None:
-    return int(str(value)) if str(value).isdecimal() and int(str(value)) else None
+    return digits(str(value)) or None
 
 
 def _open(spec: Spec, settings: StackSettings, given: Mapping[str, str]) -> frozenset[str]:

@@ -63,7 +63,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
     if others := sorted(undecided - spec.words()):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
-        read = read.model_copy(update={"notes": (*read.notes, note)})
+        read = read.knowing(note)
     return read
 
 

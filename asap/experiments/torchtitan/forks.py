@@ -108,6 +108,7 @@ def refuse_adapters(settings: Mapping[str, Any], path: Path) -> None:
 _TABLE = tomllib.loads(Path(__file__).with_name("flavors.toml").read_text(encoding="utf-8"))
 CATALOGUE: dict[str, str] = _TABLE["catalogue"]
 OTHERS: dict[str, str] = _TABLE["others"]
+DEBUG_MODEL = Architecture.model_validate(_TABLE["debugmodel"])
 _FIELDS: dict[str, str] = _TABLE["fields"]
 _DEFAULTS: dict[str, dict[str, Any]] = _TABLE["defaults"]
 _MULTIPLIER = "ffn_dim_multiplier"

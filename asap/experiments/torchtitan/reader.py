@@ -1,6 +1,5 @@
 """An experiment from a configuration of torchtitan: TOML, or the JSON that a run writes."""
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from asap.experiments.named_model import SHAPES, read_named_model
 from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.torchtitan.forks import (
     CATALOGUE,
+    DEBUG_MODEL,
     OTHERS,
     notes_on_own,
     own_model,
@@ -62,9 +62,7 @@ def with_what_is_saved(experiment: Experiment, values: Mapping[str, Any]) -> Exp
     if _within(values, _OPTIMIZER, "implementation") == "fused_opt_states_bf16":
         moments = {"first_moment_precision": "bf16", "second_moment_precision": "bf16"}
         workload = workload.model_copy(update=moments)
-    settings = experiment.hyperparameters | {PYTHON: True}
-    update = {"model": model, "workload": workload, "hyperparameters": settings, "notes": (*experiment.notes, *notes)}
-    return experiment.model_copy(update=update)
+    return experiment.knowing(*notes, model=model, workload=workload, hyperparameters={PYTHON: True})
 
 
 def _with_shapes(known: Architecture, values: Mapping[str, Any]) -> tuple[Architecture, tuple[str, ...]]:
@@ -126,8 +124,6 @@ _KERNELS = {
 """Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
 _COMPONENTS, _CHUNKS = "compile.components", "loss.num_chunks"
 _NO_DECODERS = ("flux", "vlm")
-_DEBUG_WIDTH, _DEBUG_LAYERS, _DEBUG_HEADS, _DEBUG_VOCABULARY = 256, 6, 16, 2048
-_MULTIPLE = 256
 
 
 def is_torchtitan(values: Mapping[str, Any]) -> bool:
@@ -166,23 +162,14 @@ def read_torchtitan(
         *settings.misspelt(),
         *notes_on_own(settings),
     )
-    layers = {
+    sources = {
         "model": settings.source("model_spec" if saved else "model.flavor"),
         "plan": f"{path.name}: [parallelism]",
-    }
-    sources = {
         "workload": path.name,
         "workload.sequence_length": settings.source(LENGTH if LENGTH in settings else SEQUENCE),
     }
-    read = experiment.model_copy(
-        update={
-            "model": model,
-            "plan": plan,
-            "workload": workload,
-            "hyperparameters": experiment.hyperparameters | settings.harmless(),
-            "provenance": experiment.provenance | layers | sources,
-            "notes": (*experiment.notes, *notes),
-        }
+    read = experiment.knowing(
+        *notes, model=model, plan=plan, workload=workload, hyperparameters=settings.harmless(), provenance=sources
     )
     return with_what_is_saved(read, values) if saved else read
 
@@ -219,22 +206,13 @@ def _model(settings: StackSettings, path: Path) -> tuple[Architecture, tuple[str
     bare = _VARIANT.sub("", flavor).casefold()
     catalogued = CATALOGUE.get(name, "{}").format(bare)
     known = find_architecture(OTHERS.get(catalogued, catalogued)) if name in CATALOGUE else None
-    known = _debug_model() if bare == "debugmodel" and name == "llama3" else known
+    known = DEBUG_MODEL if bare == "debugmodel" and name == "llama3" else known
     title = plain(f"{name} {flavor}", 120)
     if own := own_model(path, name, flavor, known):
         return own[0], (own[1],)
     if known is None:
         return Architecture(name=title), (f"the model {title} is not in the catalogue: add {SHAPES}",)
     return known.model_copy(update={"name": title}), ()
-
-
-def _debug_model() -> Architecture:
-    """``llama3_args["debugmodel"]``; the width of its MLP follows ``FeedForward`` in ``llama3/model/model.py``."""
-    width = _MULTIPLE * math.ceil(int(8 * _DEBUG_WIDTH / 3) / _MULTIPLE)
-    return Architecture(
-        name="llama3 debugmodel", layers=_DEBUG_LAYERS, d_model=_DEBUG_WIDTH, d_ff=width, heads=_DEBUG_HEADS,
-        kv_heads=_DEBUG_HEADS, head_dim=_DEBUG_WIDTH // _DEBUG_HEADS, vocab=_DEBUG_VOCABULARY,
-    )  # fmt: skip
 
 
 def _plan(settings: StackSettings, experiment: Experiment, layers: int | None) -> tuple[Plan | None, tuple[str, ...]]:

@@ -87,12 +87,7 @@ def read_registry(text: str, path: Path, overrides: Iterable[str], experiment: E
     workload = read.workload
     if _compiled(found) is None and not any(override.startswith("compile.") for override in rest):
         workload = workload.model_copy(update={"compiled": None})
-    return read.model_copy(
-        update={
-            "workload": workload,
-            "hyperparameters": read.hyperparameters | {PYTHON: WITH_MODES if of_modes else True},
-        }
-    )
+    return read.knowing(workload=workload, hyperparameters={PYTHON: WITH_MODES if of_modes else True})
 
 
 def _returned(function: ast.FunctionDef, names: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asap.core.text import plain
+from asap.stacks.reading import is_on
 
 Settings = Mapping[str, object]
 _PLUGINS = {
@@ -51,19 +52,19 @@ def workload(settings: Settings) -> dict[str, object]:
     (``monkeypatch/accelerate/fsdp2.py``).
     """
     sharded = layout(settings) != "replica"
-    half = not any(_is_on(settings, key) for key in ("fp16", "float16")) and (
-        _is_on(settings, "fp8") or str(settings.get("bf16", settings.get("bfloat16", "auto"))).casefold() != "false"
+    half = not any(is_on(settings, key) for key in ("fp16", "float16")) and (
+        is_on(settings, "fp8") or str(settings.get("bf16", settings.get("bfloat16", "auto"))).casefold() != "false"
     )
     kept = str(settings.get("bf16")) == "full" or (half and not (sharded and _version(settings) != "2"))
     return {
         "weight_precision": "bf16" if kept else None,
-        "sync_each_batch": _is_on(settings, _SYNCS) if sharded and _SYNCS in settings else None,
+        "sync_each_batch": is_on(settings, _SYNCS) if sharded and _SYNCS in settings else None,
     }
 
 
 def notes(settings: Settings) -> Iterator[str]:
     """What a reader should know beside the table's notes."""
-    if not (_is_on(settings, "sample_packing") or _is_on(settings, "pad_to_sequence_len")):
+    if not (is_on(settings, "sample_packing") or is_on(settings, "pad_to_sequence_len")):
         length = settings.get("sequence_len")
         yield f"sequences are cut at {length} tokens (sequence_len); all are taken as that long"
     optimizer = str(settings.get("optimizer") or "")
@@ -99,7 +100,7 @@ def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
         yield "FSDP has nothing to shard beside tensor parallelism over all devices"
     if context > 1 and not _is_flash(settings):
         yield f"context parallelism needs attn_implementation: {_FLASH[0]}"
-    if context > 1 and _is_on(settings, "sample_packing") and (wanted["each"] or 1) > 1:
+    if context > 1 and is_on(settings, "sample_packing") and (wanted["each"] or 1) > 1:
         yield "context parallelism takes one sequence at once beside sample_packing"
     if tensor > 1 and str(settings.get("optimizer")).casefold() in _IN_8_BITS:
         yield "tensor parallelism does not go with an optimizer of 8 bits"
@@ -117,8 +118,4 @@ def _version(settings: Settings) -> str:
 
 def _is_flash(settings: Settings) -> bool:
     said = settings.get("attn_implementation")
-    return _is_on(settings, "flash_attention") if said is None else str(said) in _FLASH
-
-
-def _is_on(settings: Settings, key: str) -> bool:
-    return str(settings.get(key)).casefold() == "true"
+    return is_on(settings, "flash_attention") if said is None else str(said) in _FLASH

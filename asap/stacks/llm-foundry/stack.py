@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from asap.stacks.reading import is_on
+
 Settings = Mapping[str, object]
 _SHARDS, _FOUND = "fsdp_config.", "auto"
 _BATCH = "device_train_microbatch_size"
@@ -38,14 +40,10 @@ def model_fields(settings: Settings) -> dict[str, object]:
     kind = settings.get("model.ffn_config.ffn_type", "mptmlp")
     by_ratio = int(float(str(settings.get("model.expansion_ratio", 4))) * width)
     learned = str(settings.get("model.learned_pos_emb", inner is None)).casefold() == "true"
-    moved = any(_is_on(settings, f"model.attn_config.{way}") for way in ("alibi", "rope"))
+    moved = any(is_on(settings, f"model.attn_config.{way}") for way in ("alibi", "rope"))
     return {
         "d_ff": settings.get("model.ffn_config.ffn_hidden_size", inner) or by_ratio,
         "gated_mlp": kind in _GATED or inner is not None,
         "tied_embeddings": str(settings.get("model.tie_word_embeddings", inner is None)).casefold() == "true",
         "learned_positions": settings.get("model.max_seq_len", 0) if learned and not moved else 0,
     }
-
-
-def _is_on(settings: Settings, key: str) -> bool:
-    return str(settings.get(key)).casefold() == "true"
