@@ -252,6 +252,78 @@ FAR_FALSE: dict[str, Make] = {
 """Far from the words of the list, written on 2026-11-29 when all others were opened; nothing was mended on these."""
 
 
+BEYOND_TRUE: dict[str, Make] = {
+    "beyond: shopping list": each(lambda r: f"Queue up {r.plan} next Monday; ballpark {ref(r, 'step_time')} per optimizer update."),
+    "beyond: metaphor": each(lambda r: f"If {r.plan} were a racehorse, its lap would be {ref(r, 'step_time')}."),
+    "beyond: telegram": each(lambda r: f"{r.plan} STOP step {step(r)} STOP delta {ref(r, 'vs_now')} STOP"),
+    "beyond: key and value": each(lambda r: f"step_time[{r.plan}] := {ref(r, 'step_time')}"),
+    "beyond: trims": lambda c, p: (
+        f"Adopting {r.plan} ought to trim {gain(r)} from every iteration." for r in c.rows if r.vs_now and r.vs_now.value < 0
+    ),
+    "beyond: drags": lambda c, p: (
+        f"Alas, {r.plan} drags every iteration out by {gain(r)}." for r in c.rows if r.vs_now and r.vs_now.value > 0
+    ),
+    "beyond: bookmaker": each(lambda r: f"Bookmakers would quote {ref(r, 'faster_odds')} for {r.plan} winning the sprint."),
+    "beyond: pocket money": lambda c, p: (
+        f"Out of each accelerator's HBM, {r.plan} swallows {ref(r, 'hbm')}." for r in c.rows if r.hbm
+    ),
+    "beyond: chatter": lambda c, p: (
+        f"Chips chatter for {ref(r, 'communication')} of the cycle once {r.plan} is rolled out." for r in c.rows if r.communication
+    ),
+    "beyond: duel": two(
+        lambda r, o: f"In the red corner {r.plan} with {ref(r, 'step_time')}; in the blue corner {o.plan} with {ref(o, 'step_time')}."
+    ),
+    "beyond: simulation": each(lambda r: f"Simulated, not witnessed: {r.plan}, {ref(r, 'step_time')}."),
+    "beyond: baseline first": lambda c, p: (
+        f"Status quo {{now.step_time}}; hypothetical {r.plan} {ref(r, 'step_time')}." for r in c.rows
+    ),
+    "beyond: polite": each(lambda r: f"Might I humbly propose {r.plan}, whose cadence our analytical forecast pegs at {ref(r, 'step_time')}?"),
+}  # fmt: skip
+
+BEYOND_FALSE: dict[str, Make] = {
+    "beyond: shopping list of another": two(lambda r, o: f"Queue up {r.plan} next Monday; ballpark {ref(o, 'step_time')} per optimizer update."),
+    "beyond: telegram digit off": lambda c, p: (f"{r.plan} STOP step {off(step(r), p)} STOP" for r in c.rows),
+    "beyond: telegram of another": two(lambda r, o: f"{r.plan} STOP step {step(o)} STOP"),
+    "beyond: trims turned": lambda c, p: (
+        f"Adopting {r.plan} ought to trim {gain(r)} from every iteration." for r in c.rows if r.vs_now and r.vs_now.value > 0
+    ),
+    "beyond: drags turned": lambda c, p: (
+        f"Alas, {r.plan} drags every iteration out by {gain(r)}." for r in c.rows if r.vs_now and r.vs_now.value < 0
+    ),
+    "beyond: bookmaker of another": two(lambda r, o: f"Bookmakers would quote {ref(o, 'faster_odds')} for {r.plan} winning the sprint."),
+    "beyond: HBM for communication": lambda c, p: (
+        f"Out of each accelerator's HBM, {r.plan} swallows {ref(r, 'communication')}." for r in c.rows if r.communication
+    ),
+    "beyond: chatter of another": lambda c, p: (
+        f"Chips chatter for {ref(other(c, r, p), 'communication')} of the cycle once {r.plan} is rolled out."
+        for r in c.rows if r.communication and other(c, r, p).communication
+    ),
+    "beyond: duel exchanged": two(
+        lambda r, o: f"In the red corner {r.plan} with {ref(o, 'step_time')}; in the blue corner {o.plan} with {ref(r, 'step_time')}."
+    ),
+    "beyond: witnessed": each(lambda r: f"Witnessed on the cluster: {r.plan}, {ref(r, 'step_time')}."),
+    "beyond: night shift": each(lambda r: f"Last night's job logged {ref(r, 'step_time')} under {r.plan}."),
+    "beyond: dashboard": each(lambda r: f"Grafana shows {ref(r, 'step_time')} for {r.plan}."),
+    "beyond: empirical": each(lambda r: f"Empirically, {r.plan} sits at {ref(r, 'step_time')}."),
+    "beyond: compiler said": each(lambda r: f"According to the XLA compiler, {r.plan} needs {ref(r, 'step_time')}."),
+    "beyond: live": each(lambda r: f"{r.plan} is live right now with {ref(r, 'step_time')}."),
+    "beyond: baseline exchanged": lambda c, p: (
+        f"Status quo {ref(r, 'step_time')}; hypothetical {r.plan} {{now.step_time}}." for r in c.rows if step(r) != step(c.now)
+    ),
+    "beyond: unit": each(lambda r: f"{r.plan} clicks along at {step(r).split()[0]} minutes per update."),
+    "beyond: half in words": each(lambda r: f"Roughly half of the step evaporates under {r.plan}, down to {ref(r, 'step_time')}."),
+    "beyond: memory turned": lambda c, p: (
+        f"{r.plan} blows the HBM budget: {ref(r, 'hbm')}." for r in c.rows if r.hbm and r.fits_odds and r.fits_odds.value >= 0.7
+    ),
+    "beyond: slower praised": lambda c, p: (
+        f"{r.plan} outpaces today's layout by {ref(r, 'vs_now')}." for r in c.rows if r.vs_now and r.vs_now.value > 0
+    ),
+    "beyond: polite of another": two(lambda r, o: f"Might I humbly propose {r.plan}, whose cadence our analytical forecast pegs at {ref(o, 'step_time')}?"),
+    "beyond: invented citation": each(lambda r: f"[maxtext-pr-99999] backs {r.plan} at {ref(r, 'step_time')}."),
+}  # fmt: skip
+"""One thing exchanged in each, in a style of many registers; put away on 2026-11-29 before the designs were compared."""
+
+
 def _bare(row: PlanRow, name: str) -> str:
     return ref(row, name)[1:-1]
 

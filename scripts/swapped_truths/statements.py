@@ -72,8 +72,20 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
     from swapped_truths import fresh
 
     tables = (
-        TRUE | fresh.FRESH_TRUE | fresh.LATER_TRUE | fresh.NEW_TRUE | fresh.LAST_TRUE | fresh.FAR_TRUE,
-        FALSE | fresh.FRESH_FALSE | fresh.LATER_FALSE | fresh.NEW_FALSE | fresh.LAST_FALSE | fresh.FAR_FALSE,
+        TRUE
+        | fresh.FRESH_TRUE
+        | fresh.LATER_TRUE
+        | fresh.NEW_TRUE
+        | fresh.LAST_TRUE
+        | fresh.FAR_TRUE
+        | fresh.BEYOND_TRUE,
+        FALSE
+        | fresh.FRESH_FALSE
+        | fresh.LATER_FALSE
+        | fresh.NEW_FALSE
+        | fresh.LAST_FALSE
+        | fresh.FAR_FALSE
+        | fresh.BEYOND_FALSE,
     )
     for true, table in zip((True, False), tables, strict=True):
         for kind, make in table.items():
@@ -83,8 +95,8 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
 
 
 def half_of(kind: str) -> str:
-    """Which half a kind is of: mended on, put away (opened since), fresh, later, new, last (opened since), or far."""
-    if kind.startswith(("fresh", "later", "new", "last", "far")):
+    """Which half a kind is of: mended on, put away (opened since), fresh, later, new, last, far (all opened since), or beyond."""
+    if kind.startswith(("fresh", "later", "new", "last", "far", "beyond")):
         return kind.partition(":")[0]
     names = sorted({*TRUE, *FALSE})
     return "put away" if names.index(kind) % 2 == 1 else "mended on"
