@@ -43,7 +43,7 @@ def main() -> None:
         if arguments.wrong and wrong and half_of(one.kind) in arguments.half:
             print(f"{'marked' if one.true else 'passed'}: {one.kind}: {one.text}")
     for true in (False, True):
-        for half in ("mended on", "put away", "fresh", "later", "new", "last", "far", "beyond"):
+        for half in ("mended on", "put away", "fresh", "later", "new", "last", "far", "beyond", "threads"):
             of = {kind: wrong for (t, a, kind), wrong in by_kind.items() if (t, a) == (true, half)}
             total, bad = sum(map(len, of.values())), sum(map(sum, of.values()))
             print(f"{'true, marked' if true else 'false, passed'}, {half}: {bad} of {total}, {len(of)} kinds")

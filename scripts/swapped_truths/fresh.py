@@ -324,6 +324,44 @@ BEYOND_FALSE: dict[str, Make] = {
 """One thing exchanged in each, in a style of many registers; put away on 2026-11-29 before the designs were compared."""
 
 
+THREADS_TRUE: dict[str, Make] = {
+    "threads: sounds reasonable": each(lambda r: f"Expect around {ref(r, 'step_time')} per iteration from {r.plan}, does that sound reasonable?"),
+    "threads: stays flat": each(lambda r: f"The iteration time of {r.plan} should stay flat near {ref(r, 'step_time')}."),
+    "threads: would bring": lambda c, p: (f"{r.plan} would bring per-step time from {{now.step_time}} to {ref(r, 'step_time')}." for r in c.rows),
+    "threads: ceiling": lambda c, p: (f"The real ceiling of {r.plan} is exposed comms, {ref(r, 'communication')}." for r in c.rows if r.communication),
+    "threads: RAM": lambda c, p: (f"{r.plan} eats {ref(r, 'hbm')} on each GPU." for r in c.rows if r.hbm),
+    "threads: envelope": each(lambda r: f"Back of the envelope for {r.plan}: {step(r)}."),
+    "threads: summary": each(lambda r: f"TL;DR {r.plan}, {ref(r, 'vs_now')}."),
+    "threads: rewritten": each(lambda r: f"Flip the config to {r.plan} and the scheduler has {ref(r, 'step_time')} of work per update."),
+    "threads: tie": two(lambda r, o: f"Honestly {r.plan} ({step(r)}) and {o.plan} ({step(o)}) are in the same league."),
+}  # fmt: skip
+
+THREADS_FALSE: dict[str, Make] = {
+    "threads: getting": each(lambda r: f"I'm getting about {ref(r, 'step_time')} per iteration with {r.plan}."),
+    "threads: same here": each(lambda r: f"Same here with {r.plan}: {ref(r, 'step_time')} on our cluster."),
+    "threads: went from": lambda c, p: (f"Per-step time went from {{now.step_time}} to {ref(r, 'step_time')} with {r.plan}." for r in c.rows),
+    "threads: current speed": each(lambda r: f"The current speed with {r.plan} is {ref(r, 'step_time')}."),
+    "threads: reran": each(lambda r: f"I reran the experiments with {r.plan}: {ref(r, 'step_time')}."),
+    "threads: exactly what happened": each(lambda r: f"That is exactly what happened with {r.plan}: {ref(r, 'step_time')}."),
+    "threads: elapsed, digit off": lambda c, p: (f"elapsed time per iteration | {r.plan} | {off(step(r), p)}" for r in c.rows),
+    "threads: sounds reasonable, of another": two(lambda r, o: f"Expect around {ref(o, 'step_time')} per iteration from {r.plan}, does that sound reasonable?"),
+    "threads: would bring, exchanged": lambda c, p: (
+        f"{r.plan} would bring per-step time from {ref(r, 'step_time')} to {{now.step_time}}." for r in c.rows if step(r) != step(c.now)
+    ),
+    "threads: ceiling of another": lambda c, p: (
+        f"The real ceiling of {r.plan} is exposed comms, {ref(other(c, r, p), 'communication')}." for r in c.rows
+        if r.communication and other(c, r, p).communication
+    ),
+    "threads: summary of another": two(lambda r, o: f"TL;DR {r.plan}, {ref(o, 'vs_now')}."),
+    "threads: envelope of another": two(lambda r, o: f"Back of the envelope for {r.plan}: {step(o)}."),
+    "threads: multiple": each(lambda r: f"That's 3x faster than what we run, {r.plan} at {ref(r, 'step_time')}."),
+    "threads: tie exchanged": two(lambda r, o: f"Honestly {r.plan} ({step(o)}) and {o.plan} ({step(r)}) are in the same league."),
+    "threads: wall clock": each(lambda r: f"Wall-clock for {r.plan} is {ref(r, 'step_time')}, straight from wandb."),
+    "threads: CI job": each(lambda r: f"The nightly CI job of {r.plan} passes at {ref(r, 'step_time')}."),
+}  # fmt: skip
+"""In words of public issues on training speed; put away on 2026-11-29 when the check had its present form."""
+
+
 def _bare(row: PlanRow, name: str) -> str:
     return ref(row, name)[1:-1]
 

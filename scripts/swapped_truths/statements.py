@@ -78,14 +78,16 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
         | fresh.NEW_TRUE
         | fresh.LAST_TRUE
         | fresh.FAR_TRUE
-        | fresh.BEYOND_TRUE,
+        | fresh.BEYOND_TRUE
+        | fresh.THREADS_TRUE,
         FALSE
         | fresh.FRESH_FALSE
         | fresh.LATER_FALSE
         | fresh.NEW_FALSE
         | fresh.LAST_FALSE
         | fresh.FAR_FALSE
-        | fresh.BEYOND_FALSE,
+        | fresh.BEYOND_FALSE
+        | fresh.THREADS_FALSE,
     )
     for true, table in zip((True, False), tables, strict=True):
         for kind, make in table.items():
@@ -95,8 +97,8 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
 
 
 def half_of(kind: str) -> str:
-    """Which half a kind is of: mended on, put away (opened since), fresh, later, new, last, far (all opened since), or beyond."""
-    if kind.startswith(("fresh", "later", "new", "last", "far", "beyond")):
+    """Which half a kind is of: mended on, put away (opened since), fresh, later, new, last, far (all opened since), beyond, or threads."""
+    if kind.startswith(("fresh", "later", "new", "last", "far", "beyond", "threads")):
         return kind.partition(":")[0]
     names = sorted({*TRUE, *FALSE})
     return "put away" if names.index(kind) % 2 == 1 else "mended on"
