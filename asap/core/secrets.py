@@ -22,11 +22,12 @@ _NAME = (
     rf"|(?:{_OF_TOKENS})[_-]?token|(?<![\w-])(?<!per )token|(?:db|user|root|admin|smtp|mysql|redis|ssh)_?pass"
 )
 _ASSIGNED = re.compile(
-    rf"(?i)((?:{_NAME})[\\\"']{{0,3}}[ \t]{{0,9}}=[ \t]{{0,9}}[\\\"']{{0,3}})(?![\\\"'])[^\s\"'\\,;&}}]+"  # name=value
+    rf"(?i)(?={_NAME})(?:"  # looked for once, as few places have a name
+    rf"((?:{_NAME})[\\\"']{{0,3}}[ \t]{{0,9}}=[ \t]{{0,9}}[\\\"']{{0,3}})(?![\\\"'])[^\s\"'\\,;&}}]+"  # name=value
     rf"|((?:{_NAME})[\\\"']{{0,3}}[ \t]{{0,9}}:[ \t]{{0,9}}[\\\"']{{1,3}})[^\s\"'\\][^\"'\\\n]*"  # name: "value"
     rf"|((?:{_NAME}):[ \t]{{0,9}}[>|][+-]?[ \t]{{0,9}}\n[ \t]{{1,99}})\S+"  # name: > and the value below
     rf"|((?:{_NAME}):[ \t]{{0,9}})[^\s\"'\\,;&}}]+(?=[ \t]*(?:#|,|;|}}|[\"']|\\n|$))"  # name: value, and no more
-    rf"|((?:{_NAME}):)[^\s\"'\\,;&}}]+",  # name:value
+    rf"|((?:{_NAME}):)[^\s\"'\\,;&}}]+)",  # name:value
     re.MULTILINE,
 )
 _TOLD = re.compile(

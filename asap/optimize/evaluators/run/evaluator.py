@@ -3,25 +3,78 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from asap.core.errors import ConfigError
+from asap.core.errors import AsapError, ConfigError
 from asap.core.feedback import Feedback
 from asap.core.text import plain
 from asap.core.units import Provenance, format_percent, format_seconds
+from asap.diagnosis.diagnose import diagnose
+from asap.experiments import Experiment
 from asap.experiments.observed import MeasuredStep, steady_step
+from asap.experiments.trackers.source import read_tracked
 from asap.optimize.evaluators.run.command import Command, name_of_try
 from asap.optimize.evaluators.run.log import RunLog, why_it_died
-from asap.optimize.evaluators.run.observed import profile_feedback, profile_in, profiled_step, tracked_step
 from asap.optimize.evaluators.run.process import Process
 from asap.optimize.evaluators.run.settings import asked_settings, left_out
 from asap.optimize.outcome import Code, Configuration, Outcome, Status, feedback
+from asap.profiles import Profile
 from asap.proposals.proposal import Overrides
+
+
+def tracked_step(target: str) -> MeasuredStep | Feedback:
+    """The steady steps of ``tensorboard:DIR`` or ``mlflow:RUN_ID``, or why there are none."""
+    try:
+        measured = read_tracked(target, Experiment(id="try")).measured
+    except AsapError as error:
+        return feedback(Code.NO_STEP_TIME, plain(f"{target}: {error.message}", 200), error.hint)
+    if measured is None or measured.steps is None:
+        return feedback(Code.NO_STEP_TIME, plain(f"{target} has too few step times", 200))
+    return measured
+
+
+_WORTH_TELLING = 0.1
+"""Share of the time that one cause has to cost to be worth a word."""
+_CODES = dict.fromkeys(("idle_device", "host_bound"), Code.LAUNCH_BOUND)
+_CODES["communication_bound"] = Code.EXPOSED_COLLECTIVE
+"""Code of a finding, by its rule."""
+
+
+def profile_in(place: Path) -> Profile | None:
+    """The newest profile in a folder; ``None`` where there is none that can be read."""
+    from asap.profiles.locate import read_profile
+
+    found = max(place.rglob("*.xplane.pb"), key=lambda path: path.stat().st_mtime, default=None)
+    try:
+        return read_profile(found.parent) if found else None
+    except AsapError:
+        return None
+
+
+def profiled_step(profile: Profile) -> MeasuredStep | None:
+    """The steps of a profile."""
+    kpis = profile.kpis
+    if not kpis.step_time_s:
+        return None
+    return MeasuredStep(
+        seconds=kpis.step_time_s, deviation=kpis.step_time_stddev_s, steps=kpis.steps, source="the profile of the try"
+    )
+
+
+def profile_feedback(profile: Profile) -> Iterator[Feedback]:
+    """What a profile says that the step waits for."""
+    said = set[Code]()
+    for found in diagnose(profile, None, None).findings:
+        code = _CODES.get(found.rule)
+        if code is not None and code not in said and (found.share or 0.0) > _WORTH_TELLING:
+            said.add(code)
+            yield feedback(code, found.statement.rstrip("."))
+
 
 _POLL_S = 0.05
 _THROTTLED = 1.1

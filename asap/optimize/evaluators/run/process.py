@@ -107,9 +107,7 @@ class Process:
         while True:
             if self._child is not None:
                 self._child.poll()
-            try:
-                os.killpg(group, 0)
-            except (ProcessLookupError, PermissionError):
+            if not _lives(group):
                 return True
             if time.monotonic() >= until:
                 return False
@@ -127,3 +125,20 @@ class Process:
             return True
         finally:
             os.close(lock)
+
+
+def _lives(group: int) -> bool:
+    """Whether a process of the group runs; one that ended stays until its parent asks, in a container for good."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, 0)
+        states = [state for state, of in map(_state_and_group, Path("/proc").glob("[0-9]*/stat")) if of == group]
+        return not states or any(state not in "ZX" for state in states)
+    return False
+
+
+def _state_and_group(stat: Path) -> tuple[str, int]:
+    """Of a process, by proc(5): ``pid (name) state parent group …``."""
+    with contextlib.suppress(OSError):
+        state, _, group, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
+        return state, int(group)
+    return "X", 0
