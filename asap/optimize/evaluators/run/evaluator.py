@@ -40,7 +40,7 @@ def tracked_step(target: str) -> MeasuredStep | Feedback:
 
 _WORTH_TELLING = 0.1
 """Share of the time that one cause has to cost to be worth a word."""
-_CODES = dict.fromkeys(("idle_device", "host_bound"), Code.LAUNCH_BOUND)
+_CODES: dict[str, Code] = dict.fromkeys(("idle_device", "host_bound"), Code.LAUNCH_BOUND)
 _CODES["communication_bound"] = Code.EXPOSED_COLLECTIVE
 """Code of a finding, by its rule."""
 
