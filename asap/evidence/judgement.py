@@ -47,6 +47,8 @@ they are not: a judgement."""
 _COUNTED, _MISCOUNTED = 0.2, 0.05
 """Share of the tokens that padding may make of a log's count, and how often a log counts others than ran: a
 judgement."""
+_UNFIT = 0.02
+"""Least odds that a run fitted, of one that ran: no model of memory is surer than that. A judgement."""
 _HAPPEN_NOW_AND_THEN: tuple[CauseName, ...] = ("input", "interruptions")
 
 
@@ -272,6 +274,8 @@ def _likelihood(variant: Variant, prediction: Prediction, seen: MeasuredRun) -> 
     if seen.peak_bytes and memory is not None and memory.total.low and memory.total.high:
         middle = math.sqrt(memory.total.low * memory.total.high)
         found *= _normal(math.log(seen.peak_bytes / middle), half_width(memory.total) / Z_90)
+    elif memory is not None and memory.probability_fits is not None:
+        found *= max(memory.probability_fits, _UNFIT)
     if (
         seen.tokens
         and tokens
