@@ -1,7 +1,10 @@
 """Usage of language models: calls, tokens, cost. Written to the worklog, read by ``asap llm cost``."""
 
-import sys
+import json
 from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -66,21 +69,19 @@ def price_of(model: str, settings: Settings) -> tuple[Price, str] | None:
         return Price(input=0, output=0), "runs here"
     if model in settings.prices:
         return settings.prices[model], "settings"
-    listed = _price_list(model).get(model) or _price_list(model).get(model.partition("/")[2]) or {}
+    listed = _price_list().get(model) or _price_list().get(model.partition("/")[2]) or {}
     if "input_cost_per_token" not in listed or "output_cost_per_token" not in listed:
         return None
-    per_token = listed["input_cost_per_token"], listed["output_cost_per_token"]
-    return Price(input=per_token[0] * MILLION, output=per_token[1] * MILLION), "LiteLLM's price list"
+    read, written = (listed[f"{side}_cost_per_token"] * MILLION for side in ("input", "output"))
+    return Price(input=read, output=written), "LiteLLM's price list"
 
 
-def _price_list(model: str) -> dict[str, Any]:
-    if not model.startswith("gemini-") and "litellm" not in sys.modules:
-        return {}
-    try:
-        from litellm import model_cost
-    except ImportError:
-        return {}
-    return model_cost
+@cache
+def _price_list() -> dict[str, Any]:
+    """LiteLLM's prices if it is installed, read without importing it, which takes seconds."""
+    package = find_spec("litellm")
+    file = Path((package.origin if package else None) or "/").parent / "model_prices_and_context_window_backup.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
 def cost_of(input_tokens: int, output_tokens: int, price: Price) -> float:
