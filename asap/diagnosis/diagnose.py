@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.catalogue import causes_of
 from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Evidence, Finding
-from asap.diagnosis.facts import STEP_TIME_VARIATION, STREAMING, Facts, mean_efficiency
+from asap.diagnosis.facts import STEP_TIME_VARIATION, STREAMING, Facts, Shares, mean_efficiency, shares_of
 from asap.diagnosis.findings import RULES
-from asap.diagnosis.shares import Shares, shares_of
 from asap.hardware.chip import Chip
 from asap.plans import Plan
 from asap.profiles import Gap, Profile

@@ -12,7 +12,7 @@ from functools import cache
 from statistics import mean
 
 from asap.core.units import Provenance, Quantity
-from asap.diagnosis.shares import Shares
+from asap.diagnosis.facts import Shares
 from asap.plans import AXES, Plan
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction, TimePart

@@ -26,30 +26,11 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 from asap.profiles.profile import Bound, CollectiveKind
 
 _COMPUTING = ("matmul", "convolution", "attention")
-_STATED: dict[str, CollectiveKind] = {
-    "allreduce": "all-reduce",
-    "allreducecoalesced": "all-reduce",
-    "reduce": "all-reduce",
-    "allgather": "all-gather",
-    "allgatherbase": "all-gather",
-    "allgatherintotensorcoalesced": "all-gather",
-    "reducescatter": "reduce-scatter",
-    "reducescatterbase": "reduce-scatter",
-    "reducescattertensorcoalesced": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "alltoallv": "all-to-all",
-    "alltoallbase": "all-to-all",
-    "broadcast": "collective-broadcast",
-    "broadcastoop": "collective-broadcast",
-    "send": "send-recv",
-    "recv": "send-recv",
-}
-"""Names that PyTorch states, without separators: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp
-(``RECORD_PARAM_COMMS_DATA``)."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +48,24 @@ _OTHER = KernelWork("other")
 
 
 @cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads(files("asap.profiles").joinpath("kernels.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _kinds(table: str) -> dict[str, CollectiveKind]:
+    """The collective of each name of a table."""
+    return {name: kind for kind, names in _file()[table].items() for name in names}
+
+
+@cache
 def _table() -> tuple[tuple[re.Pattern[str], KernelWork], ...]:
-    entries = tomllib.loads(files("asap.profiles").joinpath("kernels.toml").read_text(encoding="utf-8"))["kernel"]
     return tuple(
         (
             re.compile(entry["pattern"].replace("\\\n", ""), re.IGNORECASE),
             KernelWork(entry["work"], entry.get("collective")),
         )
-        for entry in entries
+        for entry in _file()["kernel"]
     )
 
 
@@ -87,7 +78,7 @@ def work_of_kernel(name: str) -> KernelWork:
 @lru_cache(maxsize=1 << 12)
 def stated_collective(name: str) -> CollectiveKind | None:
     """The collective that PyTorch states in ``Collective name``: ``_allgather_base`` → ``all-gather``."""
-    return _STATED.get(re.sub(r"[_\W]", "", name.lower()))
+    return _kinds("stated").get(re.sub(r"[_\W]", "", name.lower()))
 
 
 def compute_class(name: str) -> str:
@@ -107,24 +98,6 @@ def bound_of_kernel(name: str) -> Bound:
     return "hbm" if work == "streaming" else "unknown"
 
 
-_KINDS: dict[str, CollectiveKind] = {
-    "all-reduce": "all-reduce",
-    "all-gather": "all-gather",
-    "reduce-scatter": "reduce-scatter",
-    "all-reduce-scatter": "reduce-scatter",
-    "all-to-all": "all-to-all",
-    "ragged-all-to-all": "all-to-all",
-    "collective-permute": "collective-permute",
-    "collective-broadcast": "collective-broadcast",
-    "send": "send-recv",
-    "recv": "send-recv",
-    "psum": "all-reduce",
-    "psum-invariant": "all-reduce",
-    "psum-scatter": "reduce-scatter",
-    "all-gather-invariant": "all-gather",
-    "ppermute": "collective-permute",
-    "pbroadcast": "collective-broadcast",
-}
 _NAMELESS = ("", "async-start", "async-update", "async-done")
 """Categories that leave it to the name of the instruction to say what runs."""
 
@@ -146,8 +119,8 @@ def collective_of(name: str, category: str = "", expression: str = "") -> tuple[
     if category in _NAMELESS:
         texts.append(base)
     for text in texts:
-        if (half := _HALF.fullmatch(text)) and half.group(1) in _KINDS:
-            return _KINDS[half.group(1)], half.group(2) == "done" or category == "async-done"
+        if (half := _HALF.fullmatch(text)) and (kind := _kinds("instructions").get(half.group(1))):
+            return kind, half.group(2) == "done" or category == "async-done"
     return None, base == "async-collective-done"
 
 

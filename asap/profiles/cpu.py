@@ -5,51 +5,32 @@ Control flow contains its body, so an operation's own time is its time without w
 its steps on a thread of its own.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
-from asap.profiles.tpu.convert import memory_profile
+from asap.profiles.totals import HOST, PS, CpuInstruction, Total, Totals
 from asap.profiles.xplane.columns import Integers, alike, covered, own_times
 from asap.profiles.xplane.planes import Events, Plane
 from asap.profiles.xprof.converter import Conversion
-from asap.profiles.xprof.tables import Peaks, StepRow, Summary
+from asap.profiles.xprof.tables import MemoryProfile, Peaks, StepRow, Summary
 
-PS, PS_PER_NS = 1e-12, 1000
-HOST = "/host:CPU"
+PS_PER_NS = 1000
 _NAME, _DEVICE, _MODULE, _RUN = "hlo_op", "device_ordinal", "hlo_module", "run_id"
 _STEP = "step_num"
 
 
-class CpuInstruction(NamedTuple):
-    """An operation of a module."""
-
-    module: str
-    name: str
-
-
-@dataclass
-class Total:
-    """Own time of an operation and how often it ran, over all devices."""
-
-    seconds: float = 0.0
-    occurrences: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class CpuWork:
-    """Operations of one thread, ordered by start, in picoseconds after the first event of the host.
+    """Operations of one thread, ordered by start, in picoseconds after the first event of its host.
 
     ``modules`` and ``names`` are numbers that the plane resolves.
     """
 
-    host: int
     plane: Plane
     device: Integers
     run: Integers
@@ -67,13 +48,12 @@ class CpuWork:
         """What it did of one virtual device."""
         rows = np.flatnonzero(self.device == device)
         columns = (self.device, self.run, self.modules, self.names, self.start, self.end)
-        return CpuWork(self.host, self.plane, *(column[rows] for column in columns))
+        return CpuWork(self.plane, *(column[rows] for column in columns))
 
 
 class Mark(NamedTuple):
-    """A step that the training loop of a host marked, in picoseconds after the first event of the host."""
+    """A step that the training loop marked, in picoseconds after the first event of its host."""
 
-    host: int
     number: int
     start: int
     end: int
@@ -81,94 +61,60 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class CpuEvents:
-    """What the virtual devices of all hosts did."""
+    """What the virtual devices of a host did."""
 
     work: tuple[CpuWork, ...]
     marks: tuple[Mark, ...] = ()
 
-    @property
-    def devices(self) -> int:
-        """Virtual devices that ran an operation."""
-        return len(self._devices)
-
     @cached_property
-    def window_s(self) -> float:
-        """From the first to the last operation, mean over devices."""
-        return PS * fmean(int(end.max() - start.min()) for start, end in self._devices.values())
-
-    @property
-    def duty_cycle(self) -> float | None:
-        """Share of the window in which a device ran at least one operation, mean over devices."""
-        return (
-            PS * fmean(covered(*spans) for spans in self._devices.values()) / self.window_s if self.window_s else None
-        )
-
-    @cached_property
-    def modules(self) -> Mapping[str, Sequence[float]]:
-        """Seconds of each run of each module on each device."""
-        modules: dict[str, list[float]] = defaultdict(list)
-        for (_, _, module, _), (first, last) in self._runs.items():
-            modules[module].append(PS * (last - first))
-        return modules
-
-    def runs_of(self, host: int) -> Sequence[tuple[int, int]]:
-        """First and last picosecond of each run of each module on the devices of a host."""
-        return [span for (number, *_), span in self._runs.items() if number == host]
-
-    @cached_property
-    def _runs(self) -> Mapping[tuple[int, int, str, int], tuple[int, int]]:
-        runs: dict[tuple[int, int, str, int], tuple[int, int]] = {}
+    def runs(self) -> Mapping[tuple[int, str, int], tuple[int, int]]:
+        """First and last picosecond of each run of each module: by device, module and number."""
+        runs: dict[tuple[int, str, int], tuple[int, int]] = {}
         for work in self.work:
             for rows in alike(work.device, work.modules, work.run):
                 row = rows[0]
-                module = work.plane.text(int(work.modules[row]))
-                key = (work.host, int(work.device[row]), module, int(work.run[row]))
+                key = (int(work.device[row]), work.plane.text(int(work.modules[row])), int(work.run[row]))
                 start, end = int(work.start[rows].min()), int(work.end[rows].max())
                 first, last = runs.get(key, (start, end))
                 runs[key] = (min(first, start), max(last, end))
         return runs
 
-    @cached_property
-    def operations(self) -> Mapping[CpuInstruction, Total]:
-        """Time and count of each operation."""
-        totals: dict[CpuInstruction, Total] = defaultdict(Total)
+    def summed(self) -> Totals:
+        """What all of it took."""
+        totals = Totals()
+        for (_, module, _), (first, last) in self.runs.items():
+            totals.modules[module].append(PS * (last - first))
         for work in self.work:
             own = own_times(work.start, work.end)
             for rows in alike(work.modules, work.names):
                 numbers = (int(work.modules[rows[0]]), int(work.names[rows[0]]))
-                total = totals[CpuInstruction(*map(work.plane.text, numbers))]
-                total.seconds += PS * int(own[rows].sum())
-                total.occurrences += len(rows)
+                instruction = CpuInstruction(*map(work.plane.text, numbers))
+                totals.operations[instruction] += Total(PS * int(own[rows].sum()), len(rows))
+        for device in {device for work in self.work for device in np.unique(work.device).tolist()}:
+            mine = [work.of_device(device) for work in self.work]
+            start, end = (np.concatenate([getattr(work, side) for work in mine]) for side in ("start", "end"))
+            totals.virtual += 1
+            totals.windows_s += PS * int(end.max() - start.min())
+            totals.busy_s += PS * covered(start, end)
         return totals
 
-    @cached_property
-    def _devices(self) -> Mapping[tuple[int, int], tuple[Integers, Integers]]:
-        found: dict[tuple[int, int], list[tuple[Integers, Integers]]] = defaultdict(list)
-        for work in self.work:
-            for device in np.unique(work.device).tolist():
-                mine = work.device == device
-                found[work.host, device].append((work.start[mine], work.end[mine]))
-        joined = {key: tuple(map(np.concatenate, zip(*spans, strict=True))) for key, spans in found.items()}
-        return {key: (start, end) for key, (start, end) in joined.items()}
 
-
-def read_cpu(hosts: Sequence[Sequence[Plane]]) -> CpuEvents:
-    """Read the operations and the marked steps of all hosts, a line at a time.
+def read_cpu(planes: Sequence[Plane]) -> CpuEvents:
+    """Read the operations and the marked steps of a host, a line at a time.
 
     Raises:
-        ProfileError: a file is damaged.
+        ProfileError: the file is damaged.
     """
     work: list[CpuWork] = []
     marks: list[Mark] = []
-    for number, planes in enumerate(hosts):
-        for plane in planes:
-            if plane.name == HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
-                origin = origin_of(plane)
-                for line in plane.lines:
-                    events = line.events((_NAME, _DEVICE, _MODULE, _RUN, _STEP))
-                    start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset
-                    marks += _marks(events, start, number)
-                    work += _operations(plane, events, start, number)
+    for plane in planes:
+        if plane.name == HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
+            origin = origin_of(plane)
+            for line in plane.lines:
+                events = line.events((_NAME, _DEVICE, _MODULE, _RUN, _STEP))
+                start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset
+                marks += _marks(events, start)
+                work += _operations(plane, events, start)
     return CpuEvents(tuple(work), tuple(marks))
 
 
@@ -177,7 +123,7 @@ def origin_of(plane: Plane) -> int:
     return min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)
 
 
-def read_marks(planes: Sequence[Plane], host: int) -> Iterator[Mark]:
+def read_marks(planes: Sequence[Plane]) -> Iterator[Mark]:
     """The steps that the training loop of a host marked.
 
     Raises:
@@ -186,17 +132,17 @@ def read_marks(planes: Sequence[Plane], host: int) -> Iterator[Mark]:
     for plane in planes:
         for line in plane.lines if plane.name == HOST and _STEP in plane.stat_ids else ():
             events = line.events((_STEP,))
-            yield from _marks(events, (line.timestamp_ns - origin_of(plane)) * PS_PER_NS + events.offset, host)
+            yield from _marks(events, (line.timestamp_ns - origin_of(plane)) * PS_PER_NS + events.offset)
 
 
-def _marks(events: Events, start: Integers, host: int) -> Iterator[Mark]:
+def _marks(events: Events, start: Integers) -> Iterator[Mark]:
     if _STEP in events.stats:
         known, number = events.stats[_STEP]
         for row in np.flatnonzero(known).tolist():
-            yield Mark(host, int(number[row]), int(start[row]), int(start[row] + events.duration[row]))
+            yield Mark(int(number[row]), int(start[row]), int(start[row] + events.duration[row]))
 
 
-def _operations(plane: Plane, events: Events, start: Integers, host: int) -> Iterator[CpuWork]:
+def _operations(plane: Plane, events: Events, start: Integers) -> Iterator[CpuWork]:
     stats = events.stats
     if _NAME not in stats or _DEVICE not in stats:
         return
@@ -206,9 +152,7 @@ def _operations(plane: Plane, events: Events, start: Integers, host: int) -> Ite
     end = start + events.duration
     rows = rows[np.lexsort((-end[rows], start[rows]))]
     run, module = (stats[name].value[rows] if name in stats else np.zeros_like(rows) for name in (_RUN, _MODULE))
-    yield CpuWork(
-        host, plane, stats[_DEVICE].value[rows], run, module, stats[_NAME].value[rows], start[rows], end[rows]
-    )
+    yield CpuWork(plane, stats[_DEVICE].value[rows], run, module, stats[_NAME].value[rows], start[rows], end[rows])
 
 
 MS_PER_PS = 1e-9
@@ -217,15 +161,16 @@ _GROUPS_OF_TENSORFLOW = ("TraceContext", "FunctionRun", "SessionRun", "RunGraph"
 """Events that XProf takes for steps where the training loop marks none."""
 
 
-def convert_cpu(hosts: Sequence[Sequence[Plane]], events: CpuEvents) -> Conversion | None:
+def convert_cpu(hosts: Sequence[Sequence[Mark]], memory: MemoryProfile) -> Conversion | None:
     """The tables that XProf would return, unrounded; None if only XProf can make them.
 
-    Raises:
-        ProfileError: a file is damaged.
+    Args:
+        hosts: the marks of each, where nothing ran on other devices: see :func:`has_other_work`.
+        memory: of the first.
     """
-    every = [orderly_marks(mark for mark in events.marks if mark.host == number) for number in range(len(hosts))]
+    every = [orderly_marks(host) for host in hosts]
     marks = [host for host in every if host is not None]
-    if _has_other_work(hosts) or len(marks) < len(hosts):
+    if len(marks) < len(hosts):
         return None
     steps = [{mark.number: StepRow(stepTimeMs=MS_PER_PS * (mark.end - mark.start)) for mark in host} for host in marks]
     return Conversion(
@@ -235,20 +180,20 @@ def convert_cpu(hosts: Sequence[Sequence[Plane]], events: CpuEvents) -> Conversi
         program=None,
         peaks=Peaks(),
         kernels=(),
-        memory=memory_profile(hosts[0]),
+        memory=memory,
     )
 
 
-def _has_other_work(hosts: Sequence[Sequence[Plane]]) -> bool:
+def has_other_work(planes: Sequence[Plane]) -> bool:
     """Whether something ran that is neither a CPU's nor marked by a step of JAX."""
-    devices = (plane for planes in hosts for plane in planes if plane.name.startswith("/device:"))
-    return any(not line.is_empty for plane in devices for line in plane.lines) or has_groups_of_tensorflow(hosts)
+    devices = (plane for plane in planes if plane.name.startswith("/device:"))
+    return any(not line.is_empty for plane in devices for line in plane.lines) or has_groups_of_tensorflow(planes)
 
 
-def has_groups_of_tensorflow(hosts: Sequence[Sequence[Plane]]) -> bool:
+def has_groups_of_tensorflow(planes: Sequence[Plane]) -> bool:
     """Whether TensorFlow ran steps that XProf knows by the names of their events."""
-    planes = (plane for host in hosts for plane in host if plane.name == HOST)
-    return any(name.startswith(_GROUPS_OF_TENSORFLOW) for plane in planes for name in plane.names.values())
+    hosts = (plane for plane in planes if plane.name == HOST)
+    return any(name.startswith(_GROUPS_OF_TENSORFLOW) for plane in hosts for name in plane.names.values())
 
 
 def orderly_marks(marks: Iterable[Mark]) -> list[Mark] | None:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from asap.profiles.cpu import CpuEvents
-from asap.profiles.xplane.columns import Integers
+from asap.profiles.cpu import CpuEvents, origin_of
+from asap.profiles.xplane.columns import Integers, union
 from asap.profiles.xplane.planes import Line, Plane
 
 PYTHON, LAUNCH, SYNCHRONISATION, EVALUATION = "python", "launch", "synchronisation", "evaluation"
@@ -144,30 +144,23 @@ _PROGRAMS = "XLA Modules"
 _PS_PER_NS = 1000
 
 
-def host_time(hosts: Sequence[Sequence[Plane]], events: CpuEvents | None) -> dict[str, float]:
-    """Shares of the time from the first program to the last, mean over hosts whose threads were recorded.
+def host_time(planes: Sequence[Plane], events: CpuEvents | None) -> dict[str, float] | None:
+    """Shares of the time from the first program to the last; ``None`` where no thread was recorded that launches any.
 
     Args:
-        hosts: the planes of each.
+        planes: of a host.
         events: of the virtual devices of a CPU, where there are no others.
     """
-    found = [shares for number, planes in enumerate(hosts) if (shares := _of_host(planes, number, events)) is not None]
-    kinds = dict.fromkeys(kind for shares in found for kind in shares)
-    mean = {kind: sum(shares.get(kind, 0.0) for shares in found) / len(found) for kind in kinds}
-    return dict(sorted(mean.items(), key=lambda each: -each[1]))
-
-
-def _of_host(planes: Sequence[Plane], number: int, events: CpuEvents | None) -> dict[str, float] | None:
     plane = next((plane for plane in planes if plane.name == _HOST), None)
-    ran = _joined(_programs(planes, plane, number, events))
+    ran = _joined(_programs(planes, plane, events))
     if plane is None or not len(ran[0]):
         return None
     activities = _activities_of_plane(plane)
     if activities is None:
         return None
     begin, end = ran
-    marks = [(m.start // _PS_PER_NS, m.end // _PS_PER_NS) for m in (events.marks if events else ()) if m.host == number]
-    origin = _origin(plane)
+    marks = [(mark.start // _PS_PER_NS, mark.end // _PS_PER_NS) for mark in (events.marks if events else ())]
+    origin = origin_of(plane)
     first = min([int(begin[0]), *(origin + start for start, _ in marks)])
     last = max([int(end[-1]), *(origin + stop for _, stop in marks)])
     waits = np.append(first, end), np.append(begin, last)
@@ -175,10 +168,18 @@ def _of_host(planes: Sequence[Plane], number: int, events: CpuEvents | None) -> 
     return split((waits[0][longer], waits[1][longer]), activities, last - first)
 
 
-def _programs(planes: Iterable[Plane], host: Plane | None, number: int, events: CpuEvents | None) -> Iterator[Spans]:
+def mean_of_hosts(found: Iterable[dict[str, float] | None]) -> dict[str, float]:
+    """Mean shares over the hosts whose threads were recorded, the largest first."""
+    hosts = [shares for shares in found if shares is not None]
+    kinds = dict.fromkeys(kind for shares in hosts for kind in shares)
+    mean = {kind: sum(shares.get(kind, 0.0) for shares in hosts) / len(hosts) for kind in kinds}
+    return dict(sorted(mean.items(), key=lambda each: -each[1]))
+
+
+def _programs(planes: Iterable[Plane], host: Plane | None, events: CpuEvents | None) -> Iterator[Spans]:
     """When programs ran on the devices of a host; gaps within a program are not the host's."""
-    if events is not None and events.devices and host is not None:
-        runs = np.array(events.runs_of(number), dtype=np.int64).reshape(-1, 2) // _PS_PER_NS + _origin(host)
+    if events is not None and events.runs and host is not None:
+        runs = np.array([*events.runs.values()], dtype=np.int64) // _PS_PER_NS + origin_of(host)
         yield runs[:, 0], runs[:, 1]
         return
     for plane in planes:
@@ -191,13 +192,7 @@ def _programs(planes: Iterable[Plane], host: Plane | None, number: int, events: 
 def _joined(parts: Iterable[Spans]) -> Spans:
     """The union of spans, in their order."""
     every = list(parts)
-    if not every:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    start, end = (np.concatenate(columns) for columns in zip(*every, strict=True))
-    order = np.argsort(start, kind="stable")
-    start, reached = start[order], np.maximum.accumulate(end[order])
-    opens = np.flatnonzero(np.append(True, start[1:] > reached[:-1])) if len(start) else np.empty(0, dtype=np.int64)
-    return start[opens], reached[np.append(opens[1:] - 1, len(reached) - 1)] if len(start) else reached
+    return union(*map(np.concatenate, zip(*every, strict=True))) if every else (_NONE, _NONE)
 
 
 def _activities_of_plane(plane: Plane) -> Activities | None:
@@ -228,8 +223,3 @@ def _by_kind(metadata: Integers, kinds: Mapping[int, str]) -> dict[str, Integers
 def _spans(line: Line) -> tuple[Integers, Integers, Integers]:
     events = line.events()
     return events.start_ns, events.start_ns + events.duration // _PS_PER_NS, events.metadata
-
-
-def _origin(plane: Plane) -> int:
-    """What the times of :class:`CpuEvents` begin at."""
-    return min((line.timestamp_ns for line in plane.lines if not line.is_empty), default=0)

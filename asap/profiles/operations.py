@@ -17,9 +17,8 @@ from asap.profiles.collectives import (
     opcode,
     result_shape,
 )
-from asap.profiles.cpu import CpuInstruction, Total
 from asap.profiles.profile import Bound, Collective, CollectiveKind, Extent, Operation
-from asap.profiles.skeleton import ExposedCopies
+from asap.profiles.totals import CpuInstruction, Total
 from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks, StepRow, Summary
 
@@ -172,32 +171,22 @@ def _is_hidden(row: HloRow, peaks: Peaks) -> bool:
 def kernel_operations(kernels: Iterable[KernelRow], scale: Scale) -> tuple[Operation, ...]:
     """GPU kernels where no HLO operation tells of them: times, and what their names say that bounds them."""
     return longest_first(
-        Operation(
-            name=row.kernel_name if row.op_name in _NO_OPERATION else row.op_name,
-            category="kernel",
+        _timed(
+            row.kernel_name if row.op_name in _NO_OPERATION else row.op_name,
+            "kernel",
+            Total(row.total_duration_us * US, row.occurrences),
+            scale,
             bound=bound_of_kernel(row.kernel_name),
-            fraction=scale.fraction(row.total_duration_us * US),
-            time_s=scale.each(row.total_duration_us * US),
-            occurrences=scale.each(row.occurrences),
             collective=collective_of_kernel(row.kernel_name),
         )
         for row in kernels
     )
 
 
-def host_copy_operations(copies: Mapping[str, ExposedCopies], scale: Scale) -> tuple[Operation, ...]:
+def host_copy_operations(copies: Mapping[str, Total], scale: Scale) -> tuple[Operation, ...]:
     """Copies on the streams of GPUs, as far as no kernel ran beside them."""
     return tuple(
-        Operation(
-            name=name,
-            category="host copy",
-            fraction=scale.fraction(copied.seconds),
-            time_s=scale.each(copied.seconds),
-            occurrences=scale.each(copied.occurrences),
-            bound="host",
-            host_copy=True,
-        )
-        for name, copied in copies.items()
+        _timed(name, "host copy", copied, scale, bound="host", host_copy=True) for name, copied in copies.items()
     )
 
 
@@ -209,14 +198,18 @@ def cpu_operations(totals: Mapping[CpuInstruction, Total], scale: Scale) -> tupl
 def _cpu_operation(name: str, total: Total, scale: Scale) -> Operation:
     collective, waits = collective_of(name)
     base = base_name(name).removeprefix("wrapped_")
+    category = "fusion" if base.endswith("fusion") else base
+    return _timed(name, category, total, scale, collective=collective, collective_wait=waits)
+
+
+def _timed(name: str, category: str, total: Total, scale: Scale, **facts: Any) -> Operation:
     return Operation(
         name=name,
-        category="fusion" if base.endswith("fusion") else base,
+        category=category,
         fraction=scale.fraction(total.seconds),
         time_s=scale.each(total.seconds),
         occurrences=scale.each(total.occurrences),
-        collective=collective,
-        collective_wait=waits,
+        **facts,
     )
 
 

@@ -10,9 +10,8 @@ from asap.core.errors import ProfileError
 from asap.core.text import plain
 from asap.core.units import format_bytes
 from asap.profiles import kpis
-from asap.profiles.cpu import CpuEvents, convert_cpu, read_cpu
-from asap.profiles.gpu.convert import convert_gpu
-from asap.profiles.host_time import host_time
+from asap.profiles.host_time import mean_of_hosts
+from asap.profiles.hosts import Host, made_from, read_hosts
 from asap.profiles.kpis import Busy, gpu_busy, kpis_from, tpu_busy
 from asap.profiles.operations import (
     US,
@@ -29,9 +28,7 @@ from asap.profiles.operations import (
     si_peaks,
 )
 from asap.profiles.profile import Extent, Gap, Operation, Profile, ProfileRun, Roofline
-from asap.profiles.skeleton import Skeleton, skeleton_of
-from asap.profiles.tpu.convert import convert_tpu
-from asap.profiles.xplane.planes import Plane, read_planes
+from asap.profiles.totals import Totals
 from asap.profiles.xprof.converter import Conversion, convert
 from asap.profiles.xprof.tables import RooflineRow
 
@@ -55,49 +52,46 @@ def read_run(run: ProfileRun, progress: Callable[[str], None]) -> Profile:
     Raises:
         ProfileError: it cannot be read.
     """
-    hosts, events, conversion = _tables(run, progress)
+    hosts, conversion = _tables(run, progress)
     missing = kpis.CUDA_GRAPHS if conversion.hides_kernels else kpis.HLO
     if conversion.hides_kernels:
         conversion = replace(conversion, operations=(), program=None)
     marked = marked_steps(conversion.summary, conversion.steps)
-    skeleton = skeleton_of(hosts)
+    totals = Totals()
+    for host in hosts:
+        totals.add(host.totals)
     if program := conversion.program:
-        facts = _from_tables(conversion, program, skeleton, marked)
-    elif conversion.kernels and skeleton.active:
-        facts = _from_kernels(conversion, skeleton, marked, missing)
-    elif skeleton.devices:
-        facts = _Facts(skeleton.devices)
+        facts = _from_tables(conversion, program, totals, marked)
+    elif conversion.kernels and totals.active:
+        facts = _from_kernels(conversion, totals, marked, missing)
+    elif totals.devices:
+        facts = _Facts(totals.devices)
     else:
-        facts = _from_cpu(events or read_cpu(hosts), marked)
-    profile = _profile(run, conversion, skeleton, facts, marked)
-    return profile.model_copy(update={"host": host_time(hosts, events)})
+        facts = _from_cpu(totals, marked)
+    profile = _profile(run, conversion, totals, facts, marked)
+    return profile.model_copy(update={"host": mean_of_hosts(host.waits for host in hosts)})
 
 
-_Read = tuple[list[list[Plane]], CpuEvents | None, Conversion]
-
-
-def _tables(run: ProfileRun, progress: Callable[[str], None]) -> _Read:
-    """The planes of each host, the events of a CPU, and the tables. What damages a file XProf says better."""
+def _tables(run: ProfileRun, progress: Callable[[str], None]) -> tuple[list[Host], Conversion]:
+    """What each host did, and the tables. What damages a file XProf says better."""
     what = f"{format_bytes(run.size)} of {len(run.files)} host{'s' if len(run.files) > 1 else ''}"
     progress(f"reading {what}")
     try:
-        hosts = [read_planes(file) for file in run.files]
-        conversion = convert_tpu(hosts) or convert_gpu(hosts)
-        events = None if conversion or skeleton_of(hosts).devices else read_cpu(hosts)
-        conversion = convert_cpu(hosts, events) if events else conversion
+        hosts = read_hosts(run.files)
     except ProfileError:
         convert(run.files)
         raise
+    conversion = made_from(hosts)
     if conversion is None:
         progress(f"converting {what} with XProf")
         conversion = convert(run.files)
     progress("reading operations")
-    return hosts, events, conversion
+    return hosts, conversion
 
 
-def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleton, marked: Steps | None) -> _Facts:
+def _from_tables(conversion: Conversion, program: RooflineRow, totals: Totals, marked: Steps | None) -> _Facts:
     summary = conversion.summary
-    devices = skeleton.active or max(int(summary.device_core_count), 1)
+    devices = totals.active or max(int(summary.device_core_count), 1)
     scale = Scale(devices, program.total_time * US / devices, marked)
     operations = hlo_operations(conversion, scale)
     on_tpu = summary.kind == "tpu"
@@ -107,17 +101,17 @@ def _from_tables(conversion: Conversion, program: RooflineRow, skeleton: Skeleto
         scale.extent,
         busy=tpu_busy(summary, operations, marked) if on_tpu else gpu_busy(conversion.steps, operations),
         names=tuple(row.tf_op_name for row in conversion.operations),
-        modules={} if marked else skeleton.modules,
+        modules={} if marked else totals.modules,
         gaps=(),
     )
 
 
-def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | None, missing: Gap) -> _Facts:
-    scale = Scale(skeleton.active, None if marked else skeleton.window_s, marked)
+def _from_kernels(conversion: Conversion, totals: Totals, marked: Steps | None, missing: Gap) -> _Facts:
+    scale = Scale(totals.active, None if marked else totals.windows_s / totals.active, marked)
     kernels = kernel_operations(conversion.kernels, scale)
-    operations = longest_first((*kernels, *host_copy_operations(skeleton.host_copies, scale)))
+    operations = longest_first((*kernels, *host_copy_operations(totals.copies, scale)))
     return _Facts(
-        skeleton.active,
+        totals.active,
         operations,
         scale.extent,
         busy=gpu_busy(conversion.steps, operations),
@@ -126,13 +120,13 @@ def _from_kernels(conversion: Conversion, skeleton: Skeleton, marked: Steps | No
     )
 
 
-def _from_cpu(events: CpuEvents, marked: Steps | None) -> _Facts:
-    if not events.devices:
+def _from_cpu(events: Totals, marked: Steps | None) -> _Facts:
+    if not events.virtual:
         return _Facts(0)
-    scale = Scale(events.devices, events.window_s, marked)
-    duty_cycle = events.duty_cycle
+    scale = Scale(events.virtual, events.windows_s / events.virtual, marked)
+    duty_cycle = events.busy_s / events.windows_s if events.windows_s else None
     return _Facts(
-        events.devices,
+        events.virtual,
         cpu_operations(events.operations, scale),
         scale.extent,
         busy=Busy(duty_cycle=duty_cycle, idle=None if duty_cycle is None else 1.0 - duty_cycle),
@@ -142,13 +136,11 @@ def _from_cpu(events: CpuEvents, marked: Steps | None) -> _Facts:
     )
 
 
-def _profile(
-    run: ProfileRun, conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None
-) -> Profile:
+def _profile(run: ProfileRun, conversion: Conversion, totals: Totals, facts: _Facts, marked: Steps | None) -> Profile:
     module = None if marked else module_steps(facts.modules, facts.devices)
     used, capacity = conversion.memory.fullest or (None, None)
     unmarked = () if marked else (kpis.STEP_MARKERS,)
-    no_memory = (kpis.MEMORY,) if skeleton.devices and used is None else ()
+    no_memory = (kpis.MEMORY,) if totals.devices and used is None else ()
     return Profile(
         source=plain(run.path),
         extent=facts.extent,
@@ -162,7 +154,7 @@ def _profile(
         peak_hbm_bytes=used,
         hbm_capacity_bytes=capacity,
         gaps=(*facts.gaps, *unmarked, *no_memory),
-        warnings=(*run.warnings, *conversion.warnings, *_warnings(conversion, skeleton, facts, marked, module)),
+        warnings=(*run.warnings, *conversion.warnings, *_warnings(conversion, totals, facts, marked, module)),
     )
 
 
@@ -180,15 +172,15 @@ def _roofline(conversion: Conversion) -> Roofline:
 
 
 def _warnings(
-    conversion: Conversion, skeleton: Skeleton, facts: _Facts, marked: Steps | None, module: tuple[str, Steps] | None
+    conversion: Conversion, totals: Totals, facts: _Facts, marked: Steps | None, module: tuple[str, Steps] | None
 ) -> list[str]:
     warnings = []
-    if not skeleton.has_host:
+    if not totals.recorded_hosts:
         warnings.append(kpis.NO_HOST)
     if module:
         warnings.append(kpis.module_as_step(module[0], module[1].count))
-    if 0 < skeleton.active < skeleton.devices:
-        warnings.append(kpis.some_devices(skeleton.active, skeleton.devices))
+    if 0 < totals.active < totals.devices:
+        warnings.append(kpis.some_devices(totals.active, totals.devices))
     if facts.operations and not marked and not kpis.looks_like_training(facts.names):
         warnings.append(kpis.NOT_TRAINING)
     if conversion.summary.kind == "gpu" and any(op.is_collective or op.host_copy for op in facts.operations):

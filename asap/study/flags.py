@@ -1,7 +1,6 @@
 """The flags of a run, judged for the plan that runs or for another."""
 
-from asap.diagnosis.facts import STEP_TIME_VARIATION
-from asap.diagnosis.shares import Shares
+from asap.diagnosis.facts import STEP_TIME_VARIATION, Shares
 from asap.experiments import Experiment
 from asap.flags import FlagReview, Situation, review_flags
 from asap.flags.situation import TRAFFIC

@@ -10,7 +10,7 @@ from asap.core.errors import AsapError, PlanError
 from asap.core.text import plain
 from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
-from asap.diagnosis.shares import Shares, shares_of
+from asap.diagnosis.facts import Shares, shares_of
 from asap.experiments import Experiment, HardwareReference
 from asap.experiments.experiment import resolve_reference
 from asap.hardware import Chip, Slice, find_chip

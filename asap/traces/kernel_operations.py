@@ -13,8 +13,7 @@ from asap.hardware import Chip
 from asap.profiles import Operation
 from asap.profiles.collectives import bound_of_kernel, compute_class, is_host_copy_event
 from asap.profiles.operations import longest_first
-from asap.profiles.operators.cost import Cost, OperatorCall, cost_of, is_misaligned
-from asap.profiles.operators.roof import Roof
+from asap.profiles.operators import Cost, OperatorCall, Roof, cost_of, is_misaligned
 from asap.profiles.profile import CollectiveKind, Total, Trait
 from asap.traces.analysis.breakdown import RankTimes, exposed_time
 from asap.traces.readers.operators import HostWork, Launched

@@ -17,7 +17,7 @@ from asap.profiles import Gap, Profile
 from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, split
 from asap.profiles.kpis import NO_BACKWARD_PASS, Busy, kpis_from, looks_like_training
 from asap.profiles.operations import Steps
-from asap.profiles.operators.roof import program_roofline
+from asap.profiles.operators import program_roofline
 from asap.traces.analysis.breakdown import RankTimes, breakdown, host_waits, rank_times
 from asap.traces.analysis.iterations import device_iterations, iterations, step_of_operations
 from asap.traces.analysis.quality import doubts

@@ -26,12 +26,12 @@ from benchmarks.engine import (
     log_scan,
     predict_one,
     predict_space,
-    profile_adapter,
     step_model_rate,
     trace_load,
     trace_memory,
     trace_what_if,
 )
+from benchmarks.profiles import profile_hosts, profile_kpis
 from benchmarks.timing import Result
 from mapping.language import mapping_check, mapping_fuzz
 from mapping.loop import mapping_kernel, mapping_loop, mapping_predictions
@@ -41,7 +41,8 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "start_help": start_help,
     "start_version": start_version,
     "analyze_bundled": analyze_bundled,
-    "profile_adapter": profile_adapter,
+    "profile_kpis": profile_kpis,
+    "profile_hosts": profile_hosts,
     "log_scan": log_scan,
     "trace_load": trace_load,
     "trace_memory": trace_memory,

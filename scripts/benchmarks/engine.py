@@ -23,41 +23,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def profile_adapter() -> Result:
-    """Reading a profile of a TPU against the bare XProf conversion of the same tools, in one process.
-
-    600,000 events of four devices in 14 MB: real recordings are as large or larger. ``ASAP_BENCH_PROFILE`` is the
-    path of another one.
-    """
-    from asap.profiles import locate
-    from asap.profiles.reading import read_run
-    from asap.profiles.xprof.converter import TOOLS, linked, run_tool
-
-    with tempfile.TemporaryDirectory() as folder:
-        run = locate(os.environ.get("ASAP_BENCH_PROFILE") or _synthetic_profile(Path(folder)))
-
-        def bare() -> dict[str, bytes]:
-            with linked(run.files) as links:
-                return {tool: run_tool(tool, links[:hosts], run.files) for tool, hosts in TOOLS.items()}
-
-        return calls(lambda: read_run(run, lambda stage: None), bare, 0.10, runs=3)
-
-
-def _synthetic_profile(folder: Path) -> Path:
-    sys.path.insert(0, str(ROOT / "tests" / "profiles"))
-    from xspaces import TRAINING, tpu_profile  # pyright: ignore[reportMissingImports]
-
-    copies = 50
-    operations = [
-        replace(operation, name=f"{operation.name}{copy}", us=operation.us // copies)
-        for copy in range(copies)
-        for operation in TRAINING
-    ]
-    path = folder / "host.xplane.pb"
-    path.write_bytes(tpu_profile(operations, devices=4, steps=600))
-    return path
-
-
 def log_scan() -> Result:
     """Reading a training log of 16 ranks, 200 MB, against a loop over its lines that looks for one word."""
     from asap.experiments.logs.read import read_log

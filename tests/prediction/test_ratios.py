@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from asap.diagnosis.shares import shares_of
+from asap.diagnosis.facts import shares_of
 from asap.plans import Plan
 from asap.plans.enumeration import enumerate_plans
 from asap.plans.validity import Constraints

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
-from asap.profiles.cpu import convert_cpu, read_cpu
-from asap.profiles.gpu.convert import convert_gpu
-from asap.profiles.tpu.convert import convert_tpu
+from asap.core.errors import ProfileError
+from asap.profiles.cpu import read_cpu
+from asap.profiles.hosts import made_from, read_hosts
 from asap.profiles.xplane.planes import read_planes
 from asap.profiles.xprof.converter import Conversion, convert
 
@@ -20,7 +20,7 @@ ROUNDED = 0.051
 
 
 def ours(*files) -> Conversion | None:
-    return convert_tpu([read_planes(file) for file in files])
+    return made_from(read_hosts(files))
 
 
 def assert_same(*files) -> None:
@@ -47,12 +47,8 @@ def test_the_real_profile(shared):
 
 
 @pytest.mark.parametrize("marked", [True, False])
-def test_a_made_profile(write, marked):
-    assert_same(write(tpu_profile(marked=marked, steps=4, devices=3)))
-
-
-def test_several_hosts(write):
-    assert_same(*(write(tpu_profile(), host=host) for host in "abc"))
+def test_a_made_profile_of_several_hosts(write, marked):
+    assert_same(*(write(tpu_profile(marked=marked, steps=4, devices=3), host=host) for host in "abc"))
 
 
 def test_waiting_for_input(write):
@@ -109,12 +105,6 @@ def test_what_is_unfamiliar_is_left_to_xprof(write):
     sparse = plane("/device:TPU:0 SparseCore 0")
     sparse.line(1, "Sparse Core Ops", [sparse.event("%a = f32[8] add(%b)", 0, 5)])
     assert ours(write(serialised([core(0, [("fusion.2", 0, 5, 1)], False), sparse]))) is None
-    assert ours(write(serialised([plane("/host:CPU")]))) is None
-
-
-def of_cpu(*files) -> Conversion | None:
-    hosts = [read_planes(file) for file in files]
-    return convert_cpu(hosts, read_cpu(hosts))
 
 
 def stepping(count: int, nested: bool = False, **also: str) -> bytes:
@@ -130,7 +120,7 @@ def stepping(count: int, nested: bool = False, **also: str) -> bytes:
 
 
 def assert_same_steps(file) -> None:
-    found, theirs = of_cpu(file), convert([file])
+    found, theirs = ours(file), convert([file])
     assert found is not None
     assert found.summary.device_type == theirs.summary.device_type == "CPU"
     assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
@@ -149,13 +139,13 @@ def test_real_profiles_of_cpus(shared, recorded):
 
 
 def test_steps_of_a_cpu_that_are_unfamiliar_are_left_to_xprof(write):
-    assert of_cpu(write(stepping(3, nested=True))) is None
-    assert of_cpu(write(stepping(0, name="SessionRun"))) is None
+    assert ours(write(stepping(3, nested=True))) is None
+    assert ours(write(stepping(0, name="SessionRun"))) is None
 
 
 def test_a_step_of_several_hosts_is_as_long_as_on_the_slowest(write):
     files = [write(stepping(count), host=str(count)) for count in (3, 4)]
-    found, theirs = of_cpu(*files), convert(files)
+    found, theirs = ours(*files), convert(files)
     assert found is not None
     assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
 
@@ -164,7 +154,7 @@ def test_a_line_of_many_pieces_is_read_whole(write):
     count = 20_000
     host = plane("/host:CPU")
     host.line(1, "t", [host.event("dot", n, 0.5, hlo_op="dot", device_ordinal=n % 3, run_id=n) for n in range(count)])
-    (work,) = read_cpu([read_planes(write(serialised([host])))]).work
+    (work,) = read_cpu(read_planes(write(serialised([host])))).work
     assert work.run.tolist() == list(range(count))
     assert work.device.tolist() == [n % 3 for n in range(count)]
     assert set(work.name) == {"dot"}
@@ -189,7 +179,7 @@ def gpu_profile(shared, tmp_path):
 def test_real_profiles_of_gpus(gpu_profile, name):
     """All but the FLOPs of elementwise operations, which XLA weighs by type and chip, and what a library computes."""
     file = gpu_profile(name)
-    found, theirs = convert_gpu([read_planes(file)]), convert([file])
+    found, theirs = ours(file), convert([file])
     assert found is not None
     assert found.summary.device_type == theirs.summary.device_type
     assert found.peaks.peak_flop_rate == pytest.approx(theirs.peaks.peak_flop_rate, rel=1e-5)
@@ -253,7 +243,7 @@ def test_steps_of_a_gpu(tmp_path_factory, steps, gpus):
         device.line(1, "Stream #1(Compute)", kernels)
     file = tmp_path_factory.mktemp("steps") / "x.xplane.pb"
     file.write_bytes(serialised([host, *devices]))
-    found, theirs = convert_gpu([read_planes(file)]), convert([file])
+    found, theirs = ours(file), convert([file])
     assert found is not None
     ran_ms = [0.001 * (sum(map(sum, runs)) + 20) for runs in steps]
     kept = ran_ms[1:-1] if len(steps) > 5 else ran_ms
@@ -268,4 +258,15 @@ def test_a_damaged_program_is_left_to_xprof(write):
     gpu.own.append(gpu.stat(device_vendor="Nvidia", compute_cap_major=9))
     gpu.line(1, "Stream #1(Compute)", [gpu.event("k", 0, 5, hlo_op="fusion.1", program_id=1, kernel_details="grid:1")])
     metadata.metadata("jit_f(1)", "", **{"Hlo Proto": bytes([10, 4, 26, 90, 1, 1])})
-    assert convert_gpu([read_planes(write(serialised([gpu, metadata])))]) is None
+    assert ours(write(serialised([gpu, metadata]))) is None
+
+
+@pytest.mark.process
+def test_processes_read_the_same_of_many_hosts(write, monkeypatch):
+    files = [write(tpu_profile(devices=number + 1), host=str(number)) for number in range(3)]
+    alone = ours(*files)
+    monkeypatch.setattr("asap.profiles.hosts._WORTH_A_PROCESS", 1)
+    assert ours(*files) == alone
+    write(b"hello", host="1")
+    with pytest.raises(ProfileError):
+        read_hosts(files)

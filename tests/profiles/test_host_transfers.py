@@ -3,7 +3,7 @@ from xspaces import TRAINING, Op, plane, serialised, tpu_profile
 
 from asap.profiles import read_profile
 from asap.profiles.collectives import is_host_copy, is_input
-from asap.profiles.skeleton import skeleton_of
+from asap.profiles.totals import totals_of
 from asap.profiles.xplane.planes import read_planes
 
 HOST, DEVICE = "f32[8]{0:T(256)S(5)}", "f32[8]{0:T(256)}"
@@ -62,7 +62,7 @@ def test_on_a_gpu_only_the_part_counts_beside_which_no_kernel_ran(write):
     gpu.line(1, "Stream #1(Compute)", kernels)
     gpu.line(2, "Stream #2(MemcpyH2D)", [gpu.event("MemcpyH2D", 50, 100), gpu.event("MemcpyH2D", 210, 20)])
     gpu.line(3, "Stream #3(MemcpyD2H)", [gpu.event("MemcpyD2H", 300, 30)])
-    copies = skeleton_of([read_planes(write(serialised([gpu])))]).host_copies
+    copies = totals_of(read_planes(write(serialised([gpu])))).copies
     assert {name: (copied.seconds, copied.occurrences) for name, copied in copies.items()} == {
         "MemcpyH2D": (pytest.approx(50e-6), 2),
         "MemcpyD2H": (pytest.approx(30e-6), 1),

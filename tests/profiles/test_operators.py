@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.hardware import load_chip
-from asap.profiles.operators.cost import OperatorCall, cost_of, is_misaligned
-from asap.profiles.operators.roof import Roof
+from asap.profiles.operators import OperatorCall, Roof, cost_of, is_misaligned
 
 SIZES = st.integers(1, 300)
 BF16 = "c10::BFloat16"

@@ -1,23 +1,24 @@
 """The tables of a GPU run of JAX, from the events of its streams and the compiled programs in the profile."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from asap.core.units import GIB
 from asap.profiles.collectives import is_host_copy_event
-from asap.profiles.cpu import PS, PS_PER_NS, has_groups_of_tensorflow, joined_steps, orderly_marks, read_marks
+from asap.profiles.cpu import PS_PER_NS, has_groups_of_tensorflow, joined_steps, orderly_marks, read_marks
 from asap.profiles.gpu.chip import model_of, peaks_of
 from asap.profiles.gpu.steps import Events, step_rows
-from asap.profiles.hlo.cost import category_of, costs_of, expression_of
-from asap.profiles.hlo.program import DAMAGED, CompiledProgram
-from asap.profiles.tpu.convert import memory_profile
+from asap.profiles.hlo.cost import Costs, category_of, costs_of, expression_of
+from asap.profiles.hlo.program import DAMAGED, CompiledProgram, Instruction
+from asap.profiles.totals import PS
 from asap.profiles.xplane.columns import alike
-from asap.profiles.xplane.planes import Plane
+from asap.profiles.xplane.planes import Plane, Value
 from asap.profiles.xprof.converter import Conversion
-from asap.profiles.xprof.tables import HloRow, KernelRow, Peaks, RooflineRow, Summary
+from asap.profiles.xprof.tables import HloRow, KernelRow, MemoryProfile, Peaks, RooflineRow, StepRow, Summary
 
 _DEVICE, _METADATA, _STREAM = "/device:GPU:", "/host:metadata", "Stream #"
 _OPERATION, _PROGRAM, _KERNEL, _PATH, _LAUNCH = "hlo_op", "program_id", "kernel_details", "name", "correlation_id"
@@ -45,45 +46,102 @@ class _Total:
 
 _Operations = dict[tuple[int, str], _Total]
 _Kernels = dict[tuple[str, str], _Total]
+_Key = TypeVar("_Key")
 
 
-def convert_gpu(hosts: Sequence[Sequence[Plane]]) -> Conversion | None:
+class Compiled(NamedTuple):
+    """What the compiled program says of an operation."""
+
+    instruction: Instruction
+    expression: str
+    costs: Costs
+
+
+@dataclass(frozen=True)
+class GpuHost:
+    """What the GPUs of a host did; ``facts`` are those of one, ``total_time`` is of all, in picoseconds."""
+
+    devices: int
+    facts: Mapping[str, Value]
+    operations: _Operations
+    kernels: _Kernels
+    compiled: Mapping[tuple[int, str], Compiled]
+    steps: Mapping[int, StepRow]
+    total_time: int
+
+    @property
+    def hides_kernels(self) -> bool:
+        """Whether compiled operations explain less than half of the time of the kernels."""
+        explained = sum(total.time for key, total in self.operations.items() if key in self.compiled)
+        return explained < sum(total.time for total in self.kernels.values()) / 2
+
+
+def read_gpu(planes: Sequence[Plane]) -> GpuHost | None:
+    """Read the GPUs of a host; None if only XProf can.
+
+    Raises:
+        ProfileError: the file is damaged.
+    """
+    gpus = [plane for plane in planes if plane.name.startswith(_DEVICE)]
+    marks = orderly_marks(read_marks(planes)) if gpus and not has_groups_of_tensorflow(planes) else None
+    if marks is None:
+        return None
+    operations: _Operations = defaultdict(_Total)
+    kernels: _Kernels = defaultdict(_Total)
+    devices = [device for device in (_read(plane, operations, kernels) for plane in gpus) if device]
+    try:
+        compiled = dict(_compiled(operations, _programs(planes)))
+    except DAMAGED:
+        return None
+    known = [plane.stats for plane in gpus if plane.stats]
+    return GpuHost(
+        len(known),
+        known[0] if known else {},
+        operations,
+        kernels,
+        compiled,
+        step_rows(marks, planes, devices),
+        sum(int(device.end.max() - device.start.min()) for device in devices),
+    )
+
+
+def convert_gpu(hosts: Sequence[GpuHost | None], memory: MemoryProfile) -> Conversion | None:
     """The tables that XProf would return, unrounded; None if only XProf can make them, and without a GPU.
 
     An operation counts as often as it ran, not as the kernels that it started.
 
-    Raises:
-        ProfileError: a file is damaged.
+    Args:
+        hosts: all of a run.
+        memory: of the first.
     """
-    planes = [plane for host in hosts for plane in host if plane.name.startswith(_DEVICE) and plane.stats]
-    if not planes or has_groups_of_tensorflow(hosts):
+    known = [host for host in hosts if host is not None]
+    devices = sum(host.devices for host in known)
+    if len(known) < len(hosts) or not devices:
         return None
-    operations: _Operations = defaultdict(_Total)
-    kernels: _Kernels = defaultdict(_Total)
-    steps, total_time = [], 0
-    for number, host in enumerate(hosts):
-        marks = orderly_marks(read_marks(host, number))
-        if marks is None:
-            return None
-        read = (_read(plane, operations, kernels) for plane in host if plane.name.startswith(_DEVICE))
-        devices = [device for device in read if device]
-        total_time += sum(int(device.end.max() - device.start.min()) for device in devices)
-        steps.append(step_rows(marks, host, devices))
-    peaks, warnings = peaks_of(planes[0].stats)
-    try:
-        rows = tuple(_hlo_rows(operations, _programs(hosts), peaks, total_time))
-    except DAMAGED:
-        return None
+    facts = next(host.facts for host in known if host.devices)
+    peaks, warnings = peaks_of(facts)
+    total_time = sum(host.total_time for host in known)
+    compiled = {key: one for host in reversed(known) for key, one in host.compiled.items()}
+    rows = tuple(_hlo_rows(_together([host.operations for host in known]), compiled, peaks, total_time))
     return Conversion(
-        summary=Summary(device_type=model_of(planes[0].stats), device_core_count=len(planes)),
-        steps=joined_steps(steps),
+        summary=Summary(device_type=model_of(facts), device_core_count=devices),
+        steps=joined_steps([host.steps for host in known]),
         operations=rows,
         program=_program_row(rows, peaks, total_time),
         peaks=peaks,
-        kernels=tuple(_kernel_rows(kernels)),
-        memory=memory_profile(hosts[0]),
+        kernels=tuple(_kernel_rows(_together([host.kernels for host in known]))),
+        memory=memory,
         warnings=warnings,
     )
+
+
+def _together(hosts: Sequence[Mapping[_Key, _Total]]) -> dict[_Key, _Total]:
+    totals: dict[_Key, _Total] = defaultdict(_Total)
+    for key, total in (each for host in hosts for each in host.items()):
+        totals[key].time += total.time
+        for kernel, count in total.kernels.items():
+            totals[key].kernels[kernel] += count
+    return totals
 
 
 def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | None:
@@ -106,32 +164,39 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
     return Events(*map(np.concatenate, zip(*streams, strict=True))) if streams else None
 
 
-def _programs(hosts: Sequence[Sequence[Plane]]) -> dict[int, CompiledProgram]:
-    """Compiled programs by their number; of those that several hosts have by the same name, the first."""
+def _programs(planes: Sequence[Plane]) -> dict[int, CompiledProgram]:
+    """Compiled programs by their number."""
     found: dict[int, CompiledProgram] = {}
-    names: set[str] = set()
-    for plane in (plane for host in hosts for plane in host if plane.name == _METADATA):
-        for number in (number for number, name in plane.names.items() if name not in names):
+    for plane in (plane for plane in planes if plane.name == _METADATA):
+        for number in plane.names:
             stats = plane.description(number).stats
             key = stats.get(_PROGRAM, number)
             proto = next((value for name, value in stats.items() if name in _PROTO), None)
             if isinstance(proto, bytes) and isinstance(key, int):
                 found.setdefault(key, CompiledProgram(proto))
-        names |= set(plane.names.values())
     return found
 
 
-def _hlo_rows(
-    operations: _Operations, programs: Mapping[int, CompiledProgram], peaks: Peaks, total_time: int
-) -> Iterator[HloRow]:
-    """Longest first; what no compiled program holds is left out."""
-    for (number, name), total in sorted(operations.items(), key=lambda each: -each[1].time):
+def _compiled(
+    operations: Iterable[tuple[int, str]], programs: Mapping[int, CompiledProgram]
+) -> Iterator[tuple[tuple[int, str], Compiled]]:
+    for number, name in operations:
         program = programs.get(number)
         found = program.find(name) if program else None
-        if program is None or found is None:
-            continue
-        instruction, around = found
-        costs, seconds = costs_of(instruction, around, program), total.time * PS
+        if program is not None and found is not None:
+            instruction, around = found
+            expression = expression_of(instruction, around)
+            yield (number, name), Compiled(instruction, expression, costs_of(instruction, around, program))
+
+
+def _hlo_rows(
+    operations: _Operations, compiled: Mapping[tuple[int, str], Compiled], peaks: Peaks, total_time: int
+) -> Iterator[HloRow]:
+    """Longest first; what no compiled program holds is left out."""
+    known = ((key, total) for key, total in operations.items() if key in compiled)
+    for (number, name), total in sorted(known, key=lambda each: -each[1].time):
+        instruction, expression, costs = compiled[number, name]
+        seconds = total.time * PS
         each_second = total.occurrences / seconds if seconds else 0.0
         flop_rate, bandwidth = costs.flops * each_second / GIGA, costs.bytes * each_second / GIB
         bound, efficiency = _stand(flop_rate, bandwidth, peaks)
@@ -139,7 +204,7 @@ def _hlo_rows(
             program_id=str(number & (1 << 64) - 1),
             category=category_of(instruction),
             hlo_op_name=name,
-            hlo_op_expression=expression_of(instruction, around),
+            hlo_op_expression=expression,
             tf_op_name=instruction.op_name,
             occurrences=total.occurrences,
             total_self_time=total.time * US_PER_PS,

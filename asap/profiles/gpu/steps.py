@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.profiles.cpu import HOST, MS_PER_PS, PS_PER_NS, Mark, origin_of
+from asap.profiles.cpu import MS_PER_PS, PS_PER_NS, Mark, origin_of
+from asap.profiles.totals import HOST
 from asap.profiles.xplane.columns import Integers, covered
 from asap.profiles.xplane.planes import Plane
 from asap.profiles.xprof.tables import StepRow

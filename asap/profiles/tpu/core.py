@@ -1,17 +1,17 @@
-"""The events of one TensorCore: when its operations, modules and steps ran on the clock of the device.
-
-As ``ConvertTensorCoreDeviceTraceXPlaneToOpMetricsDb`` and ``GetDeviceEventTimespan`` of XProf do.
-"""
+"""The events of one TensorCore on the clock of its device, and its steps with the time that waits for input."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from asap.profiles.xplane.columns import Integers, own_times
+from asap.profiles.xplane.columns import Integers, covered, own_times
 from asap.profiles.xplane.planes import Events, Line, Plane
+from asap.profiles.xplane.wire import Place, fields
 
 
 class UnfamiliarError(Exception):
@@ -67,8 +67,8 @@ class Core:
         UnfamiliarError: XProf has to read it.
     """
 
-    def __init__(self, plane: Plane, host: int):
-        self.plane, self.host = plane, host
+    def __init__(self, plane: Plane):
+        self.plane = plane
         lines: dict[str, Line] = {}
         for line in plane.lines:
             if (line.name in lines and line.name in (OPERATIONS, STEPS)) or line.name in _OTHER_OPERATIONS:
@@ -116,3 +116,113 @@ class Core:
             host_start,
             host_end,
         )
+
+
+_INFEED = "infeed"
+_SPARSE_CORE = "sparsecorev0"
+
+
+@dataclass(frozen=True)
+class MarkedStep:
+    """The longest mark of a step on any core, in picoseconds; and the largest share that a core waited for input."""
+
+    time: int
+    infeed: float
+
+
+def marked_steps(hosts: Sequence[Mapping[int, MarkedStep]]) -> list[MarkedStep]:
+    """The steps that all cores of all hosts marked and ran operations in.
+
+    Raises:
+        UnfamiliarError: hosts have different steps.
+    """
+    if len({tuple(steps) for steps in hosts}) > 1:
+        raise UnfamiliarError("steps of several hosts")
+    every = [[steps[group] for steps in hosts] for group in (hosts[0] if hosts else ())]
+    return [MarkedStep(max(s.time for s in step), max(s.infeed for s in step)) for step in every]
+
+
+def steps_of_host(every: Sequence[Core]) -> Mapping[int, MarkedStep]:
+    """By group; a step has one length on all cores of a host, that of its longest mark."""
+    cores = [core for core in every if len(core.operations)]
+    marks = [_longest(core.steps) for core in cores]
+    ran = [np.unique(core.operations.group).tolist() for core in cores]
+    steps = [marked.keys() & groups for marked, groups in zip(marks, ran, strict=True) if set(groups) - {NO_GROUP}]
+    common = sorted(set.intersection(*map(set, steps))) if steps else []
+    waited = [_infeed(core) for core in cores]
+    found = {}
+    for group in common:
+        time = max(marked.get(group, 0) for marked in marks)
+        found[group] = MarkedStep(time, max(wait.get(group, 0) for wait in waited) / time if time else 0.0)
+    return found
+
+
+def _longest(marks: Spans) -> dict[int, int]:
+    longest: dict[int, int] = {}
+    for group, time in zip(marks.group.tolist(), (marks.end - marks.start).tolist(), strict=True):
+        if group != NO_GROUP:
+            longest[group] = max(time, longest.get(group, 0))
+    return longest
+
+
+def _infeed(core: Core) -> dict[int, int]:
+    """Own time of infeeds in each group."""
+    spans = core.operations
+    keys, place = np.unique(spans.metadata, return_inverse=True)
+    categories = [str(core.plane.description(key).stats.get("hlo_category", "")) for key in keys.tolist()]
+    if any(category.lower().startswith(_SPARSE_CORE) for category in categories):
+        raise UnfamiliarError("SparseCore")
+    mine = np.array([category == _INFEED for category in categories], dtype=bool)[place]
+    waited: dict[int, int] = {}
+    for group, time in zip(spans.group[mine].tolist(), spans.grouped_own[mine].tolist(), strict=True):
+        waited[group] = waited.get(group, 0) + time
+    return waited
+
+
+_OFF_DUTY = ("infeed", "outfeed", "host send", "host send-done", "host recv", "host recv-done", "megacore fusion")
+_LOCAL_CHIP = 4
+
+
+def busy_time(cores: Iterable[Core]) -> tuple[int, int]:
+    """The time of the chips of a host in which a core ran an operation, and all of their time, in picoseconds."""
+    busy, whole = 0, 0
+    for members in _chips(cores):
+        busy += _active(members)
+        everything = [spans for core in members for spans in (core.operations, core.modules) if len(spans)]
+        if everything:
+            starts, ends = ([getattr(spans, side) for spans in everything] for side in ("host_start", "host_end"))
+            whole += int(max(end.max() for end in ends) - min(start.min() for start in starts))
+    return busy, whole
+
+
+def _active(cores: Sequence[Core]) -> int:
+    """When at least one core was on duty. An operation within another one decides for its time."""
+    on_duty = [_on_duty(core) for core in cores]
+    if all(mine.all() for mine in on_duty):
+        pairs = [(core.operations.host_start, core.operations.host_end) for core in cores]
+        return covered(*map(np.concatenate, zip(*pairs, strict=True)))
+    if len(cores) > 1:
+        raise UnfamiliarError("transfers with the host on a chip of several cores")
+    spans = cores[0].operations
+    return int(own_times(spans.host_start, spans.host_end)[on_duty[0]].sum())
+
+
+def _on_duty(core: Core) -> NDArray[np.bool_]:
+    keys, place = np.unique(core.operations.metadata, return_inverse=True)
+    off = [core.plane.description(key).stats.get("hlo_category") in _OFF_DUTY for key in keys.tolist()]
+    return ~np.array(off, dtype=bool)[place]
+
+
+def _chips(cores: Iterable[Core]) -> Iterable[list[Core]]:
+    """Cores of one chip share its time; a core that does not say where it is stands alone."""
+    chips: dict[int, list[Core]] = defaultdict(list)
+    for core in cores:
+        details = core.plane.stats.get("core_details")
+        if isinstance(details, bytes):
+            number = {number: value for number, _, value, _ in fields(details, Place(0, len(details)))}.get(
+                _LOCAL_CHIP, 0
+            )
+            chips[number].append(core)
+        else:
+            yield [core]
+    yield from chips.values()

@@ -53,14 +53,18 @@ class Instruction:
 
 def instructions(cores: Iterable[Core]) -> list[Instruction]:
     """All instructions of all cores; longest own time first."""
+    return together(instruction for core in cores for instruction in _of_core(core))
+
+
+def together(each: Iterable[Instruction]) -> list[Instruction]:
+    """One for each that several cores or hosts ran; longest own time first."""
     found: dict[tuple[int, str], Instruction] = {}
-    for core in cores:
-        for instruction in _of_core(core):
-            key = (instruction.program, instruction.name)
-            if key in found:
-                found[key].add(instruction)
-            else:
-                found[key] = instruction
+    for instruction in each:
+        key = (instruction.program, instruction.name)
+        if key in found:
+            found[key].add(instruction)
+        else:
+            found[key] = instruction
     return sorted(found.values(), key=lambda each: (-each.own_time, each.name))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from asap.profiles.xplane.wire import BYTES, VARINT
+from asap.profiles.xplane.wire import BYTES, VARINT, Data, Place, fields, release
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -19,6 +19,8 @@ Words = NDArray[np.uint64]
 _SIZES = np.array([0, 8, 0, 0, 0, 4, 0, 0])
 _KNOWN = np.array([True, True, True, False, False, True, False, False])
 _WIDTH = 8
+_WINDOW = 1 << 16
+_MORE_FOLLOWS = 0x80
 UNTOLD = -1
 _MORE = np.uint64(0x8080808080808080)
 _CLOSING = (
@@ -105,6 +107,61 @@ def decode(buffer: Buffer, begin: Integers, end: Integers, numbers: Sequence[int
     return Decoded(columns, known, Nested(*(np.concatenate(list(part)) for part in parts)))
 
 
+def headers(data: Data, place: Place, number: int) -> Integers:
+    """Where the fields of a number begin, for a message that holds many of them: the tag, a length, the field.
+
+    Args:
+        data: holds the message.
+        place: of the message.
+        number: of the field, below 16; its type has to be bytes or a message.
+
+    Raises:
+        IndexError, KeyError: the bytes are not a message.
+    """
+    every = np.frombuffer(data, dtype=np.uint8)
+    wanted = number << 3 | BYTES
+    found: list[Integers] = []
+    position, end = place
+    while position < end:
+        window = Place(position, min(position + _WINDOW, end))
+        begins, position = _in_a_row(every[window.begin : window.end], wanted)
+        found.append(begins + window.begin)
+        position += window.begin
+        release(data, Place(window.begin, position))
+        if position < end and not len(begins):
+            _, _, _, (_, after) = next(fields(data, Place(position, end)))
+            found += [np.array([position])] if every[position] == wanted else []
+            position = after
+    if position > end:
+        raise IndexError
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def _in_a_row(window: NDArray[np.uint8], tag: int) -> tuple[Integers, int]:
+    """Where the fields with a tag begin that follow each other from the first byte on, and where the last of them ends.
+
+    Each byte that looks like the tag says where the next field would be. The way from field to field doubles with each
+    pass. A length of more than two bytes ends it.
+    """
+    looks = np.flatnonzero(window[:-2] == tag)
+    first, second = (window.take(looks + away).astype(np.int64) for away in (1, 2))
+    known = (first < _MORE_FOLLOWS) | (second < _MORE_FOLLOWS)
+    looks, first, second = looks[known], first[known], second[known]
+    after = looks + np.where(first < _MORE_FOLLOWS, first + 2, (first & 0x7F | second << 7) + 3)
+    if not len(looks) or looks[0]:
+        return looks[:0], 0
+    stop = len(looks)
+    rank = np.full(len(window) + 1, stop)
+    rank[looks] = np.arange(stop)
+    jump = np.append(rank.take(np.minimum(after, len(window))), stop)
+    way = np.zeros(1, dtype=np.int64)
+    while way[-1] != stop:
+        way = np.concatenate([way, jump.take(way)])
+        jump = jump.take(jump)
+    way = way[way != stop]
+    return looks.take(way), int(after[way[-1]])
+
+
 def contents(buffer: Buffer, headers: Integers) -> tuple[Integers, Integers]:
     """Where the messages begin and end that these headers announce: a tag of one byte, and a length."""
     length, begin = _varints(buffer, headers + 1)
@@ -170,24 +227,27 @@ def alike(*columns: Integers | NDArray[np.bool_]) -> Iterator[Integers]:
     yield from np.split(order, np.flatnonzero(np.logical_or.reduce(differs)) + 1) if len(order) else ()
 
 
+def union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
+    """The spans of the union, in their order."""
+    if not len(start):
+        return start, end
+    order = np.argsort(start, kind="stable")
+    begins, reached = start[order], np.maximum.accumulate(end[order])
+    opens = np.flatnonzero(np.append(True, begins[1:] > reached[:-1]))
+    return begins[opens], reached[np.append(opens[1:] - 1, len(reached) - 1)]
+
+
 def covered(start: Integers, end: Integers) -> int:
     """Length of the union."""
-    if not len(start):
-        return 0
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], end[order]
-    reached = np.append(start[0], np.maximum.accumulate(end)[:-1])
-    return int(np.maximum(end - np.maximum(start, reached), 0).sum())
+    begins, ends = union(start, end)
+    return int((ends - begins).sum())
 
 
 def uncovered(start: Integers, end: Integers, by_start: Integers, by_end: Integers) -> Integers:
     """Of each span, the time outside the union of others."""
     if not len(by_start):
         return end - start
-    order = np.argsort(by_start, kind="stable")
-    begins, reached = by_start[order], np.maximum.accumulate(by_end[order])
-    opens = np.flatnonzero(np.append(True, begins[1:] > reached[:-1]))
-    begins, ends = begins[opens], reached[np.append(opens[1:] - 1, len(reached) - 1)]
+    begins, ends = union(by_start, by_end)
     total = np.concatenate([[0], np.cumsum(ends - begins)])
 
     def until(moment: Integers) -> Integers:

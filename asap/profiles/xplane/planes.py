@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 
 from asap.core.errors import ProfileError
 from asap.core.text import plain
-from asap.profiles.xplane.columns import UNTOLD, Buffer, Integers, Nested, contents, decode, first_integers
-from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, headers, release, signed, text
+from asap.profiles.xplane.columns import (
+    UNTOLD,
+    Buffer,
+    Integers,
+    Nested,
+    contents,
+    decode,
+    first_integers,
+    headers,
+)
+from asap.profiles.xplane.wire import BYTES, DOUBLE, Data, Place, double, fields, release, signed, text
 
 Value = int | float | str | bytes
 
@@ -110,9 +119,9 @@ class Line:
         columns = {name: Column(np.zeros(len(found), dtype=np.bool_), np.zeros_like(metadata)) for name, _ in numbers}
         for first in range(0, len(found), _PIECE):
             last = min(first + _PIECE, len(found))
-            place = Place(found[first], found[last] if last < len(found) else self._place.end)
+            place = Place(int(found[first]), int(found[last]) if last < len(found) else self._place.end)
             buffer = Buffer(data[place.begin : place.end])
-            begin, end = contents(buffer, np.array(found[first:last], dtype=np.int64) - place.begin)
+            begin, end = contents(buffer, found[first:last] - place.begin)
             (metadata[first:last], offset[first:last], duration[first:last]), _, nested = decode(
                 buffer, begin, end, (_METADATA_ID, _OFFSET, _DURATION), _STATS if numbers else 0
             )

@@ -49,38 +49,6 @@ def fields(data: Data, place: Place) -> Iterator[Field]:
         raise IndexError
 
 
-def headers(data: Data, place: Place, number: int) -> list[int]:
-    """Where the fields of a number begin, for a message that holds many of them: the tag, a length, the field.
-
-    Args:
-        data: holds the message.
-        place: of the message.
-        number: of the field, below 16; its type has to be bytes or a message.
-
-    Raises:
-        IndexError, KeyError: the bytes are not a message.
-    """
-    found: list[int] = []
-    position, end = place
-    wanted = number << 3 | BYTES
-    while position < end:
-        if data[position] == wanted:
-            found.append(position)
-            length = data[position + 1]
-            if length < 0x80:
-                position += length + 2
-            elif (second := data[position + 2]) < 0x80:
-                position += (length & 0x7F | second << 7) + 3
-            else:
-                length, position = varint(data, position + 1)
-                position += length
-        else:
-            _, _, _, (_, position) = next(fields(data, Place(position, end)))
-    if position > end:
-        raise IndexError
-    return found
-
-
 def release(data: Data, place: Place) -> None:
     """Give back the memory of a part of a mapped file; it is read again where it is asked for."""
     if isinstance(data, mmap):

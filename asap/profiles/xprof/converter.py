@@ -5,7 +5,6 @@ been replaced since. So every conversion works on links in a fresh folder, which
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -54,14 +53,11 @@ _SAMPLE = 2**22
 
 @contextmanager
 def linked(files: Sequence[Path]) -> Iterator[list[Path]]:
-    """Links to the files in a fresh folder; copies where links cannot be made."""
+    """Links to the files in a fresh folder."""
     with scratch_folder("profile") as folder:
         links = [folder / f"{number}.xplane.pb" for number in range(len(files))]
         for link, file in zip(links, files, strict=True):
-            try:
-                link.symlink_to(file.absolute())
-            except OSError:
-                shutil.copyfile(file, link)
+            link.symlink_to(file.absolute())
         yield links
 
 

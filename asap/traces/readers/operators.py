@@ -17,7 +17,7 @@ import numpy as np
 
 from asap.profiles.collectives import stated_collective
 from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of
-from asap.profiles.operators.cost import OperatorCall, cost_of
+from asap.profiles.operators import OperatorCall, cost_of
 from asap.profiles.profile import CollectiveKind
 from asap.traces.readers.json_stream import EventStream
 from asap.traces.readers.kineto import KinetoEvent, linked, rank_of

@@ -28,7 +28,7 @@ _NOTE = "virtual devices of a CPU: operations of all of them share its cores"
 
 def read_devices(planes: Sequence[Plane]) -> list[RankTrace]:
     """The virtual devices of one host; times are nanoseconds after its first event."""
-    events = read_cpu([planes])
+    events = read_cpu(planes)
     devices = sorted({int(device) for part in events.work for device in np.unique(part.device)})
     marks = sorted(events.marks, key=lambda mark: mark.start)
     return [_device([part.of_device(device) for part in events.work], device, marks) for device in devices]
