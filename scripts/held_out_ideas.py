@@ -5,7 +5,8 @@
 
 Each source is hidden in turn. For each of its changes that saved 2 % or more, the families of changes are ranked from
 the other sources for the same chip, model and sequence, without those that its run has or that have nothing to touch
-there, as far as the record says: does the family of the change stand among three, among six?
+there, as far as the record says: does the family of the change stand among three, among six? Families that exclude
+each other (rowwise and tensorwise float8) are one idea, which names each with its runs.
 Sources are put into two halves by the order of their names; constants of the ranking are chosen on the first half.
 """
 
@@ -13,7 +14,7 @@ from collections import defaultdict
 
 from asap.history.files import load_records
 from asap.history.record import HistoryRecord, Outcome
-from asap.proposals.ideas import Situation, family_of, is_moot, ranked
+from asap.proposals.ideas import Situation, decisions, family_of, is_moot, ranked
 
 WORTH = 1.02
 PLACES = (3, 6)
@@ -37,8 +38,9 @@ def main() -> None:
                 continue
             chip, sequence = one.hardware.chip, one.workload.sequence_length
             found = ranked(others, Situation(chip, one.model.parameters, sequence))
-            names = [each.name for each in found if not is_moot(one.before, one.workload, each.name)]
-            place = names.index(family_of(one)) + 1 if family_of(one) in names else None
+            groups = decisions(each for each in found if not is_moot(one.before, one.workload, each.name))
+            named = [any(each.name == family_of(one) for each in group) for group in groups]
+            place = named.index(True) + 1 if any(named) else None
             counts[half].append(place)
             print(f"{half}: {one.title}: {place or 'in no other source'}")
     for half, places in counts.items():

@@ -75,6 +75,15 @@ _NEEDS: dict[str, Axis] = {
     "token dispatcher of experts": "expert",
 }  # fmt: skip
 """The axis without which a family has nothing to touch."""
+_DECISIONS = {
+    "interleaved pipeline schedule": "pipeline schedule", "zero-bubble pipeline schedule": "pipeline schedule",
+    "full rematerialisation": "rematerialisation", "selective rematerialisation": "rematerialisation",
+    "selective recomputation with sequence parallelism": "rematerialisation",
+    "scan over layers": "loop over layers", "unrolled scan": "loop over layers",
+    "flash attention kernel": "attention kernel", "attention kernel implementation": "attention kernel",
+    "cross-entropy in bf16": "cross-entropy", "fused cross-entropy": "cross-entropy",
+}  # fmt: skip
+"""What families that exclude each other decide, as do those that share what stands before a comma: one idea names all."""
 _TRIALS = {
     "torch.compile": "torch_compile", "CUDA graphs": "cuda_graphs", "fused cross-entropy": "fused_loss",
     "Liger kernels": "fused_loss", "attention block sizes": "attention_blocks",
@@ -108,15 +117,27 @@ def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -
     known = count_parameters(model).total if model and not model.missing() else None
     situation = Situation(study.chip.name if study.chip else None, known, workload.sequence_length)
     found, offered = [], {one.name for one in trials_of(study)}
-    for family in ranked(load_records(), situation):
-        unknown = study.plan is None and family.name in _NEEDS
-        if unknown or _TRIALS.get(family.name) in offered or is_moot(study.plan, workload, family.name):
-            continue
-        standing, bound = bounded(incumbent, family.records[0].touches)
+
+    def applies(name: str) -> bool:
+        unknown = study.plan is None and name in _NEEDS
+        return not unknown and _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
+
+    families = [one for one in ranked(load_records(), situation) if applies(one.name)]
+    for best, *others in decisions(families):
+        standing, bound = bounded(incumbent, best.records[0].touches)
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
-        if (gain := min(family.gain, most_saved)) > LEAST_GAIN:
-            found.append((gain, _idea(family, standing, bound)))
+        if (gain := min(best.gain, most_saved)) > LEAST_GAIN:
+            found.append((gain, _idea(best, others, standing, bound)))
     return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:most])
+
+
+def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:
+    """Families that exclude each other together, each group and its families in their order."""
+    found: dict[str, tuple[Family, ...]] = {}
+    for one in families:
+        key = _DECISIONS.get(one.name, one.name.partition(",")[0])
+        found[key] = (*found.get(key, ()), one)
+    return list(found.values())
 
 
 def ranked(records: Iterable[HistoryRecord], situation: Situation) -> list[Family]:
@@ -188,16 +209,18 @@ def _gain(record: HistoryRecord) -> float:
     return _FAILED if record.outcome is Outcome.OUT_OF_MEMORY else math.log(record.speedup or 1.0)
 
 
-def _idea(family: Family, standing: Standing, bound: Quantity | None) -> Idea:
+def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Quantity | None) -> Idea:
     measured = [one for one in family.records if one.speedup]
     weighed = zip(family.weights, family.records, strict=True)
     _, nearest = max(weighed, key=lambda one: ((one[1].speedup or 0) > 1, one[0]))
     worse = sum(one.outcome is not Outcome.IMPROVED for one in family.records)
+    known = [f"{worse} of them got no faster"] if worse else []
+    known += [f"instead: {one.name}, {counted(len(one.records), 'run')}{_mean(one)}" for one in others]
     return Idea(
         title=family.name,
         kind=nearest.kind or ChangeKind.PATCH,
         change=nearest.other_changes[0].partition(": ")[2],
-        hypothesis=f"{worse} of them got no faster." if worse else "",
+        hypothesis=f"{'; '.join(known)}." if known else "",
         refuted_by="the median of ten steady steps is no shorter than that of what runs now",
         how="the run as it is with this one change, for thirty steps",
         standing=standing,
@@ -206,6 +229,11 @@ def _idea(family: Family, standing: Standing, bound: Quantity | None) -> Idea:
         runs=len(family.records),
         precedents=tuple(one.id for one in family.records[:3]),
     )
+
+
+def _mean(family: Family) -> str:
+    effect = _effect([one for one in family.records if one.speedup], family)
+    return f", {100 * effect.value:+.1f} %" if effect else ", none of which fitted"
 
 
 def _effect(measured: Sequence[HistoryRecord], family: Family) -> Quantity | None:
