@@ -57,7 +57,7 @@ MOST = 3
 LEAST_GAIN = 0.003
 """Of ln(step time), after doubt: less is within the noise of repeated runs of the records."""
 _FAILED = math.log(0.9)
-"""What a record that ran out of memory counts as, in ln(throughput)."""
+"""What a record that ran out of memory, and so has no speedup, counts as, in ln(throughput)."""
 _DOUBT = 1.0
 """A family is believed as if one more run like this one had shown nothing."""
 _DECAY = 4.0
@@ -83,7 +83,7 @@ _DECISIONS = {
     "flash attention kernel": "attention kernel", "attention kernel implementation": "attention kernel",
     "cross-entropy in bf16": "cross-entropy", "fused cross-entropy": "cross-entropy",
 }  # fmt: skip
-"""What families that exclude each other decide, as do those that share what stands before a comma: one idea names all."""
+"""What families decide that exclude each other, as do those that share what stands before a comma."""
 _TRIALS = {
     "torch.compile": "torch_compile", "CUDA graphs": "cuda_graphs", "fused cross-entropy": "fused_loss",
     "Liger kernels": "fused_loss", "attention block sizes": "attention_blocks",
@@ -119,8 +119,8 @@ def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -
     found, offered = [], {one.name for one in trials_of(study)}
 
     def applies(name: str) -> bool:
-        unknown = study.plan is None and name in _NEEDS
-        return not unknown and _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
+        known = study.plan is not None or name not in _NEEDS
+        return known and _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
 
     families = [one for one in ranked(load_records(), situation) if applies(one.name)]
     for best, *others in decisions(families):
@@ -150,7 +150,7 @@ def ranked(records: Iterable[HistoryRecord], situation: Situation) -> list[Famil
     found = []
     for name, weighed in by_name.items():
         weights, of = zip(*weighed, strict=True)
-        gains = sum(weight * _gain(record) for weight, record in weighed)
+        gains = sum(w * (math.log(one.speedup) if one.speedup else _FAILED) for w, one in weighed)
         found.append(Family(name, gains / (sum(weights) + _DOUBT), of, weights))
     return sorted(found, key=lambda one: -one.gain)
 
@@ -205,17 +205,16 @@ def _falling(one: float | None, other: float | None) -> float:
     return math.exp(-abs(math.log2(one / other)) / _DECAY) if one and other else 0.5
 
 
-def _gain(record: HistoryRecord) -> float:
-    return _FAILED if record.outcome is Outcome.OUT_OF_MEMORY else math.log(record.speedup or 1.0)
-
-
 def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Quantity | None) -> Idea:
-    measured = [one for one in family.records if one.speedup]
     weighed = zip(family.weights, family.records, strict=True)
     _, nearest = max(weighed, key=lambda one: ((one[1].speedup or 0) > 1, one[0]))
     worse = sum(one.outcome is not Outcome.IMPROVED for one in family.records)
     known = [f"{worse} of them got no faster"] if worse else []
-    known += [f"instead: {one.name}, {counted(len(one.records), 'run')}{_mean(one)}" for one in others]
+    known += [
+        f"instead: {one.name}, {counted(len(one.records), 'run')}, "
+        f"{f'{100 * mean.value:+.1f} %' if (mean := _effect(one)) else 'none of which fitted'}"
+        for one in others
+    ]
     return Idea(
         title=family.name,
         kind=nearest.kind or ChangeKind.PATCH,
@@ -225,24 +224,18 @@ def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Q
         how="the run as it is with this one change, for thirty steps",
         standing=standing,
         bound=bound,
-        effect=_effect(measured, family),
+        effect=_effect(family),
         runs=len(family.records),
         precedents=tuple(one.id for one in family.records[:3]),
     )
 
 
-def _mean(family: Family) -> str:
-    effect = _effect([one for one in family.records if one.speedup], family)
-    return f", {100 * effect.value:+.1f} %" if effect else ", none of which fitted"
-
-
-def _effect(measured: Sequence[HistoryRecord], family: Family) -> Quantity | None:
-    if not measured:
+def _effect(family: Family) -> Quantity | None:
+    known = [(w, 1 / one.speedup - 1) for w, one in zip(family.weights, family.records, strict=True) if one.speedup]
+    if not known:
         return None
-    changes = [1 / one.speedup - 1 for one in measured if one.speedup]
-    weights = dict(zip((one.id for one in family.records), family.weights, strict=True))
-    total = sum(weights[one.id] for one in measured) or 1.0
-    mean = sum(weights[one.id] * change for one, change in zip(measured, changes, strict=True)) / total
+    changes = [change for _, change in known]
+    mean = sum(weight * change for weight, change in known) / (sum(weight for weight, _ in known) or 1.0)
     source = f"{counted(len(changes), 'published run')}; from the least to the most"
     return Quantity(
         value=mean, unit=CHANGE, provenance=Provenance.PRECEDENT, source=source,
