@@ -1,6 +1,7 @@
 """What a log says in more than one way: equations between its figures, and those that do not hold."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,8 @@ from asap.hardware import find_chip
 from asap.models.parameters import count_parameters, least_training_flops
 
 _DAY = 86_400.0
+_ENDLESS = 1e9
+"""Epochs of data whose end is not known: the Trainer prints the largest integer."""
 _SHORTEST_S = 5.0
 """Between two lines whose times are whole seconds: one more or less is a fifth."""
 _OF_PLAN = frozenset(
@@ -66,7 +69,7 @@ def contradictions(reading: LogReading, settings: LogSettings, experiment: Exper
 
 def quantities(reading: LogReading, settings: LogSettings, experiment: Experiment) -> dict[str, float]:
     """Every figure that an equation knows; the record says what the log leaves to a name: the model and the chip."""
-    workload, epochs = experiment.workload, number(reading.statements.get("epochs", ""))
+    workload, epochs = experiment.workload, number(reading.statements.get("epochs", "")) or 1
     said = {"global_batch": workload.global_batch, "sequence": workload.sequence_length, "context": 1}
     said |= settings.model_dump(exclude_none=True) | {"data_parallel": settings.data_parallel}
     places = {
@@ -74,7 +77,7 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
         "measured": reading.measured.model_dump(),
         "ending": reading.ending.model_dump(),
         "figures": reading.figures,
-        "statements": reading.statements | ({"whole_epochs": str(epochs - 1)} if epochs else {}),
+        "statements": reading.statements | {"whole_epochs": str(epochs - 1 if epochs < _ENDLESS else 0)},
         "model": _of_model(experiment, said["global_batch"], said["sequence"]),
         "chip": _of_chip(reading, experiment),
     }
@@ -112,7 +115,8 @@ def _of_chip(reading: LogReading, experiment: Experiment) -> dict[str, float]:
 
 def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[str, float]:
     """What the lines of steps say beside rates and times: clock, samples and tokens so far, share of the memory."""
-    lines = [fields for form, fields, *_ in steps if not form.bar]
+    anchors = Counter(form.anchor for form, *_ in steps if not form.bar).most_common(1)
+    lines = [fields for form, fields, *_ in steps if anchors and form.anchor == anchors[0][0]]
     found = {
         "step_by_clock": _growth(lines, "clock", _DAY),
         "samples_of_step": _growth(lines, "consumed_samples"),

@@ -27,7 +27,7 @@ _TIMED = (
 """Fields that say how long a step takes, the most exact first."""
 MOST_LINES_OF_ENDING = 7
 """Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
-_MOST_OF_PIECE = 200
+_MOST_OF_PIECE = 500
 _CROWDED = 4000
 """Steps of a piece above which not all are read, in the beginning too."""
 _COLOURS = re.compile(rb"\x1b\[[\d;]{0,20}m")
