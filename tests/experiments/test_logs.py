@@ -81,8 +81,7 @@ def test_each_form_is_read(form, write):
             record(path)
         assert caught.value.hint
         return
-    found = record(path)
-    assert contradictions(reading, settings_of(reading), found) == {}
+    assert contradictions(reading, settings_of(reading), found := record(path)) == {}
     assert str(found.plan).startswith(form.get("plan", ""))
     assert found.observed.ending.kind == form["ending"]
     if "plan" in form:
