@@ -1,56 +1,35 @@
 """The tables of levers and of trials, and what differs between two plans beside their meshes."""
 
-from asap.levers import (
-    attention_blocks,
-    cuda_graphs,
-    distributed_optimizer,
-    expert_dispatcher,
-    fused_attention,
-    fused_loss,
-    global_batch,
-    loss_chunks,
-    microbatches,
-    mixed_precision,
-    optimizer,
-    optimizer_offload,
-    parameter_offload,
-    pipeline_repeats,
-    rematerialisation,
-    secondary_shards,
-    sequence_parallel,
-    state_precision,
-    tensor_overlap,
-    torch_compile,
-)
+from asap.levers import batch, kernels, rematerialisation, sharding, state, waits
 from asap.levers.lever import Lever, Trial
 from asap.plans import Plan
 
 LEVERS: tuple[Lever, ...] = (
     rematerialisation.LEVER,
-    microbatches.LEVER,
-    pipeline_repeats.LEVER,
-    optimizer_offload.LEVER,
-    parameter_offload.LEVER,
-    loss_chunks.LEVER,
-    *state_precision.LEVERS,
-    optimizer.LEVER,
-    global_batch.LEVER,
+    batch.MICROBATCHES,
+    batch.PIPELINE_REPEATS,
+    state.OPTIMIZER_OFFLOAD,
+    state.PARAMETER_OFFLOAD,
+    batch.LOSS_CHUNKS,
+    *state.PRECISIONS,
+    state.OPTIMIZER,
+    batch.GLOBAL_BATCH,
 )
 
 TRIALS: tuple[Trial, ...] = (
-    attention_blocks.TRIAL,
-    fused_attention.TRIAL,
-    mixed_precision.TRIAL,
-    torch_compile.TRIAL,
-    cuda_graphs.LAYERS,
-    cuda_graphs.EXPERTS,
-    tensor_overlap.TRIAL,
-    distributed_optimizer.TRIAL,
-    sequence_parallel.TRIAL,
-    secondary_shards.TRIAL,
-    fused_loss.TRIAL,
-    expert_dispatcher.EXCHANGED,
-    expert_dispatcher.TRIAL,
+    kernels.ATTENTION_BLOCKS,
+    kernels.FUSED_ATTENTION,
+    kernels.MIXED_PRECISION,
+    kernels.TORCH_COMPILE,
+    waits.GRAPHS_OF_LAYERS,
+    waits.GRAPHS_OF_EXPERTS,
+    waits.TENSOR_OVERLAP,
+    sharding.DISTRIBUTED_OPTIMIZER,
+    sharding.SEQUENCE_PARALLEL,
+    sharding.SECONDARY_SHARDS,
+    kernels.FUSED_LOSS,
+    waits.TOKEN_EXCHANGE,
+    waits.EXPERT_DISPATCHER,
 )
 
 ON_REQUEST = tuple(lever.name for lever in LEVERS if lever.on_request)

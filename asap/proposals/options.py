@@ -11,7 +11,7 @@ from asap.core.errors import AsapError
 from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.experiments import HardwareReference
 from asap.hardware.slices import default_topology
-from asap.levers import global_batch
+from asap.levers.batch import GLOBAL_BATCH
 from asap.levers.table import LEVERS, changed_levers
 from asap.plans import Plan
 from asap.prediction.predict_study import expect
@@ -77,7 +77,7 @@ def _on_request(study: Study) -> Iterator[Option]:
     only what is faster."""
     without = _best(study)
     for lever in LEVERS:
-        if not lever.on_request or lever.name in (*study.preferences.allowed, global_batch.LEVER.name):
+        if not lever.on_request or lever.name in (*study.preferences.allowed, GLOBAL_BATCH.name):
             continue
         found = _best(replace(study, preferences=Preferences(allowed=study.preferences.allowed | {lever.name})))
         if found is None or study.plan is None or (without is not None and not _is_faster(found, without)):
@@ -160,7 +160,7 @@ def _precision(study: Study, now: Prediction) -> Iterator[Option]:
 
 def _batch(study: Study, now: Prediction) -> Iterator[Option]:
     batch = study.experiment.workload.global_batch
-    if not batch or global_batch.LEVER.name in study.preferences.allowed:
+    if not batch or GLOBAL_BATCH.name in study.preferences.allowed:
         return
     found = _best_or_present(_with_workload(study, global_batch=2 * batch))
     if found is not None and _is_faster(found, now):

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.levers.state_precision import STATE_SETTINGS
+from asap.levers.state import STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
 from asap.models.workload import FoldedAxis
 from asap.plans import AXES, Plan

@@ -1,0 +1,78 @@
+"""What devices hold whole and could hold in parts, or twice: optimizer state, norms and residuals, parameters."""
+
+from collections.abc import Mapping
+
+from asap.levers.lever import Run, Trial
+
+_OPTIMIZER_SAID_BY: Mapping[str, Mapping[str, str]] = {
+    "Megatron-Core": {"use-distributed-optimizer": "true"},
+    "Megatron-LM": {"use-distributed-optimizer": "true"},
+    "DeepSpeed": {"zero_optimization.stage": "1"},
+    "nanotron": {"optimizer.zero_stage": "1"},
+}
+"""Framework → its words."""
+
+
+def _state_in_parts(run: Run) -> Mapping[str, str]:
+    whole = not run.workload.zero_stage and run.plan.degree("replica") > 1
+    return _OPTIMIZER_SAID_BY.get(run.workload.framework or "", {}) if whole else {}
+
+
+DISTRIBUTED_OPTIMIZER = Trial(
+    name="distributed_optimizer",
+    title="the distributed optimizer (ZeRO 1)",
+    changes="time: of the optimizer; HBM: its state over the number of replicas; numerics: none",
+    reason="every replica holds and updates the whole state; sharded, each holds a part, and no more is sent",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/docs/user-guide/features/dist_optimizer.md",
+    settings=_state_in_parts,
+    workload={"zero_stage": 1},
+)
+
+
+_SEQUENCE_SAID_BY: Mapping[str, Mapping[str, str]] = {
+    "Megatron-Core": {"sequence-parallel": "true"},
+    "Megatron-LM": {"sequence-parallel": "true"},
+    "nanotron": {"parallelism.tp_mode": "REDUCE_SCATTER"},
+}
+"""Framework → its words."""
+
+
+def _along_the_sequence(run: Run) -> Mapping[str, str]:
+    """In place of saved activations in parts, beside which Megatron refuses it (``training/arguments.py``)."""
+    words = _SEQUENCE_SAID_BY.get(run.workload.framework or "", {})
+    if not words or run.workload.sequence_parallel is not False or run.plan.degree("model") == 1:
+        return {}
+    in_parts = run.settings.get("distribute_saved_activations")
+    return {**words, "distribute-saved-activations": "false"} if in_parts else words
+
+
+SEQUENCE_PARALLEL = Trial(
+    name="sequence_parallel",
+    title="sequence parallelism beside tensor parallelism",
+    changes="time: of norms and residuals; HBM: their activations over the tensor degree; numerics: the order of sums",
+    reason="every tensor-parallel rank repeats norms and residuals; split along the sequence, no more is sent",
+    source="https://arxiv.org/abs/2205.05198",
+    settings=_along_the_sequence,
+    workload={"sequence_parallel": True},
+    at_most="remove:compute",
+)
+
+
+_SECOND_COPY = "zero_optimization.zero_hpz_partition_size"
+
+
+def _copied_in_nodes(run: Run) -> Mapping[str, str]:
+    spread = run.node is not None and run.plan.degree("data") > run.node and run.workload.zero_stage == 3
+    offered = run.stack == "deepspeed" and spread and not run.workload.secondary_shards
+    return {_SECOND_COPY: str(run.node)} if offered else {}
+
+
+SECONDARY_SHARDS = Trial(
+    name="secondary_shards",
+    title="a second copy of the parameters inside each node (ZeRO++ hpZ)",
+    changes="time: of gathers in the backward pass; HBM: 16-bit parameters over the devices of a node; numerics: none",
+    reason="ZeRO 3 gathers every weight over all nodes twice; from a copy inside the node the backward pass does not",
+    source="https://arxiv.org/abs/2306.10209",
+    settings=_copied_in_nodes,
+    of_run=lambda run: {"secondary_shards": run.node},
+)

@@ -1,0 +1,129 @@
+"""The training state: where optimizer and parameters are kept, in which precision, and which optimizer it is."""
+
+from typing import Literal, get_args
+
+from asap.levers.lever import PRESENT, Lever, Run, Value
+from asap.plans import Plan
+from asap.plans.degrees import workload_under
+from asap.plans.plan import Offload
+from asap.stacks.registry import contracts
+
+
+def _place_of_optimizer(plan: Plan) -> str:
+    return "host" if "optimizer" in plan.offload else "HBM"
+
+
+def _places_of_optimizer(run: Run) -> tuple[Value, ...]:
+    both = contracts()[run.stack].moves_parameters  # ``CPUOffloadPolicy`` of PyTorch
+    moved: tuple[Offload, ...] = ("optimizer", "parameters") if both else ("optimizer",)
+
+    def toggled(plan: Plan) -> Plan:
+        others = tuple(what for what in plan.offload if what not in moved)
+        return plan.model_copy(update={"offload": others if "optimizer" in plan.offload else (*moved, *others)})
+
+    return (PRESENT, Value(toggled))
+
+
+OPTIMIZER_OFFLOAD = Lever(
+    name="optimizer_offload",
+    title="optimizer state in host memory",
+    changes="time: copies over the host's link, both ways, in every step; HBM: moments; numerics: none",
+    known="modelled",
+    read=_place_of_optimizer,
+    values=_places_of_optimizer,
+)
+
+
+def _place_of_parameters(plan: Plan) -> str:
+    return "host" if "parameters" in plan.offload else "HBM"
+
+
+def _places_of_parameters(run: Run) -> tuple[Value, ...]:
+    """Only bringing them back is tried: a step has all of them on the device at its peak (MaxText's train.py with NNX
+    modules, and the compiler's memory plan; docs/concepts/advice.md)."""
+    return (PRESENT, Value(_in_hbm)) if "parameters" in run.plan.offload else (PRESENT,)
+
+
+def _in_hbm(plan: Plan) -> Plan:
+    return plan.model_copy(update={"offload": tuple(what for what in plan.offload if what != "parameters")})
+
+
+PARAMETER_OFFLOAD = Lever(
+    name="parameter_offload",
+    title="parameters in host memory",
+    changes="time: copies over the host's link, both ways, in every step; HBM: none at the peak; numerics: none",
+    known="modelled",
+    read=_place_of_parameters,
+    values=_places_of_parameters,
+)
+
+
+StateSetting = Literal["first_moment", "second_moment", "weight_precision"]
+STATE_SETTINGS: tuple[StateSetting, ...] = get_args(StateSetting)
+
+
+def _narrowing(name: StateSetting, title: str, changes: str) -> Lever:
+    def read(plan: Plan) -> str:
+        return getattr(plan, name) or "default"
+
+    def values(run: Run) -> tuple[Value, ...]:
+        return (PRESENT,) if _is_narrow(name, run) else (PRESENT, Value(narrowed))
+
+    def narrowed(plan: Plan) -> Plan:
+        return plan.model_copy(update={name: "bf16"})
+
+    return Lever(
+        name=name, title=title, changes=changes, known="modelled", read=read, values=values,
+        on_request=True,
+    )  # fmt: skip
+
+
+def _is_narrow(name: StateSetting, run: Run) -> bool:
+    """Whether it is in bf16 already; where JAX keeps weights in bf16, it keeps all of the state so."""
+    now = workload_under(run.plan, run.workload)
+    of = {"first_moment": now.first_moment_precision, "second_moment": now.second_moment_precision}
+    return "bf16" in (of.get(name), now.weight_precision)
+
+
+PRECISIONS: tuple[Lever, ...] = (
+    _narrowing(
+        "first_moment",
+        "first moment in bf16",
+        "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's",
+    ),
+    _narrowing(
+        "second_moment",
+        "second moment in bf16",
+        "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's",
+    ),
+    _narrowing(
+        "weight_precision",
+        "weights in bf16",
+        "time: less optimizer traffic; HBM: half of parameters, gradients and moments; numerics: all updates",
+    ),
+)
+
+
+def _optimizer(plan: Plan) -> str:
+    return plan.optimizer or "default"
+
+
+def _optimizers(run: Run) -> tuple[Value, ...]:
+    now = (workload_under(run.plan, run.workload).optimizer or "adam").casefold()
+    return (PRESENT, Value(_with_muon)) if now.startswith("adam") else (PRESENT,)
+
+
+def _with_muon(plan: Plan) -> Plan:
+    return plan.model_copy(update={"optimizer": "muon"})
+
+
+OPTIMIZER = Lever(
+    name="optimizer",
+    title="Muon",
+    changes="time: the products of its orthogonalisation, which no prediction holds; HBM: 4 bytes a parameter;"
+    " numerics: all updates",
+    known="modelled",
+    read=_optimizer,
+    values=_optimizers,
+    on_request=True,
+)

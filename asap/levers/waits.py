@@ -1,0 +1,147 @@
+"""What a device waits for: a host that launches kernels, collectives of tensor parallelism, tokens for its experts."""
+
+import re
+from collections.abc import Mapping
+
+from asap.levers.lever import Run, Trial
+from asap.plans import Remat
+from asap.plans.remat import RecomputedModules, recomputes_layers
+from asap.stacks.megatron.releases import lacks
+from asap.stacks.megatron.requirements import has_attention_dropout
+
+_GRAPHS = "cuda_graph_impl"
+_BESIDE_GRAPHS = frozenset(("layernorm", "moe_act"))
+"""Modules that are recomputed beside graphs of any of them."""
+_CAPTURED = "attn moe_router moe_preprocess"
+_MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py"
+
+
+def _of_experts(run: Run) -> Mapping[str, str]:
+    if not _may_be_captured(run) or not _has_experts(run) or run.workload.capacity_factor is not None:
+        return {}
+    return {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": _CAPTURED}
+
+
+def _of_layers(run: Run) -> Mapping[str, str]:
+    return {"cuda-graph-impl": "local"} if _may_be_captured(run) and not _has_experts(run) else {}
+
+
+def _may_be_captured(run: Run) -> bool:
+    """Not beside recomputation of layers, of large modules or of attention with dropout, or activations in host memory,
+    which Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
+    work = run.workload
+    launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+    launched = launched and lacks(run.settings, _GRAPHS) is None
+    policy = run.plan.remat
+    dropped = policy is Remat.SELECTIVE and has_attention_dropout(run.settings)
+    within = isinstance(policy, RecomputedModules) and not {*policy.modules} <= _BESIDE_GRAPHS
+    again = policy is None or recomputes_layers(policy) or dropped or within
+    return launched and not again and not run.settings.get("cpu_offloading_num_layers")
+
+
+def _has_experts(run: Run) -> bool:
+    return str(run.settings.get("num_experts") or 0) not in ("0", "1")
+
+
+GRAPHS_OF_LAYERS = Trial(
+    name="cuda_graphs_of_layers",
+    title="each layer as a CUDA graph",
+    changes="time: of launches; HBM: buffers of the graphs, which stay; numerics: none",
+    reason="the host launches the kernels of a layer more slowly than the GPU runs them; Megatron Core since 0.15",
+    source=_MODULES,
+    settings=_of_layers,
+    workload={"cuda_graphs": "layer"},
+    at_most="remove:host",
+)
+
+GRAPHS_OF_EXPERTS = Trial(
+    name="cuda_graphs",
+    title="attention and routing of each layer as CUDA graphs",
+    changes="time: of launches; HBM: buffers of the graphs, which stay; numerics: none",
+    reason="a host that waits for the tokens of each expert launches nothing ahead, and NVIDIA's recipes for mixtures"
+    " of experts on Blackwell capture these parts; so says Megatron Core since 0.18, 0.15 to 0.17 have"
+    " --cuda-graph-scope",
+    source=f"{_MODULES},"
+    " https://github.com/NVIDIA-NeMo/Megatron-Bridge/blob/v0.3.0/scripts/performance/configs/qwen/"
+    "qwen3_workload_base_configs.py",
+    settings=_of_experts,
+    workload={"cuda_graphs": "module", "graph_modules": tuple(_CAPTURED.split())},
+    at_most="remove:host",
+)
+
+
+_OVERLAP = "tp_comm_overlap"
+_AMD = "mi"
+"""Prefix of chips on which Transformer Engine has no such buffers."""
+_NODE = 8
+"""GPUs of a node, whose NVLink the buffers need."""
+
+
+def _overlapped(run: Run) -> Mapping[str, str]:
+    """Only beside sequence parallelism (Megatron Core, ``arguments.py``) and inside of a node; layers of experts run
+    without these buffers, and deterministic mode refuses them (``training/determinism.py``)."""
+    work, degree = run.workload, run.plan.degree("model")
+    launched = run.stack == "megatron" and work.framework == "Megatron-Core" and not run.chip.startswith(_AMD)
+    split = 1 < degree <= _NODE and bool(work.sequence_parallel)
+    dense = str(run.settings.get("num_experts") or 0) in ("0", "1")
+    refused = run.settings.get("deterministic_mode") or lacks(run.settings, _OVERLAP) is not None
+    if not (launched and split and dense) or refused or work.overlaps_tensor:
+        return {}
+    return {"tp-comm-overlap": "true"}
+
+
+TENSOR_OVERLAP = Trial(
+    name="tensor_overlap",
+    title="overlapping tensor collectives with matrix products",
+    changes="time: of exposed tensor collectives; HBM: buffers for them, which stay; numerics: the order of sums",
+    reason="Transformer Engine can split each gather and scatter, and send the pieces while the products compute",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/docs/user-guide/parallelism-guide.md",
+    settings=_overlapped,
+    workload={"overlaps_tensor": True},
+    at_most="remove:communication",
+)
+
+
+_NVIDIA = re.compile(r"(a100|a800|h\d|b\d)")
+"""Chips for which DeepEP has kernels: Ampere, Hopper, Blackwell in nodes of eight (Megatron Core's MoE README)."""
+_BACKEND = "moe_flex_dispatcher_backend"
+
+
+def _exchanged(run: Run) -> Mapping[str, str]:
+    gathers = run.workload.framework == "Megatron-Core" and run.workload.expert_dispatcher == "all_gather"
+    return {"moe-token-dispatcher-type": "alltoall"} if gathers and run.plan.degree("expert") > 1 else {}
+
+
+def _sent_once(run: Run) -> Mapping[str, str]:
+    """Not for experts that are padded to a capacity, which Megatron Core refuses (``transformer_config.py``)."""
+    work = run.workload
+    by_nccl = work.framework == "Megatron-Core" and work.expert_dispatcher == "all_to_all"
+    spread = run.plan.degree("expert") > 1 and work.capacity_factor is None
+    if not (by_nccl and spread and _NVIDIA.match(run.chip)) or lacks(run.settings, _BACKEND) is not None:
+        return {}
+    return {
+        "moe-token-dispatcher-type": "flex",
+        "moe-flex-dispatcher-backend": "deepep",
+        "moe-router-dtype": "fp32",
+    }
+
+
+TOKEN_EXCHANGE = Trial(
+    name="token_exchange",
+    title="all-to-alls as the token dispatcher",
+    changes="time: of what brings tokens to experts; HBM: tokens of other devices; numerics: the order of sums",
+    reason="every device gets the tokens of all others, of which its experts compute a part",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/core/transformer/moe/README.md",
+    settings=_exchanged,
+    workload={"expert_dispatcher": "all_to_all"},
+)
+EXPERT_DISPATCHER = Trial(
+    name="expert_dispatcher",
+    title="DeepEP as the token dispatcher",
+    changes="time: of all-to-alls; HBM: buffers of its own; numerics: probabilities of the router in fp32",
+    reason="NCCL sends a copy of a token to each of its experts, DeepEP one to each node; it has to be installed",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/core/transformer/moe/README.md",
+    settings=_sent_once,
+    workload={"expert_dispatcher": "deepep"},
+    at_most="remove:all-to-all",
+)
