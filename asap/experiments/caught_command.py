@@ -7,17 +7,17 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, UsageError
+from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, UnreadError, UsageError
 from asap.core.files import scratch_folder
 from asap.core.secrets import names_secret, redacted
 from asap.core.text import REDACTED, plain
 from asap.experiments.configuration import read_configuration
 from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
-from asap.experiments.other_stacks import read_commands
+from asap.experiments.other_stacks import read_script
 from asap.flags.environment import is_performance_variable
 
 STAND_INS = (
@@ -56,7 +56,7 @@ class CaughtCommand:
     """A call of a launcher: its words, and the variables of its environment that decide performance."""
 
     words: tuple[str, ...]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(compare=False)
     manifests: str = ""
     """What it gives to Kubernetes, also by its standard input."""
 
@@ -165,25 +165,49 @@ def _is_help(words: Sequence[str]) -> bool:
     return any(word in ("--help", "-h", "--version") for word in words[1:2])
 
 
-def record_of_call(call: CaughtCommand, id: str, stated: Statement) -> Experiment:
-    """What a launcher was called with, as a record.
+def record_of_calls(calls: Sequence[CaughtCommand], id: str, stated: Statement) -> tuple[Experiment, CaughtCommand]:
+    """The last of the calls that is read as training, and it; a note says where there are several.
 
     Args:
-        call: of the launcher, made in the folder of this process.
+        calls: of launchers, made in the folder of this process; what comes first prepares.
         id: of the record.
         stated: what the user says beside it.
 
     Raises:
-        ConfigError: it starts nothing that is read, or its settings contradict each other.
+        UnreadError: none starts training that is read.
+        ConfigError: the settings of the last one contradict each other.
         NotFoundError: the hardware is unknown.
     """
-    start = amend(Experiment(id=id), Statement(hardware=stated.hardware))
-    if not call.manifests.strip():
-        return amend(read_commands(call.script, Path("caught.sh"), (), start), stated)
-    with scratch_folder("manifests") as folder:
-        path = folder / "manifests.yaml"
-        path.write_text(call.manifests, encoding="utf-8")
+    read: list[tuple[Experiment, CaughtCommand]] = []
+    failures: list[AsapError] = []
+    for call in dict.fromkeys(reversed(calls)):
         try:
-            return amend(read_configuration(path, (), start), stated)
+            read.append((_record_of(call, id, stated), call))
         except AsapError as error:
-            raise type(error)(error.message, where=plain(str(call), 80), hint=error.hint) from error
+            failures.append(error)
+    if not read:
+        raise next((one for one in failures if not isinstance(one, UnreadError)), failures[0])
+    (experiment, last), *others = read
+    if not others:
+        return experiment, last
+    own = redacted(" ".join(word for word in others[0][1].words if word not in last.words))
+    note = f"{len(read)} calls start training, and the last is read; the one before it says {plain(own, 200)}"
+    return experiment.model_copy(update={"notes": (note, *experiment.notes)}), last
+
+
+def _record_of(call: CaughtCommand, id: str, stated: Statement) -> Experiment:
+    start = amend(Experiment(id=id), Statement(hardware=stated.hardware))
+    called, where = Path(Path(call.words[0]).name), plain(f"caught {call}", 120)
+    try:
+        if call.manifests.strip():
+            with scratch_folder("manifests") as folder:
+                path = folder / "manifests.yaml"
+                path.write_text(call.manifests, encoding="utf-8")
+                return amend(read_configuration(path, (), start), stated)
+        found = read_script(call.script, called, (), start)
+    except AsapError as error:
+        raise type(error)(error.message, where=where, hint=error.hint) from error
+    if found is None:
+        hint = "give the log of the run, asap analyze train.log, or catch the command that trains"
+        raise UnreadError("starts no training that is read", where=where, hint=hint)
+    return amend(found, stated)

@@ -13,7 +13,7 @@ from asap.experiments.files.documents import Document, read_document, read_text,
 from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.launch.job import manifests, read_job, refuse_job
 from asap.experiments.launch.reader import is_override
-from asap.experiments.logs.read import is_log
+from asap.experiments.logs.read import is_log, log_of_folder
 from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.reader import read_maxtext
@@ -79,13 +79,22 @@ def files_of_folder(folder: Path) -> list[Path]:
 
 
 def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with the launch script of a folder, else with its only configuration; a note names the others.
+    """``experiment`` with the log below a folder, else its launch script or only configuration, as a note says.
+
+    A ``config.json`` beside the log is that of its model.
 
     Raises:
         UsageError: it has several.
         AsapError: what :func:`read_untrusted` raises.
     """
     files = files_of_folder(folder)
+    if logs := log_of_folder(folder):
+        log, count = logs
+        of_model = log.with_name("config.json")
+        known = read_untrusted(of_model, (), experiment) if of_model.is_file() else experiment
+        read = read_untrusted(log, overrides, known)
+        note = f"{log.relative_to(folder)} is read" + (f", of {count} logs in the folder" if count > 1 else "")
+        return read.model_copy(update={"notes": (plain(note, 200), *read.notes)})
     found = [file for file in files if is_script(file)] or files
     if len(found) > 1:
         names = plain(", ".join(file.name for file in found), 160)

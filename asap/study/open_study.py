@@ -13,6 +13,7 @@ from asap.core.remote import is_remote, local_copy
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.configuration import files_of_folder, read_folder, read_untrusted
+from asap.experiments.logs.read import log_of_folder
 from asap.experiments.trackers.source import is_tracked, read_tracked
 from asap.hardware import find_chip
 from asap.profiles import Profile
@@ -96,7 +97,10 @@ def _is_configuration(target: str, store: ExperimentStore) -> bool:
     path = user_path(target)
     if not exists(path) or path.is_file():
         return exists(path) and not is_recording(path)
-    return path.is_dir() and bool(files := files_of_folder(path)) and not any(map(is_recording, files))
+    if not path.is_dir() or any(map(is_recording, files := files_of_folder(path))):
+        return False
+    recorded = (file for kind in ("*.pb", "*trace.json*") for file in path.rglob(kind))
+    return bool(files) or (next(recorded, None) is None and log_of_folder(path) is not None)
 
 
 def opened_path(target: str, store: ExperimentStore) -> str | None:

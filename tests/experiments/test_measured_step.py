@@ -49,15 +49,12 @@ def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
         amend(Experiment(id="x", workload=Workload(framework="torchtitan")), stated)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("no step here\n", "has no completed training step"),
-        ("completed step: 0, seconds: 9.1\ncompleted step: 1, seconds: 2.0\n", "steady steps"),
-        ("completed step: 0, seconds: 0.0\n", "has no completed training step"),
-        ("completed step: 0, seconds: 1.2.3\n", "has no completed training step"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("no step here\n", "has no completed training step"),
+    ("completed step: 0, seconds: 9.1\ncompleted step: 1, seconds: 2.0\n", "steady steps"),
+    ("completed step: 0, seconds: 0.0\n", "has no completed training step"),
+    ("completed step: 0, seconds: 1.2.3\n", "has no completed training step"),
+])  # fmt: skip
 def test_a_log_without_steady_steps(tmp_path, text, said):
     path = tmp_path / "run.log"
     path.write_text(text)

@@ -11,8 +11,6 @@ from asap.cli.shared.output import Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
-    from asap.experiments import Experiment
-    from asap.experiments.caught_command import CaughtCommand
     from asap.experiments.create import Statement
     from asap.experiments.logs.reading import LogReading
 
@@ -117,7 +115,7 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
     from asap.core.errors import UsageError
     from asap.core.text import plain
     from asap.experiments import ExperimentStore
-    from asap.experiments.caught_command import STAND_INS, catch, check_may_run
+    from asap.experiments.caught_command import STAND_INS, catch, check_may_run, record_of_calls
 
     check_may_run()
     if not yes:
@@ -126,7 +124,7 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
         print(_ASK.format(command=plain(" ".join(command), 400), programs=", ".join(STAND_INS)), file=sys.stderr)
         typer.confirm("Run it?", abort=True, err=True)
     caught = catch(command, seconds)
-    experiment, read = _read(caught, stated, add or "resolved")
+    experiment, read = record_of_calls(caught, add or "resolved", stated)
     if format is Plain.JSON:
         print_json(experiment)
     else:
@@ -140,17 +138,3 @@ def _catch(command: list[str], yes: bool, stated: "Statement", add: str | None, 
     if add is not None:
         ExperimentStore().add(experiment)
         print(f"added {add}: asap analyze {add}")
-
-
-def _read(caught: "list[CaughtCommand]", stated: "Statement", id: str) -> "tuple[Experiment, CaughtCommand]":
-    """The record of the first call that is read, from the last one back: what comes first prepares."""
-    from asap.core.errors import AsapError
-    from asap.experiments.caught_command import record_of_call
-
-    failures: list[AsapError] = []
-    for call in reversed(caught):
-        try:
-            return record_of_call(call, id, stated), call
-        except AsapError as error:
-            failures.append(error)
-    raise failures[0]

@@ -7,7 +7,7 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,11 @@ _OF_OBJECTS = (".json", ".jsonl")
 """What collectors export lines of a log as."""
 _SAVED = (".yaml", ".yml", ".json")
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-_PEEK = 256 << 10
+_PEEK, _BEGINNING = 256 << 10, 4 << 20
+_MOST_FILES, _MOST_LOGS = 4000, 256
+"""Of a folder: files that are looked for, and logs that are looked into, the newest."""
+_OF_TRAINER = (b'"log_history"', b'"global_step"')
+"""What ``trainer_state.json`` has, in which the Trainer keeps what it logged."""
 _OF_LOGS_ALONE = ("arguments", "fields")
 """Grammars of blocks that no other kind of file has."""
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
@@ -63,12 +67,31 @@ def is_log(path: Path) -> bool:
             head = stream.read(_PEEK)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, AsapError):
         return False
+    if all(sign in head for sign in _OF_TRAINER):
+        return True
     lines = lines_of(head)
     if b"\0" in lines[:4096] or (suffix in _OF_OBJECTS and lines.strip() == head.strip()):
         return False
     found = scan_text(head)
     printed = any(block.kind in _OF_LOGS_ALONE for block in found.blocks)
     return not head.startswith(b"#!") and bool(found.parameters or printed or len(found.steps) > 1)
+
+
+def log_of_folder(folder: Path) -> tuple[Path, int] | None:
+    """The log below a folder that says most of a run, of several the newest, and how many there are."""
+    found = (path for path in islice(folder.rglob("*"), _MOST_FILES) if path.is_file())
+    logs = [path for path in found if not path.name.startswith(".") and is_log(path)]
+    if not logs:
+        return None
+    newest = sorted(logs, key=lambda path: -path.stat().st_mtime)
+    return max(newest[:_MOST_LOGS], key=_says), len(logs)
+
+
+def _says(path: Path) -> int:
+    """How much of a run the beginning of a log says: settings before steps."""
+    with open_log(path) as stream:
+        found = scan_text(stream.read(_BEGINNING))
+    return 2 * bool(found.blocks or found.parameters or found.statements) + bool(found.steps)
 
 
 def read_log(path: Path) -> LogReading:
