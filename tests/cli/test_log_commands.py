@@ -15,8 +15,9 @@ LAYERS=$(echo 32)
 export NCCL_ALGO=Ring
 eval "MODEL='--num-layers $LAYERS --hidden-size 4096 --num-attention-heads 32 --swiglu'"
 touch ran
-torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py $MODEL --seq-length 1024 --max-position-embeddings 4096 \
---micro-batch-size 1 --global-batch-size 128 && torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --tensor-model-parallel-size 4 $MODEL --seq-length 4096 \
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py $MODEL --seq-length 1024 --micro-batch-size 1 \
+--global-batch-size 128 --max-position-embeddings 4096 --tensor-model-parallel-size 4 && \
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --tensor-model-parallel-size 4 $MODEL --seq-length 4096 \
 --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 32000 \
 --wandb-key 0123456789abcdef0123456789abcdef01234567
 python after.py
@@ -142,7 +143,7 @@ def test_what_is_no_log_is_said_with_the_command_to_type(asap, tmp_path, name, t
 
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("train.log", TEXTS["megatron-lm 2025"], "2.11 s"),
-    ("config.yaml", "_wandb:\n  value: {}\nnum_layers:\n  value: 24\nlr:\n  desc: null\n  value: 2\n", "layers    24"),
+    ("config.yaml", "_wandb:\n  value: {}\nnum_layers:\n  value: 24\nseq_length:\n  value: 2048\n", "layers    24"),
 ])  # fmt: skip
 def test_what_a_log_or_a_tracker_settles_is_shown(asap, tmp_path, name, text, said):
     (tmp_path / name).write_text(text)

@@ -115,8 +115,8 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["devices"] = found.get("devices") or found.get("data")
     if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
         found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
-    parts = (found.get("data"), found.get("micro_batch"), found.get("accumulation"))
-    if all(parts) and not found.get("global_batch") and reading.stack != "maxtext":
+    parts = [found[name] for name in ("data", "micro_batch", "accumulation") if found.get(name)]
+    if len(parts) == _PARTS and not found.get("global_batch") and reading.stack != "maxtext":
         found["global_batch"] = int(math.prod(parts))
     if any("n_kv_heads" in block.values and block.values["n_kv_heads"] is None for block in reading.blocks):
         found["kv_heads"] = found.get("kv_heads") or found.get("heads")
@@ -124,6 +124,8 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
 
 _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat")
 """Programs that spread the batch over all devices, and nothing else."""
+_PARTS = 3
+"""Of a batch: groups of devices, sequences at once, and how many times."""
 _WHOLE, _FEW = 0.02, 40
 """Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
@@ -196,8 +198,8 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
             found[axis] = text
     if "parameters_billion" in said:
         found["parameters"] = float(said["parameters_billion"]) * 1e9
-    if said.get("frozen") and found.get("trainable"):
-        found["parameters"] = found["trainable"] + (number(said["frozen"]) or 0)
+    if (frozen := number(said.get("frozen", ""))) and (trained := found.get("trainable")):
+        found["parameters"] = trained + frozen
     if said.get("zero"):
         found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
     if (dtype := said.get("compute_dtype", "").casefold()) in known["dtypes"]:
