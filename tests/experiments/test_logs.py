@@ -281,8 +281,7 @@ def test_an_override_wins_over_what_the_log_says(write):
 
 
 def test_a_log_is_known_by_its_name_or_by_what_it_holds(write):
-    text = KNOWN["megatron-lm 2025"]["text"]
-    assert is_log(write(text, "slurm-1234"))
+    assert is_log(write(text := KNOWN["megatron-lm 2025"]["text"], "slurm-1234"))
     assert not is_log(write("#SBATCH --nodes 2\nsrun python train.py\n", "job"))
     assert not any(is_log(write(text, name)) for name in ("train.yaml", "train.sh", "model.json"))
 
