@@ -76,7 +76,7 @@ class WorkloadInputs:
     weights_over_tokens: Number
     """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
     gathers_through_few_ports: Number
-    """Switch: sharded parameters come from other nodes at the rate of a single port: so do those of DeepSpeed's ZeRO
+    """Switch: sharded parameters come from other nodes at the rate of few ports: so do those of DeepSpeed's ZeRO
     stage 3 in arXiv:2104.04473, table 2, and in XTuner's measurements."""
     updates_on_host: Number
     """Switch: the host updates what is offloaded, so gradients wait there with the optimizer, and parameters come to
