@@ -95,17 +95,22 @@ def vendor_of(chip: Chip) -> str:
     return "google" if chip.kind == "tpu" else chip.title.split()[0].casefold()
 
 
-FLASH = r"flash|varlen|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b.*fused"
+FLASH = r"flash|varlen|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b|transformer.?engine"
+_ATTENTION = (
+    ("softmax", r"unfused"),
+    ("flash", FLASH),
+    ("softmax", r"fused"),
+    ("unfused", r"eager|math|naive|vanilla|dot_product|torch|local"),
+)
 
 
 def attention_class(kernel: str | None) -> str | None:
-    """``flash`` (scores stay on the chip), ``softmax`` (a fused softmax over scores in HBM) or ``unfused``.
+    """``flash`` (scores stay on the chip), ``softmax`` (a fused softmax over scores in HBM), ``unfused``, or ``None``
+    where the kernel is not said or not known.
 
-    What Transformer Engine and XLA call unfused attention has a softmax in one kernel.
+    Transformer Engine chooses a fused kernel by itself; what it and XLA call unfused has a softmax in one kernel.
     """
-    if kernel is None:
-        return None
-    return _first((("flash", FLASH), ("softmax", r"fused")), kernel) or "unfused"
+    return None if kernel is None else _first(_ATTENTION, kernel)
 
 
 def kernel_of(workload: Workload, kind: str) -> str | None:
@@ -126,7 +131,11 @@ def kernel_of(workload: Workload, kind: str) -> str | None:
 def is_kernel_open(workload: Workload) -> bool:
     """Whether a GPU's kernel is neither said, nor the stack's own, nor told by a sequence whose scores fit no HBM."""
     stack_decides = has_kernel_of_the_chip(workload.attention, workload.framework)
-    return workload.attention is None and not stack_decides and (workload.sequence_length or 0) < NO_SCORES_FROM
+    return (
+        attention_class(workload.attention) is None
+        and not stack_decides
+        and (workload.sequence_length or 0) < NO_SCORES_FROM
+    )
 
 
 def has_kernel_of_the_chip(kernel: str | None, framework: str | None) -> bool:
