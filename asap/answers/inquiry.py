@@ -154,11 +154,9 @@ class Inquiry:
         base = self.now if first.lower() in NOW else self._proposed(int(first)) if first.isdigit() else None
         if base is not None and not rest:
             return base
-        if base is not None:
-            text = in_full(rest, base, self.study.plan, changes=True)
-        elif self.study.plan is not None:
-            text = in_full(text, self.study.plan, self.study.plan, changes=False)
-        return read_plan(self.study, text)
+        now = self.study.plan
+        named = in_full(rest, base, now, changes=True) if base else in_full(text, now, now, changes=False)
+        return read_plan(self.study, named)
 
     @property
     def now(self) -> Plan:

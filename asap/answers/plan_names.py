@@ -12,29 +12,31 @@ ZERO = re.compile(r"\bzero[- =]?(?P<stage>[0-3])\b", re.IGNORECASE)
 """A stage of ZeRO as a plan: 3 shards what data parallelism replicates, the others replicate it."""
 
 
-def in_full(text: str, base: Plan, now: Plan | None, *, changes: bool) -> str:
+def in_full(text: str, base: Plan | None, now: Plan | None, *, changes: bool) -> str:
     """The text form of a plan that is named in part.
 
     Args:
         text: its axes and settings.
-        base: what the settings change, and whose devices the axes are laid over.
+        base: what the settings change, and whose devices the axes are laid over; the text is whole without one.
         now: the plan that runs, by which the text form is read.
         changes: whether what the text leaves out is as in ``base``, rather than as in ``now``.
 
     Raises:
         PlanError: it is malformed.
     """
+    if base is None:
+        return text
     if stage := ZERO.fullmatch(text.strip()):
         groups = base.ici.replica * base.ici.data
         sharded = stage["stage"] == "3"
         return base.with_ici(data=groups if sharded else 1, replica=1 if sharded else groups).beside(now)
     said = Plan.parse(text)
     settings = {field: getattr(said, field) for field in SETTINGS if field in said.model_fields_set}
-    if said.ici.devices == said.dcn.devices == 1:
+    if not said.ici.model_fields_set and not said.dcn.model_fields_set:
         return base.model_copy(update=settings).beside(now)
     if said.devices != base.devices and said.ici.data == 1 and said.dcn == Mesh():
         named = said.ici.model_fields_set
-        rest = "data" if "replica" in named else data_axis(base)
+        rest = "data" if "replica" in named else "replica" if "data" in named else data_axis(base)
         unnamed = [axis for axis in AXES if axis not in (*named, rest)]
         for kept in ({axis: getattr(base.ici, axis) for axis in unnamed}, {}):
             with suppress(PlanError):

@@ -1,10 +1,10 @@
 """Queries on plans: what is expected of them, in what order, why, and what to paste."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Answer, Figure, Lines, PlanName, Query, bare, subject_of
+from asap.answers.figure import Answer, Figure, Lines, PlanName, Query, bare, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import (
     PlanPart,
@@ -20,25 +20,11 @@ from asap.core.units import Provenance
 from asap.experiments.configuration import OPTIONS
 from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
-from asap.plans.validity import violations
-from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of, why_not_launched
-from asap.proposals.proposal import ChangedSetting, Citation
-from asap.proposals.reasons.explain import changed_settings, cite, reasons, trade_offs
-from asap.proposals.selection.candidate import Candidate, fits
-from asap.proposals.selection.passed_over import why_passed_over
-from asap.proposals.selection.ranked_candidates import evaluate
+from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of
+from asap.proposals.proposal import ChangedSetting
+from asap.proposals.reasons.explain import changed_settings
 from asap.stacks.launchers import Stack, start_command
 from asap.stacks.registry import contracts
-
-Standing = Literal[
-    "runs now",
-    "proposed",
-    "not among the best",
-    "ruled out",
-    "breaks a rule",
-    "no words in the launcher",
-    "not fitting",
-]
 
 
 class PredictAnswer(Answer):
@@ -186,78 +172,6 @@ class Candidates(Query):
         )
 
 
-class ExplainAnswer(Answer):
-    """Where a plan stands, and why."""
-
-    standing: Standing
-    because: tuple[str, ...] = Field(default=(), description="what decides where it stands")
-    place_among_all: int | None = Field(description="of what is not proposed, in the engine's order of all candidates")
-    plan: PlanRow | None
-    behind_first: Figure | None = Field(default=None, description="step time against the first proposal")
-    change: tuple[ChangedSetting, ...] = ()
-    reasons: tuple[str, ...] = ()
-    trade_offs: tuple[str, ...] = ()
-    citations: tuple[Citation, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class Explain(Query):
-    """Explain a plan: why it is proposed, or why not; what it changes, what it costs, what it rests on, and what it
-    would lose against the first proposal."""
-
-    plan: PlanName = "1"
-
-    def answer(self, inquiry: Inquiry) -> ExplainAnswer:
-        """Of any plan, also one that cannot run."""
-        study = inquiry.study
-        try:
-            plan = inquiry.plan(self.plan)
-        except PlanError:
-            broken = violations(study.complete(Plan.parse(self.plan)), study.constraints)
-            if not broken:
-                raise
-            because = tuple(one.sentence for one in broken)
-            return ExplainAnswer(standing="breaks a rule", because=because, place_among_all=None, plan=None)
-        found, first = inquiry.candidate(plan), next(iter(inquiry.proposals), None)
-        standing, because, candidate = _standing(inquiry, plan, found)
-        (prediction,) = inquiry.predictions([plan])
-        main = candidate.strategy if candidate else ""
-        of, is_now = subject_of(plan, study.plan), plan == study.plan
-        return ExplainAnswer(
-            standing=standing,
-            because=because,
-            place_among_all=found[0] if found and standing != "proposed" else None,
-            plan=plan_row(inquiry, prediction),
-            behind_first=_behind(of, prediction.step_time, first) if first and first.plan != plan else None,
-            change=changes_of(inquiry, plan),
-            reasons=() if is_now else reasons(study, prediction, inquiry.incumbent, main),
-            trade_offs=() if is_now else trade_offs(study, prediction, inquiry.incumbent, main),
-            citations=() if is_now else cite(study, plan),
-            notes=notes_of([prediction]),
-        )
-
-
-def _standing(
-    inquiry: Inquiry, plan: Plan, found: tuple[int, Candidate] | None
-) -> tuple[Standing, tuple[str, ...], Candidate | None]:
-    revised = inquiry.revised
-    if plan == inquiry.study.plan:
-        return "runs now", (), None
-    if plan in revised.excluded:
-        return "ruled out", (str(revised.excluded[plan]),), found[1] if found else None
-    if (reason := why_not_launched(inquiry.study, plan)) is not None:
-        return "no words in the launcher", (reason,), None
-    candidate = found[1] if found else evaluate(revised.ranked, plan)
-    if plan in inquiry.order:
-        return "proposed", (), candidate
-    first = next(iter(inquiry.proposals), None)
-    because = ()
-    if first is not None:
-        behind = first.precedent - candidate.precedent
-        because = (why_passed_over(candidate.prediction, first.prediction, inquiry.study.plan, behind),)
-    return ("not among the best" if fits(candidate.prediction) else "not fitting"), because, candidate
-
-
 class LineAnswer(Answer):
     """What to paste to run a plan."""
 
@@ -314,15 +228,6 @@ def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:
     if study.plan is None or plan == study.plan:
         return ()
     return changed_settings(plan, study.plan, study.experiment.workload)
-
-
-def _behind(of: str, step: Figure | object, first: Candidate) -> Figure | None:
-    from asap.core.units import Quantity
-
-    best = first.prediction.step_time
-    if not isinstance(step, Quantity) or best is None:
-        return None
-    return bare(of, "vs_first", step.value / best.value - 1, CHANGE, "predicted against proposal 1", step.provenance)
 
 
 def _time(quantity: object) -> float:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from asap.answers.explain_query import Explain
 from asap.answers.fact_queries import Facts, Record, Retract
 from asap.answers.figure import Answer, Query
 from asap.answers.inquiry import Inquiry
 from asap.answers.library_queries import Define, Notes, Precedents
-from asap.answers.plan_queries import Candidates, Compare, Explain, Line, Memory, Predict
+from asap.answers.plan_queries import Candidates, Compare, Line, Memory, Predict
 from asap.answers.profile_queries import OperationQuery, Operations, RooflineQuery, Trace
 from asap.answers.run_queries import Bottleneck, Capture, Flags, Health, Run
 from asap.answers.scenario_queries import Solve, Sweep, WhatIf

@@ -40,7 +40,7 @@ _CONFIGURATIONS = (".yaml", ".yml", ".toml", ".json")
 _ANYONES = {"model"}
 """A field of a record that files of many programs have."""
 _ONLY_MAXTEXT = frozenset(("per_device_batch_size", "max_target_length", "base_emb_dim"))
-_READ = "docs/reads.md lists what is read; or give the log of the training run"
+_READ = "docs/reads.md lists what is read"
 
 
 def read_configuration(path: Path | None, overrides: Iterable[str], experiment: Experiment) -> Experiment:

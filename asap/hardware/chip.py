@@ -74,7 +74,7 @@ class Chip(BaseModel):
         default=None, description="bytes/s between HBM and host memory in one direction; None: not published"
     )
     host_memory: PositiveFloat | None = Field(
-        default=None, description="bytes of the host's memory for each chip; None: not known"
+        default=None, description="bytes of the memory of its maker's host for each chip; None: not known"
     )
     cores: PositiveInt = Field(default=1, description="TensorCores per chip; cloud names of v2 to v5p count them")
     devices: PositiveInt = Field(default=1, description="JAX devices per chip")

@@ -233,9 +233,9 @@ def _readings(name: HardwareName, chips: int, shape: tuple[int, ...] | None) -> 
     if cores == 1:
         return ()
     if size == chips * cores:
-        return (f"{name.text} counts TensorCores: {chips} chips (not {size})",)
+        return (f"{name.text} is named by its TensorCores: {chips} chips (not {size})",)
     decider = f"the topology {format_topology(shape)} decides" if shape else "the number of devices decides"
-    return (f"{name.text} counts TensorCores by convention ({size // cores} chips); {decider}: {chips} chips",)
+    return (f"{name.text} is named by TensorCores by convention ({size // cores} chips); {decider}: {chips} chips",)
 
 
 def _assumed(name: HardwareName, chips: int) -> tuple[tuple[int, ...], tuple[str, ...]]:

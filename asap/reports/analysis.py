@@ -144,7 +144,7 @@ def assemble(
         ideas=proposals.ideas,
         agents=proposals.agents,
         considered=proposals.considered,
-        warnings=(*_failure_warning(failure), *proposals.warnings, *study.warnings),
+        warnings=(*_failure_warning(failure), *study.warnings, *proposals.warnings),
     )
 
 

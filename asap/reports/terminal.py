@@ -24,6 +24,8 @@ PASTED = 6
 _MARGIN = 9
 REST = "--full has the rest"
 _CUT = " …"
+_WARNINGS = 2
+"""On one screen; the first are of the record and the measurement, the last of plans that were left out."""
 
 
 def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) -> None:
@@ -64,9 +66,9 @@ def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableT
     ):
         if text:
             yield from _labelled(label, text, width, None if full else most)
-    shown = summary.warnings if full else summary.warnings[:1]
-    for warning in shown:
-        yield from _labelled("Warning", warning, width, None if full else 2, style="yellow")
+    shown = summary.warnings if full else summary.warnings[:_WARNINGS]
+    for place, warning in enumerate(shown):
+        yield from _labelled("Warning", warning, width, None if full else 2 - place, style="yellow")
     if hidden := len(summary.warnings) - len(shown):
         yield from _labelled("", f"{hidden} more warning{'s' if hidden > 1 else ''}", width, 1, style="yellow")
 

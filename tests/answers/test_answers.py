@@ -120,7 +120,9 @@ def test_a_measured_step_stands_beside_what_was_predicted(run):
     assert ask(run, "next_test").tried[0].measured.value == pytest.approx(predicted.value * 1.1)
 
 
-@pytest.mark.parametrize(("name", "replicas"), [("model=8", 4), ("stage=4", 16), ("zero=3", 1), ("seq=2", 4)])
+@pytest.mark.parametrize(
+    ("name", "replicas"), [("model=8", 4), ("stage=4", 16), ("zero=3", 1), ("seq=2", 4), ("model=1", 32)]
+)
 def test_plain_data_parallelism_takes_what_a_named_axis_leaves(name, replicas):
     now = Plan.parse("replica=8 model=4 stage=8")
     assert (found := Plan.parse(in_full(name, now, now, changes=False))).ici.replica == replicas

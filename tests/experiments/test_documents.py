@@ -63,7 +63,6 @@ def test_json_is_read_as_json(write):
         ("? [1, 2]\n: 3\n", r"run\.yml:1: has a key that is not a word"),
         ("- 1\n- 2\n", "is no configuration"),
         ("", "is empty"),
-        ("\n", "is empty"),
         ("just text", "is no configuration"),
         ("a: 1\n---\nb: 2\n", "is not YAML"),
         ("[" * 100_000, "nested too deeply"),
@@ -84,7 +83,6 @@ def test_bad_yaml_is_one_line_that_says_where(write, content, said):
     [
         ('{"a": 1,\n "b" 2}', r"c\.json:2: is not JSON"),
         ('{"a": 1, "a": 2}', "a is given twice"),
-        ("[1]", "is no configuration"),
         ("[" * 100_000, "cannot be read"),
         ('{"a": ' + "1" * 5000 + "}", "cannot be read"),
     ],

@@ -168,7 +168,8 @@ def test_what_a_plan_cannot_say_is_said():
         to_settings(DEEPSPEED, Plan(ici=Mesh(expert=8)), {})
     with pytest.raises(PlanError, match="no degree for data and expert"):
         launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
-    with pytest.raises(PlanError, match="3, not '7'"):
-        from_settings(DEEPSPEED, {"zero_optimization.stage": 7}, 8)
+    for key, value, why in (("stage", 7, "3, not '7'"), ("offload_optimizer.device", "gpu", "or none, not gpu")):
+        with pytest.raises(PlanError, match=why):
+            from_settings(DEEPSPEED, {f"zero_optimization.{key}": value}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):
         to_arguments(Plan(remat=Remat.MINIMAL), {})

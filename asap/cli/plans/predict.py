@@ -27,13 +27,7 @@ def predict(
             autocompletion=experiments,
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Accelerate, Primus,"
-            " ms-swift, verl, config.json, script, record."
-        ),
-    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A configuration, launch script, log or record.")] = None,
     *,
     stated: "Statement",
     plan: Annotated[
@@ -78,13 +72,14 @@ def _study(terms: list[str], stated: "Statement", config: Path | None) -> "Study
 
 
 def _predictions(study: "Study", plans: list[str], top: int) -> "list[Prediction]":
+    from asap.answers.plan_names import in_full
     from asap.prediction.predict_study import candidate_plans, expect
     from asap.proposals.selection.search import best_plans
     from asap.study.study import read_plan
 
     if plans:
         warn_about_data(plans, study.plan)
-        return expect(study, [read_plan(study, text) for text in plans])
+        return expect(study, [read_plan(study, in_full(text, study.plan, study.plan, changes=False)) for text in plans])
     found = expect(study, best_plans(study, top) or candidate_plans(study))
     fitting = [p for p in found if p.memory is None or p.memory.fits]
     return sorted(fitting or found, key=lambda p: p.step_time.value if p.step_time else 0.0)[:top]

@@ -25,13 +25,7 @@ def add(
     overrides: Overrides = None,
     *,
     stated: "Statement",
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="MaxText, Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, Axolotl, Accelerate, Primus,"
-            " ms-swift, verl, config.json, script, record."
-        ),
-    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A configuration, launch script, log or record.")] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="A run of a tracker: mlflow:RUN_ID, tensorboard:DIR.")
     ] = None,

@@ -68,7 +68,8 @@ def read_log_record(
         provenance = experiment.provenance | {"plan": path.name}
         experiment = experiment.model_copy(update={"plan": plan, "provenance": provenance})
     known = reading.stack is not None and reading.measured.step.steps > 0
-    if not (known or experiment.model or experiment.plan or experiment.workload.tokens):
+    ill_placed = bool(elsewhere and refusals) and experiment.model is None
+    if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
         reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *_ended(reading, path), *experiment.notes, *reading.notes, *refusals)

@@ -100,13 +100,12 @@ _ATTENTION = (
     ("softmax", r"unfused"),
     ("flash", FLASH),
     ("softmax", r"fused"),
-    ("unfused", r"eager|math|naive|vanilla|dot_product|torch|local"),
+    ("unfused", r"eager|math|naive|vanilla|dot_product|torch"),
 )
 
 
 def attention_class(kernel: str | None) -> str | None:
-    """``flash`` (scores stay on the chip), ``softmax`` (a fused softmax over scores in HBM), ``unfused``, or ``None``
-    where the kernel is not said or not known.
+    """``flash`` (scores stay on the chip), ``softmax`` (a fused one over scores in HBM), ``unfused``; ``None``: unknown.
 
     Transformer Engine chooses a fused kernel by itself; what it and XLA call unfused has a softmax in one kernel.
     """

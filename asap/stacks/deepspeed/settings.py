@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from asap.core.errors import PlanError
+from asap.core.text import plain
 from asap.plans.degrees import degree
 from asap.plans.plan import Offload, Remat
 from asap.stacks.trainer.arguments import (
@@ -41,7 +42,7 @@ OFFLOAD: dict[Offload, str] = {
 """Settings that offload; ``none`` and nothing do not."""
 _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
 """The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
-_ON_DEVICE = ("none", "")
+_DEVICES = ("cpu", "nvme", "none", AUTO)
 
 
 def layout(settings: Settings) -> Literal["data", "replica"]:
@@ -62,11 +63,18 @@ def zero_stage(settings: Settings) -> int:
 
 
 def offloaded(settings: Settings, stage: int) -> tuple[Offload, ...]:
-    """What the configuration offloads at a stage of ZeRO."""
+    """What the configuration offloads at a stage of ZeRO.
+
+    Raises:
+        PlanError: DeepSpeed has no such device.
+    """
+    for key in OFFLOAD.values():
+        if (device := str(settings.get(key) or "none")) not in _DEVICES:
+            raise PlanError(f"{key} must be cpu, nvme or none, not {plain(device, 40)}")
     return tuple(
         what
         for what, key in OFFLOAD.items()
-        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in _ON_DEVICE
+        if stage >= _OFFLOADED_FROM[what] and str(settings.get(key) or "none") not in ("none", AUTO)
     )
 
 
