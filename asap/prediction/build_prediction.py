@@ -189,7 +189,7 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
     on_host, holds = float(evaluation.on_host[index]), _at(evaluation.inputs.hardware.host_bytes, 0)
     if on_host > holds:
         notes.append(
-            f"What is offloaded needs {format_bytes(on_host)} of host memory for each device, which has"
+            f"What is offloaded needs {format_bytes(on_host)} of host memory for each device; its maker's host has"
             f" {format_bytes(holds)}: it does not fit."
         )
     if evaluation.distance[index] > 0:

@@ -125,8 +125,8 @@ def test_a_measured_step_stands_beside_what_was_predicted(run):
 )
 def test_plain_data_parallelism_takes_what_a_named_axis_leaves(name, replicas):
     now = Plan.parse("replica=8 model=4 stage=8")
-    assert (found := Plan.parse(in_full(name, now, now, changes=False))).ici.replica == replicas
-    assert found.devices == now.devices
+    found = Plan.parse(in_full(name, now, now, changes=False))
+    assert (found.ici.replica, found.devices) == (replicas, now.devices)
 
 
 @pytest.mark.parametrize("name", ["remat=full", "model=4", "now remat=full", "1 remat=full", "proposal 2 remat=full"])

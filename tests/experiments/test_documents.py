@@ -61,7 +61,6 @@ def test_json_is_read_as_json(write):
         ("a: !!binary aGk=\n", r"run\.yml:1: has a tag that is not read"),
         ("a: 1\nb: !!set {x, y}\n", r"run\.yml:2: has a tag that is not read"),
         ("? [1, 2]\n: 3\n", r"run\.yml:1: has a key that is not a word"),
-        ("- 1\n- 2\n", "is no configuration"),
         ("", "is empty"),
         ("just text", "is no configuration"),
         ("a: 1\n---\nb: 2\n", "is not YAML"),

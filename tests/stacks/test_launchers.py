@@ -170,6 +170,6 @@ def test_what_a_plan_cannot_say_is_said():
         launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
     for key, value, why in (("stage", 7, "3, not '7'"), ("offload_optimizer.device", "gpu", "or none, not gpu")):
         with pytest.raises(PlanError, match=why):
-            from_settings(DEEPSPEED, {f"zero_optimization.{key}": value}, 8)
+            prepared({f"zero_optimization.{key}": value}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):
         to_arguments(Plan(remat=Remat.MINIMAL), {})

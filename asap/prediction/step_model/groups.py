@@ -96,19 +96,13 @@ def vendor_of(chip: Chip) -> str:
 
 
 FLASH = r"flash|varlen|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b|transformer.?engine"
-_ATTENTION = (
-    ("softmax", r"unfused"),
-    ("flash", FLASH),
-    ("softmax", r"fused"),
-    ("unfused", r"eager|math|naive|vanilla|dot_product|torch"),
-)
+UNFUSED = r"eager|math|naive|vanilla|dot_product|torch"
+_ATTENTION = (("softmax", r"unfused"), ("flash", FLASH), ("softmax", r"fused"), ("unfused", UNFUSED))
 
 
 def attention_class(kernel: str | None) -> str | None:
-    """``flash`` (scores stay on the chip), ``softmax`` (a fused one over scores in HBM), ``unfused``; ``None``: unknown.
-
-    Transformer Engine chooses a fused kernel by itself; what it and XLA call unfused has a softmax in one kernel.
-    """
+    """``flash`` (scores stay on the chip), ``softmax`` (a fused one over scores in HBM), ``unfused``, or unknown: what
+    Transformer Engine and XLA call unfused has a softmax in one kernel."""
     return None if kernel is None else _first(_ATTENTION, kernel)
 
 

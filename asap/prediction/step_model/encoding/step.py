@@ -64,7 +64,6 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
     half = chip.peak_flops.get("bf16") or chip.peak_flops["fp16"]
     said, kind = (workload.precision or "").casefold(), precision_class(workload.precision)
     peak = chip.peak_flops.get(said) or chip.peak_flops.get(kind, half)
-    unused = (chips_per_node(chip) or 1) / hardware.chips_per_slice
     used = [axis for axis, length in enumerate(hardware.topology or ()) if length > 1]
     sides = (*map(float, hardware.topology or ()), 1.0, 1.0, 1.0)[:3]
     links = (*(2.0 if wraps else 1.0 for wraps in hardware.wraps), 1.0, 1.0, 1.0)[:3]
@@ -82,7 +81,9 @@ def hardware_inputs(hardware: Slice, workload: Workload) -> HardwareInputs:
         hbm_bytes=chip.device_capacity,
         hbm_bandwidth=chip.hbm_bandwidth / share,
         host_bandwidth=(chip.host_bandwidth or SLOWEST_HOST_LINK) / share,
-        host_bytes=(chip.host_memory or math.inf) * max(unused, 1.0) / share,
+        host_bytes=(chip.host_memory or math.inf)
+        * max((chips_per_node(chip) or 1) / hardware.chips_per_slice, 1)
+        / share,
         link_bandwidth=link / share,
         torus_axes=max(len(used), 1),
         **dict(zip(("torus_x", "torus_y", "torus_z"), sides, strict=True)),
