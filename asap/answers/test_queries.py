@@ -12,7 +12,8 @@ from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.core.units import GIB, Provenance
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
-from asap.evidence.judgement import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step, run_of
+from asap.evidence.judgement import HIGHEST_PUBLISHED_MFU, MOST_MFU, mfu_of_step
+from asap.evidence.readings import run_of
 from asap.proposals.launch import overrides_of
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.test_worth import worth_of_test

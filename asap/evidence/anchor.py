@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from asap.core.errors import AsapError
 from asap.core.units import Provenance, Quantity
 from asap.evidence.fact import Claim, StatedFact
+from asap.evidence.readings import predicted, run_of
 from asap.experiments.observed import MeasuredStep
-from asap.prediction.prediction import Prediction
 from asap.study.measurements import stated_profile
 from asap.study.study import Study, study_of
 
@@ -65,26 +64,11 @@ def _worked_out(study: Study, fact: StatedFact) -> float | None:
     """
     from asap.prediction import Measured, predict
 
-    modelled = modelled_now(study)
-    if modelled is None or fact.plan is None or fact.value is None or (modelled.memory and not modelled.memory.fits):
+    run = run_of(study)
+    modelled = predicted(run) if run is not None else None
+    if run is None or modelled is None or fact.plan is None or fact.value is None:
         return None
-    assert study.plan is not None
-    assert study.slice is not None
-    baseline, experiment = Measured(fact.plan, fact.value), study.experiment
-    (now,) = predict(study.plan, experiment.model, experiment.workload, study.slice, baseline=baseline)
+    if modelled.memory and not modelled.memory.fits:
+        return None
+    (now,) = predict(run.plan, run.model, run.workload, run.hardware, baseline=Measured(fact.plan, fact.value))
     return now.step_time.value if now.step_time else None
-
-
-def modelled_now(study: Study) -> Prediction | None:
-    """What the model alone expects of what runs now, without any measurement; ``None`` without the architecture."""
-    from asap.prediction import predict
-
-    experiment = study.experiment
-    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
-        return None
-    if not experiment.workload.tokens:
-        return None
-    try:
-        return predict(study.plan, experiment.model, experiment.workload, study.slice)[0]
-    except AsapError:
-        return None

@@ -11,11 +11,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.errors import AsapError
 from asap.core.units import Quantity, format_bytes, format_percent, format_seconds, significant
-from asap.evidence.anchor import WORKED_OUT, modelled_now
+from asap.evidence.anchor import WORKED_OUT
 from asap.evidence.cause_words import check_of, expectation, sentence
-from asap.evidence.readings import PRIOR, CauseName, Run, Variant, readings, with_network
+from asap.evidence.readings import PRIOR, CauseName, Run, Variant, predicted, readings, run_of, with_network
 from asap.evidence.step_belief import Z_90
 from asap.prediction.memory_outcomes import outcomes_of
 from asap.prediction.predict_study import is_unexplained
@@ -31,7 +30,8 @@ MOST_MFU = 0.8
 
 def mfu_of_step(study: Study, seconds: float) -> float | None:
     """The MFU of a step of the run's model and batch on its hardware; ``None`` without the architecture."""
-    now = modelled_now(study)
+    run = run_of(study)
+    now = predicted(run) if run is not None else None
     if now is None or now.mfu is None or now.step_time is None:
         return None
     return now.mfu.value * now.step_time.value / seconds
@@ -190,24 +190,6 @@ def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
     return Judgement(
         verdict=verdict, measured_s=seen.seconds, expected=expected, mfu=mfu, causes=causes[:SHOWN], asked=asked
     )
-
-
-def run_of(study: Study) -> Run | None:
-    """What the model needs of a run; ``None`` where some of it is not known."""
-    experiment = study.experiment
-    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
-        return None
-    return Run(study.plan, experiment.model, experiment.workload, study.slice) if experiment.workload.tokens else None
-
-
-def predicted(run: Run) -> Prediction | None:
-    """The run by the model alone; ``None`` where it cannot be predicted."""
-    from asap.prediction import predict
-
-    try:
-        return predict(run.plan, run.model, run.workload, run.hardware)[0]
-    except AsapError:
-        return None
 
 
 @dataclass(frozen=True)

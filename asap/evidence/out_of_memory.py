@@ -7,11 +7,10 @@ model would meet what was seen, here whether it would not have fitted.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from asap.core.errors import AsapError
 from asap.core.units import format_bytes, format_percent
 from asap.evidence.cause_words import sentence
-from asap.evidence.judgement import Cause, Judgement, judge, predicted, run_of
-from asap.evidence.readings import CauseName, Run, Variant, readings
+from asap.evidence.judgement import Cause, Judgement, judge
+from asap.evidence.readings import CauseName, Run, Variant, predicted, readings, run_of
 from asap.experiments.observed import Ending
 from asap.plans import Remat
 from asap.prediction.memory_outcomes import outcomes_of
@@ -124,16 +123,11 @@ def _died(variant: Variant, memory: MemoryPrediction) -> float:
         return 1.0
     if variant.added != 1.0:
         return float(memory.total.value * variant.added > memory.capacity_bytes)
-    try:
-        found = predicted(variant.run)
-    except AsapError:
-        return 0.0
+    found = predicted(variant.run)
     then = found.memory if found is not None else None
-    return (
-        0.0
-        if then is None
-        else 1.0 - (then.probability_fits if then.probability_fits is not None else float(then.fits))
-    )
+    if then is None:
+        return 0.0
+    return 1.0 - (then.probability_fits if then.probability_fits is not None else float(then.fits))
 
 
 def _peaks(ending: Ending | None) -> float:

@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from asap.core.errors import AsapError
 from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
 from asap.plans.axes import Axis
+from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.physics import StepBounds, step_bounds
+from asap.study.study import Study
 
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
@@ -43,6 +46,24 @@ class Run:
     def bounds(self) -> StepBounds:
         """What its step can take at least and at most, by physics alone."""
         return step_bounds(step_inputs([self.plan], self.model, self.workload, self.hardware))
+
+
+def run_of(study: Study) -> Run | None:
+    """What the model needs of a run; ``None`` where some of it is not known."""
+    experiment = study.experiment
+    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
+        return None
+    return Run(study.plan, experiment.model, experiment.workload, study.slice) if experiment.workload.tokens else None
+
+
+def predicted(run: Run) -> Prediction | None:
+    """The run by the model alone; ``None`` where it cannot be predicted."""
+    from asap.prediction import predict
+
+    try:
+        return predict(run.plan, run.model, run.workload, run.hardware)[0]
+    except AsapError:
+        return None
 
 
 @dataclass(frozen=True)

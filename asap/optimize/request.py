@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.core.units import format_seconds
-from asap.evidence.judgement import run_of
+from asap.evidence.readings import run_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
