@@ -42,10 +42,6 @@ def candidate_plans(study: Study, axes: Sequence[str] | None = None) -> list[Pla
             other plans communicate.
     """
     constraints, incumbent = study.constraints, study.plan
-    if constraints.devices_per_slice is None and study.profile is not None:
-        raise InsufficientEvidenceError(
-            "the plan that runs is not known", where=study.experiment.id, hint='give it: --plan "data=8 model=4"'
-        )
     if constraints.devices_per_slice is None:
         raise _insufficient(study)
     if incumbent is not None:
@@ -190,11 +186,11 @@ def _is_modelled(study: Study) -> bool:
 
 
 def _unmeasured(study: Study, what: str) -> InsufficientEvidenceError:
-    needed = ", ".join(_missing(study))
+    missing = _missing(study)
     return InsufficientEvidenceError(
-        f"what {what} would communicate was not measured, and modelling it needs {needed}",
+        f"what {what} would communicate was not measured, and modelling it needs {', '.join(missing)}",
         where=study.experiment.id,
-        hint="asap experiments add ID --profile PATH --config FILE --hardware NAME",
+        hint=f"asap analyze RUN {' '.join(missing.values())}",
     )
 
 

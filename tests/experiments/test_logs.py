@@ -186,6 +186,13 @@ def test_the_figures_of_a_message_that_is_broken_are_read(lines, prefix, name, w
     assert whole.capacity_bytes
 
 
+def test_a_log_whose_newest_line_stands_first_has_the_same_steps(write):
+    line = " iteration {n}/ 9000 | elapsed time per iteration (ms): 2{n:04d}.0 | global batch size:   128 |"
+    lines = [line.format(n=n) for n in range(10, 400, 10)]
+    oldest, newest = (read_log(write("\n".join(order))) for order in (lines, lines[::-1]))
+    assert (newest.measured, newest.runs) == (oldest.measured, 1)
+
+
 def test_a_step_that_every_rank_prints_counts_once(write):
     text = KNOWN["megatron-lm 2025"]["text"]
     doubled = "\n".join(f"{line}\n{line}" if "iteration" in line else line for line in text.splitlines())

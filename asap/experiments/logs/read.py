@@ -142,7 +142,8 @@ def read_resolved(path: Path) -> LogReading:
 
 def reading_of(found: Scan, path: Path) -> LogReading:
     """What the lines of a log say of its last run."""
-    cuts = _cuts(found)
+    is_reversed = _is_reversed(found)
+    cuts = [] if is_reversed else _cuts(found)
     start, first = (cuts[-1], cuts[-1]) if cuts else (0, 0)
     notes: list[str] = []
     if cuts:
@@ -153,7 +154,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     if not blocks and cuts:
         blocks = _blocks(found, 0)
     statements = _statements(found.statements, start) or _statements(found.statements, 0)
-    steps = [one for one in found.steps if one[3] >= first]
+    steps = [one for one in found.steps if one[3] >= first][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
     totals = [one for one in found.totals if one[3] >= first]
@@ -176,6 +177,13 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         notes=tuple(notes),
     )
     return reading.model_copy(update={"measured": measured(steps, totals, _sizes(reading))})
+
+
+def _is_reversed(found: Scan) -> bool:
+    """Whether the newest line stands first, as collectors export them: most steps count down."""
+    numbers = [number for _, fields, *_ in found.steps if (number := step_index(fields)) is not None]
+    down = sum(after < before for before, after in pairwise(numbers))
+    return down > 1 and 2 * down > len(numbers)
 
 
 def _cuts(found: Scan) -> list[int]:

@@ -16,6 +16,7 @@ from asap.experiments.maxtext.workload import workload_of
 from asap.experiments.remarks import table_notes
 from asap.models import Architecture
 from asap.plans import AXES, Plan
+from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, inexpressible_axes, open_axes
 from asap.stacks.maxtext.overrides import from_overrides, is_written
 from asap.stacks.maxtext.pipeline import LAYERS
@@ -112,8 +113,7 @@ def _plan(
         if mixed := inexpressible_axes(settings, slices):
             return None, {}, (f"the plan is not understood: {'; '.join(mixed)}",)
         if per_slice is None and (unfilled := open_axes(settings, "ici")):
-            reason = f"{' and '.join(unfilled)} is -1, and the number of devices is not known"
-            return None, {}, (f"the plan is unknown: {reason}; say the hardware or the topology",)
+            return None, {}, (f"the plan is unknown: {' and '.join(unfilled)} is -1, and {DEVICES_UNKNOWN}",)
         flat = hardware.devices and not hardware.topology
         unsaid = not flat and "slices" not in hardware.model_fields_set and slices == 1
         if unsaid and (unfilled := open_axes(settings, "dcn")) and _least_slices(settings) > 1:
