@@ -52,15 +52,6 @@ def test_a_log_directory_becomes_an_experiment(tmp_path, asap):
     assert record["provenance"]["measured"] == f"tensorboard:{tmp_path / 'logs'}"
 
 
-def test_a_run_is_analysed_without_a_record(tmp_path, asap):
-    write(tmp_path / "first-try", texts=MAXTEXT)
-    done = asap("analyze", f"tensorboard:{tmp_path / 'first-try'}", "--hardware", "v5e-64", "--format", "json")
-    assert done.code == 0, done.err
-    analysis = json.loads(done.out)
-    assert analysis["experiment"]["id"] == "first-try"
-    assert analysis["proposals"]
-
-
 def test_a_profile_beside_the_events_is_read(tmp_path):
     run = write(tmp_path / "logs") / "plugins" / "profile" / "2026_01_01_00_00_00"
     run.mkdir(parents=True)
