@@ -19,7 +19,7 @@ class Form:
     """One form of line: a text that it contains, and what to search for in it.
 
     ``bar`` is a progress bar, which is a step's only where it has no other title. ``spread``: what belongs to one step
-    stands on several lines.
+    stands on several lines. ``first``: of several such lines the first counts.
     """
 
     anchor: bytes
@@ -29,6 +29,7 @@ class Form:
     axes: bool = False
     bar: bool = False
     spread: bool = False
+    first: bool = False
 
     def read(self, line: str) -> dict[str, str]:
         """The fields that the line has, as text; each pattern has one group, and a number its exponent."""
@@ -129,6 +130,7 @@ def _form(one: Mapping[str, Any]) -> Form:
         axes=one.get("axes", False),
         bar=one.get("bar", False),
         spread=one.get("spread", False),
+        first=one.get("first", False),
     )
 
 

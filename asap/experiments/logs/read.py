@@ -144,6 +144,9 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     """What the lines of a log say of its last run."""
     is_reversed = _is_reversed(found)
     cuts = [] if is_reversed else _cuts(found)
+    happened = [one[3] for one in found.steps[-1:]] + [one.offset for one in found.endings[-1:]]
+    while len(cuts) > 1 and cuts[-1] > max(happened, default=0):
+        cuts.pop()  # what prints settings again, and neither trains nor fails
     start, first = (cuts[-1], cuts[-1]) if cuts else (0, 0)
     notes: list[str] = []
     if cuts:
@@ -241,7 +244,8 @@ def _statements(lines: Iterable[Found], start: int) -> dict[str, str]:
             continue
         if one.form.axes:
             said |= _degrees(one.text)
-        said |= {name: text.replace(",", "") for name, text in one.form.read(one.text).items()}
+        new = {name: text.replace(",", "") for name, text in one.form.read(one.text).items()}
+        said = new | said if one.form.first else said | new
         said |= one.form.sets
     return {name: plain(text, 200) for name, text in said.items()}
 

@@ -35,7 +35,7 @@ _OF_DEEPSPEED = "deepspeed"
 _SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
 _OTHER_STEPS = {
     "generates": "generates text in its steps: reinforcement learning",
-    "compares": "compares answers with those of a second model in its steps: preference optimization",
+    "compares": "compares answers in its steps: preference optimization, or a reward model",
 }
 _MOST_ADAPTERS = 0.5
 """Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
