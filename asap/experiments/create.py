@@ -217,7 +217,9 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = _state_network(experiment, said.network)
     rest: dict[str, object] = {"goodput": said.goodput, "description": said.description}
     if said.step_time is not None:
-        rest["measured"], rest["observed"] = read_measured_step(said.step_time, _tokens_per_device(experiment))
+        rest["measured"], observed = read_measured_step(said.step_time, _tokens_per_device(experiment))
+        rest["observed"] = observed
+        experiment = experiment.knowing(*(observed.ending.note(observed.file) if observed else ()))
     if profile is not None:
         rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})

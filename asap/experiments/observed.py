@@ -67,12 +67,20 @@ class Ending(BaseModel):
             text += f" in {self.operation}"
         return f"{text}, before the first step" if self.before_first_step and self.kind != "running" else text
 
+    def note(self, file: str) -> tuple[str, ...]:
+        """How the run of a log ended; nothing where it goes on or was completed."""
+        if self.kind in ("running", "completed"):
+            return ()
+        verb = "was ended from outside" if self.kind == "stopped" else "ended"
+        return (f"the run of {file} {verb}: {self} (line {self.line_number})",)
+
     def _figures(self) -> str:
         """What was needed of what there is; of an allocation whose neighbours are not known, its own size."""
         held = self.in_use_bytes or (self.capacity_bytes or 0) - (self.free_bytes or self.capacity_bytes or 0)
         needs = self.needed_bytes or (held + (self.requested_bytes or 0) if held else None)
         if needs and self.capacity_bytes:
-            return f": needs {format_bytes(needs)} of {format_bytes(self.capacity_bytes)}"
+            least = "" if self.needed_bytes else "at least "
+            return f": needs {least}{format_bytes(needs)} of {format_bytes(self.capacity_bytes)}"
         return f": allocating {format_bytes(self.requested_bytes)}" if self.requested_bytes else ""
 
 

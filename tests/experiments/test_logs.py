@@ -269,7 +269,7 @@ def test_the_slowest_steps_are_listed_and_the_rest_counted(write):
 def test_what_is_free_tells_what_was_needed(write):
     failed = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB"
     free = "GPU 0 has a total capacity of 79.25 GiB of which 1.10 GiB is free. Process 7 has 78.14 GiB memory in use."
-    for line, said in ((f"{failed}. {free}", "needs 80.7 GiB of 79.2 GiB"), (failed, "allocating 2.50 GiB")):
+    for line, said in ((f"{failed}. {free}", "needs at least 80.7 GiB of 79.2 GiB"), (failed, "allocating 2.50 GiB")):
         assert said in str(read_log(write(f"{line}\n")).ending)
 
 

@@ -72,7 +72,7 @@ def read_log_record(
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
         reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
-    notes = (*elsewhere, *_ended(reading, path), *experiment.notes, *reading.notes, *refusals)
+    notes = (*elsewhere, *reading.ending.note(path.name), *experiment.notes, *reading.notes, *refusals)
     notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, path))
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
@@ -281,15 +281,6 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _ended(reading: LogReading, path: Path) -> tuple[str, ...]:
-    """How the run ended, which is said before all else, unless it goes on or was completed."""
-    ending = reading.ending
-    if ending.kind in ("running", "completed"):
-        return ()
-    return (f"the run of {path.name} {_VERB.get(ending.kind, 'ended')}: {ending} (line {ending.line_number})",)
-
-
 _SELECTIVE = (
     "every second layer is taken, as is torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
 )
-_VERB = {"stopped": "was ended from outside"}
