@@ -120,6 +120,7 @@ def assemble(
         stated=profile is not None and profile.provenance is Provenance.STATED,
         provenance=provenance,
     )
+    doubts = proposals.incumbent.notes if proposals.incumbent else ()
     return Analysis(
         session=session,
         agent_model=agent_model,
@@ -144,7 +145,7 @@ def assemble(
         ideas=proposals.ideas,
         agents=proposals.agents,
         considered=proposals.considered,
-        warnings=(*_failure_warning(failure), *study.warnings, *proposals.warnings),
+        warnings=(*_failure_warning(failure), *study.warnings, *doubts, *proposals.warnings),
     )
 
 
