@@ -216,7 +216,7 @@ def predict_from_profile(plan: Plan, incumbent: Plan, profile: Profile, split: M
         parts=_parts(step, split.unchanged, hbm, exposed) if step else (),
         communication=_quantity(exposed.total / relative, "fraction"),
         doublings=doublings(plan, incumbent),
-        notes=("The architecture is unknown: matrix shapes and HBM use cannot be predicted.",),
+        notes=("The architecture is not on record: matrix shapes and HBM use cannot be predicted.",),
     )
 
 

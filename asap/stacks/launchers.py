@@ -12,6 +12,7 @@ from asap.plans.degrees import FOLDED
 from asap.plans.plan import Plan
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.deepspeed.stack import is_said_by_accelerate
+from asap.stacks.maxtext.axes import write_layout
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
@@ -69,6 +70,16 @@ def is_of_jax(framework: str | None) -> bool:
     """Whether XLA compiles what a record's framework runs."""
     table = by_framework(framework)
     return (table or contract_of(framework)).kin == "jax"
+
+
+def refusal_of_layout(
+    plan: Plan, framework: str | None, settings: Mapping[str, object], topology: tuple[int, ...] | None
+) -> str | None:
+    """Why a configuration does not start on a torus: its mesh shares axes of it, and the layout that it says cannot."""
+    if stack_of(framework) != "maxtext" or not settings:
+        return None
+    lacking = " ".join(f"{key}={value}" for key, value in write_layout(plan, settings, topology).items())
+    return f"it does not start without {lacking}: axes of its mesh share an axis of the torus" if lacking else None
 
 
 def words_of(stack: Stack, current: Mapping[str, object] | None) -> Stack:

@@ -20,7 +20,7 @@ from asap.plans.degrees import keeping_micro_batch
 from asap.plans.validity import Constraints, require_valid, violations
 from asap.profiles import Profile
 from asap.stacks.constraints import constraints_of
-from asap.stacks.launchers import contract_of, is_of_jax, stack_of
+from asap.stacks.launchers import contract_of, is_of_jax, refusal_of_layout, stack_of
 from asap.study.measurements import check_measurements, stated_profile
 from asap.study.start import assume_start
 from asap.traces.analysis.report import ReplayReport
@@ -240,4 +240,7 @@ def _check_incumbent(study: Study) -> tuple[str, ...]:
     fatal = next((v for v in broken if v.rule in {"devices", "slices"}), None)
     if fatal is not None:
         raise PlanError(fatal.sentence, where=f"plan of {study.experiment.id}", hint=f"it is {study.plan}")
-    return tuple(f"The plan on record breaks a rule: {violation.sentence}." for violation in broken)
+    experiment, topology = study.experiment, study.slice.topology if study.slice else None
+    layout = refusal_of_layout(study.plan, experiment.workload.framework, experiment.hyperparameters, topology)
+    reasons = (*(violation.sentence for violation in broken), *([layout] if layout else []))
+    return tuple(f"The plan on record breaks a rule: {reason}." for reason in reasons)
