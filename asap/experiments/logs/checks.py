@@ -11,6 +11,7 @@ from typing import Any
 
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import Form, table
+from asap.experiments.logs.measured import step_index
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.settings import LogSettings, said_differently
 from asap.experiments.logs.text import number
@@ -130,7 +131,7 @@ def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[s
 
 def _growth(lines: Iterable[Mapping[str, str]], field: str, turns_at: float = math.inf) -> float | None:
     """By how much a field grows from step to step, as the median of the lines that have it."""
-    known = [(int(one["step"]), one[field]) for one in lines if field in one and one.get("step", "").isdigit()]
+    known = [(step, one[field]) for one in lines if field in one and (step := step_index(one)) is not None]
     steps, grown = [], []
     for (first, before), (second, after) in pairwise(known):
         difference = ((number(after) or 0) - (number(before) or 0)) % turns_at
@@ -150,4 +151,4 @@ def _product(names: Sequence[str], known: Mapping[str, float], whole: float) -> 
 
 
 def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value == round(value) and value < 1e9 else f"{value:,.4g}"
+    return f"{value:,.0f}" if value < 1e9 and value == round(value) else f"{value:,.4g}"
