@@ -73,6 +73,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
     workload, epochs = experiment.workload, number(reading.statements.get("epochs", "")) or 1
     said = {"global_batch": workload.global_batch, "sequence": workload.sequence_length, "context": 1}
     said |= settings.model_dump(exclude_none=True) | {"data_parallel": settings.data_parallel}
+    if reading.stack == "maxtext":
+        said.pop("micro_batch", None)  # of a device, whatever lies over it
     places = {
         "settings": said,
         "measured": reading.measured.model_dump(),

@@ -1,6 +1,6 @@
 """What happened in a run: steady steps, rates, memory, how it ended; of a log that is still written, step by step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, cast
@@ -116,7 +116,7 @@ def _each_once(lines: Iterable[StepLine]) -> list[StepLine]:
     return kept
 
 
-def step_index(fields: dict[str, str]) -> int | None:
+def step_index(fields: Mapping[str, str]) -> int | None:
     """The number of a step, where its line has one."""
     text = fields.get("step") or fields.get("iteration")
     return int(text) if text and text.isdigit() and len(text) < 16 else None

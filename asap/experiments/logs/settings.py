@@ -57,11 +57,11 @@ class LogSettings(BaseModel):
         """Groups of devices that see different sequences, where the log says them or they follow from it."""
         if self.data:
             return self.data
-        if self.shard or self.replicate:
-            return (self.shard or 1) * (self.replicate or 1)
         if self.devices and self.tensor and self.pipeline:
             product = self.tensor * self.pipeline * (self.context or 1)
             return self.devices // product if self.devices % product == 0 else None
+        if self.shard or self.replicate:
+            return (self.shard or 1) * (self.replicate or 1)
         if self.global_batch and self.micro_batch and self.accumulation:
             groups, rest = divmod(self.global_batch, self.micro_batch * self.accumulation)
             return int(groups) if groups and not rest else None
@@ -108,9 +108,6 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
     if reading.stack == "maxtext" and found.get("micro_batch") and found.get("devices"):
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
-    if reading.stack == "maxtext" and found.get("devices") and found.get("tensor") and found.get("pipeline"):
-        groups = found["devices"] / (found["tensor"] * found["pipeline"] * (found.get("context") or 1))
-        found["data"] = int(groups) if groups == int(groups) else None
     if reading.stack in _DATA_PARALLEL and not found.get("tensor"):
         found["devices"] = found.get("devices") or found.get("data")
     if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
