@@ -23,7 +23,8 @@ from asap.plans import Plan
 from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of
 from asap.proposals.proposal import ChangedSetting
 from asap.proposals.reasons.explain import changed_settings
-from asap.stacks.launchers import Stack, start_command
+from asap.stacks.command import COMMAND, start_command
+from asap.stacks.launchers import Stack
 from asap.stacks.registry import contracts
 
 
@@ -219,7 +220,7 @@ class Line(Query):
         gpus = min(devices, study.experiment.hardware.node or of_chip or devices)
         sources = study.experiment.provenance
         files = () if OPTIONS in sources else sources.values()
-        return start_command(stack, line, files, gpus, max(1, devices // gpus))
+        return start_command(stack, line, sources.get(COMMAND), files, gpus, max(1, devices // gpus))
 
 
 def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:

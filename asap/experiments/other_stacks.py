@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
+from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
@@ -40,6 +41,7 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import registry as torchtitan_registry
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.yaml_script import Started, started_document
+from asap.stacks.command import COMMAND
 from asap.stacks.megatron.sections import dialect, is_own_yaml
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import spec
@@ -180,7 +182,9 @@ def _read_start(
     if (start := row.find(given.script, path, brought)) is None:
         return None
     read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
-    return read.knowing(*given.note(path.name), *start.notes())
+    known = start.command.text if isinstance(start, Start) and start.runs else ""
+    command = {COMMAND: redacted(" ".join(known.split()))} if known else {}
+    return read.knowing(*given.note(path.name), *start.notes(), provenance=command)
 
 
 def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool], whole: str) -> Given:

@@ -1,9 +1,6 @@
 """A plan in the words of the stack that runs it: what to paste into its launcher or its configuration."""
 
-import re
-import shlex
-from collections.abc import Collection, Iterable, Mapping
-from pathlib import PurePath
+from collections.abc import Collection, Mapping
 from typing import Literal, cast
 
 from asap.core.errors import PlanError
@@ -226,42 +223,3 @@ _DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, YAML_FILE, PRIMUS_MODU
 def form_of(settings: Mapping[str, object]) -> dict[str, object]:
     """What of a run's settings decides the form of its lines, without the values that a plan says itself."""
     return {key: settings[key] for key in _DECIDING if key in settings}
-
-
-_SOURCE = re.compile(r"^([^:,;]+?\.(?:ya?ml|toml))(?::|$)")
-
-
-def start_command(stack: Stack, line: str, sources: Iterable[str], gpus: int, nodes: int) -> str:
-    """The command with a plan's settings as options.
-
-    Args:
-        stack: whose program is started.
-        line: what is changed, as :func:`asap.stacks.launchers.launch_lines` gives it.
-        sources: where values of the record come from, which name its file.
-        gpus: devices of a node.
-        nodes: how many.
-
-    Raises:
-        PlanError: the program takes no options, or the run was not given as its configuration file.
-    """
-    known = contracts()[stack]
-    files = [found[1] for source in sources if (found := _SOURCE.match(source)) and found[1].endswith(known.files)]
-    if not known.command or not files:
-        raise PlanError(
-            f"no whole command is known for {known.title} of this run",
-            hint="add the line to the command that starts it",
-        )
-    options = _as_options(line) if stack == "torchtitan" else " ".join(line.split())
-    return known.command.format(file=shlex.quote(PurePath(files[0]).name), options=options, gpus=gpus, nodes=nodes)
-
-
-def _as_options(toml: str) -> str:
-    """``--parallelism.tensor_parallel_degree 1`` for each setting of TOML."""
-    import tomlkit
-
-    tables = tomlkit.parse(toml).unwrap()
-    return " ".join(
-        f"--{table}.{key} {shlex.quote(str(value))}"
-        for table, entries in tables.items()
-        for key, value in entries.items()
-    )

@@ -17,8 +17,13 @@ PRIMUS_MODULE = "primus_module"
 """Among a run's settings: the module of the YAML that trains."""
 
 
-def yaml_lines(settings: Mapping[str, str]) -> str:
-    """Settings by dotted key, a section a line: ``parallelism: {tp: 4}``; those without a section on their own."""
+def yaml_lines(settings: Mapping[str, str], current: Mapping[str, object] | None = None) -> str:
+    """Settings by dotted key, a section a line: ``parallelism: {tp: 4}``; those without a section on their own.
+
+    Args:
+        settings: what changes.
+        current: the settings as they are; a section that holds others, too, says that these stay.
+    """
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
     for key, value in settings.items():
@@ -27,7 +32,11 @@ def yaml_lines(settings: Mapping[str, str]) -> str:
             sections.setdefault(section, []).append(f"{name}: {value}")
         else:
             lines.append(f"{key}: {value}")
-    return "\n".join([*lines, *(f"{section}: {{{', '.join(terms)}}}" for section, terms in sections.items())])
+    kept = {key.partition(".")[0] for key in current or () if key not in settings and "." in key}
+    stay = {section: "  # its other keys stay" if section in kept else "" for section in sections}
+    return "\n".join(
+        [*lines, *(f"{section}: {{{', '.join(terms)}}}{stay[section]}" for section, terms in sections.items())]
+    )
 
 
 def to_settings(
@@ -76,7 +85,7 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
     if own is not None and hasattr(own, "lines"):
         return own.lines(changed, current or {})
     if spec.form == "yaml":
-        return yaml_lines(changed)
+        return yaml_lines(changed, current)
     if spec.pythonic:
         changed = {key: value.title() if value in ("true", "false") else value for key, value in changed.items()}
     if spec.form != "switches":

@@ -36,7 +36,7 @@ def test_deepspeed_that_accelerate_says_itself(read):
     assert launch_lines(
         Plan.parse("replica=8 microbatches=2 remat=none"), "deepspeed", run.hyperparameters, global_batch=64
     ) == (
-        "deepspeed_config: {zero_stage: 2}\n# arguments of the program that trains:\n"
+        "deepspeed_config: {zero_stage: 2}  # its other keys stay\n# arguments of the program that trains:\n"
         "--per_device_train_batch_size 4 --gradient_accumulation_steps 2 --gradient_checkpointing false"
     )
     with pytest.raises(PlanError, match="in a DeepSpeed JSON alone"):

@@ -72,7 +72,7 @@ def test_replicas_without_fsdp_and_the_first_version_of_its_settings(read):
     run = read("first.yaml", f"{TUNING}{first}", "gradient_checkpointing=false", hardware="h100-8")
     assert str(run.plan) == "data=8 microbatches=4 remat=full offload=optimizer+parameters"
     line = launch_lines(Plan.parse("data=8 microbatches=4"), "axolotl", run.hyperparameters, global_batch=64)
-    assert line == "fsdp_config: {fsdp_offload_params: false}"
+    assert line == "fsdp_config: {fsdp_offload_params: false}  # its other keys stay"
 
 
 def test_a_deepspeed_configuration_that_it_fills(read, tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
+from asap.stacks.command import start_command
 from asap.stacks.deepspeed.settings import prepared
 from asap.stacks.launchers import launch_lines, stack_of
 from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
@@ -133,10 +134,21 @@ def test_a_batch_that_the_arguments_do_not_give_is_in_the_line(current, said):
     assert ("--global-batch-size 256" in line) is said
 
 
+def test_options_of_a_line_take_the_place_of_those_in_the_command_on_record():
+    said = "torchrun pretrain.py --tp 2 --sequence-parallel --modules a b --fsdp 'a b' 2>&1 | tee log"
+    line = "# arguments of the program that trains:\n--tp 4 --cp 2 --modules c # without --sequence-parallel"
+    assert start_command("megatron", line, said, (), 8, 1) == (
+        "torchrun pretrain.py --tp 4 --modules c --fsdp 'a b' --cp 2 2>&1 | tee log"
+    )
+    assert start_command("nemo", "model.a=2 ++b=3", "python x.py model.a=1", (), 8, 1) == "python x.py model.a=2 ++b=3"
+    with pytest.raises(PlanError, match="no whole command"):
+        start_command("axolotl", "fsdp_config: {fsdp_version: 2}", said, (), 8, 1)
+
+
 def test_a_framework_has_the_words_of_its_stack():
-    assert [stack_of(name) for name in ("Megatron-Core", "NeMo", "torchtitan", "DeepSpeed", "MaxText", None)] == [
-        "megatron", "nemo", "torchtitan", "deepspeed", "maxtext", "maxtext",
-    ]  # fmt: skip
+    frameworks = {"Megatron-Core": "megatron", "NeMo": "nemo", "torchtitan": "torchtitan", "DeepSpeed": "deepspeed"}
+    assert {name: stack_of(name) for name in frameworks} == frameworks
+    assert stack_of("MaxText") == stack_of(None) == "maxtext"
 
 
 @pytest.mark.parametrize(

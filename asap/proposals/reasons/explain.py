@@ -25,6 +25,7 @@ from asap.proposals.reasons.modelled_step import time_by_resource
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.proposals.trials import UNCHANGED
+from asap.stacks.launchers import contract_of
 from asap.study.start import is_start
 from asap.study.study import Study
 
@@ -180,7 +181,17 @@ def changed_settings(plan: Plan, incumbent: Plan, workload: Workload) -> tuple[C
     found += [
         ChangedSetting(name=one.name, before=_before(one, incumbent, workload), after=one.read(plan)) for one in levers
     ]
+    was, now = (_sequences_at_once(each, workload) for each in (incumbent, plan))
+    unsaid = contract_of(workload.framework).sets_micro_batch and all(one.name != "microbatches" for one in levers)
+    if unsaid and was and now and was != now:
+        found.append(ChangedSetting(name="micro_batch", before=str(was), after=str(now)))
     return tuple(found)
+
+
+def _sequences_at_once(plan: Plan, workload: Workload) -> int | None:
+    """Sequences that a device works on at once; ``None`` where they are not known."""
+    batch = plan.global_batch or workload.global_batch
+    return batch // (plan.batch_shards * plan.microbatches) if batch and plan.microbatches else None
 
 
 def _before(lever: Lever, incumbent: Plan, workload: Workload) -> str:

@@ -142,17 +142,17 @@ def lines(changed: Mapping[str, str], current: Settings) -> str:
     Raises:
         PlanError: the Trainer's option has no word for one of them.
     """
-    return _option_lines(changed, current) if f"{SECTION}.{OPTION}" in current else lines_to_paste(changed)
+    return _option_lines(changed, current) if f"{SECTION}.{OPTION}" in current else lines_to_paste(changed, current)
 
 
-def lines_to_paste(settings: Settings) -> str:
+def lines_to_paste(settings: Settings, current: Settings | None = None) -> str:
     """Settings as YAML for the configuration, and those of the program as options of its command."""
     own = {key: str(value) for key, value in settings.items() if not key.startswith(f"{SECTION}.")}
     options = [
         f"--{key.removeprefix(f'{SECTION}.')} {str(value).lower()}" for key, value in settings.items() if key not in own
     ]
     second = f"{OF_PROGRAM}\n{' '.join(options)}" if options else ""
-    return "\n".join(text for text in (yaml_lines(own), second) if text)
+    return "\n".join(text for text in (yaml_lines(own, current), second) if text)
 
 
 def of_option(said: object, by_default: str = WORDS[0]) -> dict[str, Any]:

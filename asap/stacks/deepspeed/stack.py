@@ -41,7 +41,7 @@ def lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
         PlanError: the launcher has none for one of them.
     """
     typed = {key: _typed(value) for key, value in changed.items()}
-    return _lines_of_accelerate(typed) if is_said_by_accelerate(current) else lines_to_paste(typed, current)
+    return _lines_of_accelerate(typed, current) if is_said_by_accelerate(current) else lines_to_paste(typed, current)
 
 
 def _typed(value: str) -> object:
@@ -129,7 +129,7 @@ def is_said_by_accelerate(settings: Mapping[str, object] | None) -> bool:
     return settings is not None and str(settings.get(KIND)).upper() == "DEEPSPEED"
 
 
-def _lines_of_accelerate(changed: Mapping[str, object]) -> str:
+def _lines_of_accelerate(changed: Mapping[str, object], current: Mapping[str, object]) -> str:
     """Changed settings of DeepSpeed in Accelerate's words.
 
     Raises:
@@ -140,4 +140,5 @@ def _lines_of_accelerate(changed: Mapping[str, object]) -> str:
         raise PlanError(
             f"Accelerate says {plain(', '.join(unsaid), 80)} in a DeepSpeed JSON alone", hint=f"{IN_FILE}: FILE.json"
         )
-    return yaml_and_options({OF_ACCELERATE.get(key, key): value for key, value in changed.items()})
+    named = {OF_ACCELERATE.get(key, key): value for key, value in changed.items()}
+    return yaml_and_options(named, {OF_ACCELERATE.get(key, key): value for key, value in current.items()})
