@@ -218,8 +218,7 @@ class Line(Query):
         devices = study.slice.devices if study.slice else 1
         of_chip = chips_per_node(study.slice.chip) if study.slice else None
         gpus = min(devices, study.experiment.hardware.node or of_chip or devices)
-        sources = study.experiment.provenance
-        files = () if OPTIONS in sources else sources.values()
+        files = () if OPTIONS in (sources := study.experiment.provenance) else sources.values()
         return start_command(stack, line, sources.get(COMMAND), files, gpus, max(1, devices // gpus))
 
 

@@ -52,6 +52,11 @@ def sequences_of_a_microbatch(plan: Plan, microbatches: int, global_batch: int) 
     return each
 
 
+def micro_batch(plan: Plan, global_batch: int | None) -> int | None:
+    """Sequences that a batch shard works on at once; ``None`` where batch or microbatches are not known."""
+    return global_batch // (plan.batch_shards * plan.microbatches) if global_batch and plan.microbatches else None
+
+
 def groups_of(devices: int, degrees: Mapping[str, int]) -> int:
     """Devices over the product of some degrees: the groups that see different sequences.
 

@@ -7,7 +7,7 @@ import yaml
 
 from asap.core.errors import PlanError
 from asap.plans.axes import AXES, Axis
-from asap.plans.degrees import sequences_of_a_microbatch
+from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import code, folder_of
@@ -128,12 +128,11 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
 
 def _asked(plan: Plan, global_batch: int | None) -> dict[str, object]:
     """A plan for the stack's own code: its degrees by axis, and what else it decides."""
-    each = (global_batch or 0) // (plan.batch_shards * (plan.microbatches or 1)) if plan.microbatches else None
     return {
         **{axis: plan.degree(axis) for axis in AXES},
         "microbatches": plan.microbatches,
         "offload": plan.offload,
-        "each": each,
+        "each": micro_batch(plan, global_batch),
         "remat": plan.remat.value if plan.remat else None,
     }
 

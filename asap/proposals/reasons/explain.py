@@ -14,7 +14,7 @@ from asap.levers.lever import Lever
 from asap.levers.table import changed_levers
 from asap.models import Workload
 from asap.plans import AXES, Plan
-from asap.plans.degrees import field_of
+from asap.plans.degrees import field_of, micro_batch
 from asap.plans.plan import OF_WORKLOAD
 from asap.plans.torus import split_axes
 from asap.plans.validity import Degrees
@@ -163,35 +163,24 @@ def _hbm(prediction: Prediction) -> Impact:
 
 
 def changed_settings(plan: Plan, incumbent: Plan, workload: Workload) -> tuple[ChangedSetting, ...]:
-    """Axes first, in the order of :data:`asap.plans.AXES`, then levers; before is what plan or workload say.
-
-    Where experts lie over other axes as well, ``expert`` is all devices that they lie over, as launchers count.
-    """
+    """Axes in the order of :data:`asap.plans.AXES`, then levers; before is what plan or workload say. Where experts lie
+    over other axes as well, ``expert`` is all devices that they lie over, as launchers count."""
     meshes = (("", plan.ici, incumbent.ici), ("dcn.", plan.dcn, incumbent.dcn))
-    degrees = [
+    settings: list[tuple[str, object, object]] = [
         (f"{prefix}{axis}", getattr(before, axis), getattr(after, axis))
         for prefix, after, before in meshes
         for axis in AXES
         if not (workload.experts_over and axis == "expert")
     ]
+    pair, levers = (incumbent, plan), changed_levers(plan, incumbent)
     if over := workload.experts_over:
-        degrees.append(("expert", *(Degrees.of(each, over).expert_devices for each in (incumbent, plan))))
-    found = [ChangedSetting(name=name, before=str(was), after=str(now)) for name, was, now in degrees if was != now]
-    levers = changed_levers(plan, incumbent)
-    found += [
-        ChangedSetting(name=one.name, before=_before(one, incumbent, workload), after=one.read(plan)) for one in levers
-    ]
-    was, now = (_sequences_at_once(each, workload) for each in (incumbent, plan))
-    unsaid = contract_of(workload.framework).sets_micro_batch and all(one.name != "microbatches" for one in levers)
-    if unsaid and was and now and was != now:
-        found.append(ChangedSetting(name="micro_batch", before=str(was), after=str(now)))
-    return tuple(found)
-
-
-def _sequences_at_once(plan: Plan, workload: Workload) -> int | None:
-    """Sequences that a device works on at once; ``None`` where they are not known."""
-    batch = plan.global_batch or workload.global_batch
-    return batch // (plan.batch_shards * plan.microbatches) if batch and plan.microbatches else None
+        settings.append(("expert", *(Degrees.of(each, over).expert_devices for each in pair)))
+    settings += [(one.name, _before(one, incumbent, workload), one.read(plan)) for one in levers]
+    if contract_of(workload.framework).sets_micro_batch and all(one.name != "microbatches" for one in levers):
+        was, now = (micro_batch(each, each.global_batch or workload.global_batch) for each in pair)
+        settings += [("micro_batch", was, now)] if was and now else []
+    changed = ((name, str(was), str(now)) for name, was, now in settings if was != now)
+    return tuple(ChangedSetting(name=name, before=was, after=now) for name, was, now in changed)
 
 
 def _before(lever: Lever, incumbent: Plan, workload: Workload) -> str:
