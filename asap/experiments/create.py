@@ -11,8 +11,10 @@ from asap.core.remote import is_remote
 from asap.core.text import plain
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.experiment import Experiment, refer_to_hardware, resolve_reference
+from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading
+from asap.experiments.logs.settings import LogSettings
 from asap.experiments.observed import MeasuredStep, Observed
 from asap.experiments.remarks import still_open
 from asap.experiments.trackers.source import read_tracked
@@ -220,9 +222,17 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         rest["measured"], observed = read_measured_step(said.step_time, _tokens_per_device(experiment))
         rest["observed"] = observed
         experiment = experiment.knowing(*(observed.ending.note(observed.file) if observed else ()))
+        experiment = experiment.knowing(*(_contradictions(observed, experiment) if observed else ()))
     if profile is not None:
         rest["profile_path"] = str(profile) if is_remote(profile) else str(user_path(profile).resolve())
     return _with(experiment, **{field: value for field, value in rest.items() if value is not None})
+
+
+def _contradictions(observed: Observed, experiment: Experiment) -> tuple[str, ...]:
+    """In what the measurements of a log do not agree with each other or with the record."""
+    reading = LogReading(schema="asap.log/1", file=observed.file, measured=observed.measured, ending=observed.ending)
+    found = contradictions(reading, LogSettings(devices=experiment.hardware.devices), experiment)
+    return tuple(f"{observed.file} contradicts the record: {one}" for one in found)
 
 
 def _says_nothing(experiment: Experiment) -> bool:

@@ -38,6 +38,14 @@ def test_the_steady_steps_of_a_log(log):
 TITAN = "step: {n}  loss:  8.1  memory: 62.1GiB(77%)  tps: {t:,.0f}  tflops: 350.1"
 
 
+def test_a_rate_that_the_record_does_not_make_is_named(log):
+    workload = Workload(global_batch=16, sequence_length=4096)
+    for tokens, said in ((8192, 0), (16384, 1)):
+        stated = Statement(hardware="h100-8", step_time=log([9.0, 2.0, 2.0, 2.0], tokens=tokens))
+        notes = amend(Experiment(id="x", workload=workload), stated).notes
+        assert sum("contradicts the record" in note for note in notes) == said
+
+
 def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
     stated = Statement(hardware="h100-8", step_time=log([9.0, 2.0, 2.0, 2.0], TITAN, 8192))
     before = amend(Experiment(id="x"), stated)
