@@ -23,8 +23,7 @@ from asap.plans import Plan
 from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of
 from asap.proposals.proposal import ChangedSetting
 from asap.proposals.reasons.explain import changed_settings
-from asap.stacks.command import COMMAND, start_command
-from asap.stacks.launchers import Stack
+from asap.stacks.launchers import COMMAND, Stack, start_command
 from asap.stacks.registry import contracts
 
 

@@ -38,10 +38,10 @@ from asap.experiments.swift import megatron as swift_arguments
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
+from asap.experiments.torchtitan import registry as titan_script
 from asap.experiments.torchtitan import registry as torchtitan_registry
-from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.yaml_script import Started, started_document
-from asap.stacks.command import COMMAND
+from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect, is_own_yaml
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import spec

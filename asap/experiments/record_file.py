@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document, validated, validation_reason
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.named_model import SHAPES
+from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.remarks import still_open
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures

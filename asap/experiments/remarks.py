@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
-from asap.stacks.deepspeed.settings import MICRO_BATCH
+from asap.stacks.deepspeed.stack import MICRO_BATCH
 from asap.stacks.reading import is_on
 from asap.stacks.spec import Spec, matches
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH

@@ -40,7 +40,7 @@ LEFT_OUT = ("asap.chat", "asap.compiler", "asap.optimize", "asap.calibration")
 
 
 SHORT_INPUT = {
-    "asap.experiments.named_model._NAMED": "the name of a model, cut from a path",
+    "asap.experiments.huggingface_model._NAMED": "the name of a model, cut from a path",
     "asap.experiments.shell.starts._ASSIGNED": "one word; its command is at most 20,000 characters",
     "asap.experiments.processes._MPI": "one command, of at most 20,000 characters",
     "asap.experiments.files.yaml_text._TEMPLATE": "bounded to 2,000 characters from each beginning",

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
-from asap.stacks.command import start_command
-from asap.stacks.deepspeed.settings import prepared
-from asap.stacks.launchers import launch_lines, stack_of
+from asap.stacks.deepspeed.stack import prepared
+from asap.stacks.launchers import launch_lines, stack_of, start_command
 from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
 from asap.stacks.megatron.stack import hydra_overrides
 from asap.stacks.reading import from_settings

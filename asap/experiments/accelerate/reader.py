@@ -13,7 +13,7 @@ from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
-from asap.experiments.named_model import NO_MODEL
+from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
@@ -23,7 +23,7 @@ from asap.plans.plan import Plan, Remat
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.deepspeed import stack as inline
-from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH, SEQUENCE
+from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import abstract, spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding

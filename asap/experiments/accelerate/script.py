@@ -24,14 +24,13 @@ from asap.experiments.accelerate.trainer_file import (
 from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
-from asap.experiments.named_model import NO_MODEL
+from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, options, read_commands, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
-from asap.stacks.deepspeed.settings import SEQUENCE
-from asap.stacks.deepspeed.stack import IN_FILE
+from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.stack_settings import dotted
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 

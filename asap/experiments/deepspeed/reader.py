@@ -9,14 +9,13 @@ from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, Document, find_named, missing, read_document
-from asap.experiments.huggingface_model import read_huggingface
-from asap.experiments.named_model import NO_MODEL
+from asap.experiments.huggingface_model import NO_MODEL, read_huggingface
 from asap.experiments.remarks import no_batch, note_on_unmodelled
 from asap.models import Workload
 from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.plans.plan import Plan
-from asap.stacks.deepspeed import settings as zero
-from asap.stacks.deepspeed.settings import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
+from asap.stacks.deepspeed import stack as zero
+from asap.stacks.deepspeed.stack import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding

@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.text import plain
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_model import name_at_end, read_named_model
+from asap.experiments.huggingface_model import name_at_end, read_named_model
 from asap.experiments.remarks import (
     in_words_of_program,
     moments_of_bits,
@@ -18,7 +18,7 @@ from asap.experiments.remarks import (
 )
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
-from asap.stacks.deepspeed.settings import ACCUMULATION, MICRO_BATCH
+from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys

@@ -14,8 +14,8 @@ from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.accelerate.script import starts_under_condition
 from asap.experiments.files.documents import below_variable, find_named, read_text
+from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.launch.script import find_other_program
-from asap.experiments.named_model import SHAPES
 from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
     EVALUATED,

@@ -11,6 +11,7 @@ from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
+from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import read_shapes
@@ -19,7 +20,6 @@ from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
-from asap.experiments.named_model import read_named_model
 from asap.experiments.observed import Observed
 from asap.hardware import find_chip
 from asap.models import Workload

@@ -19,8 +19,8 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.named_model import read_named_model
 from asap.experiments.processes import with_processes_of
 from asap.experiments.remarks import no_batch
 from asap.experiments.shell import Command, Start, has_substitution, options, words

@@ -15,7 +15,7 @@ from asap.experiments.files.documents import Brought, NamedFile, below_variable,
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.remarks import decides
 from asap.experiments.shell import options
-from asap.stacks.deepspeed.settings import OFFLOAD, STAGE
+from asap.stacks.deepspeed.stack import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO
 from asap.stacks.registry import irrelevant, spec
 from asap.stacks.stack_settings import StackSettings, dotted

@@ -8,7 +8,7 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
 from asap.experiments.files.documents import Document, validated
-from asap.experiments.named_model import NO_MODEL
+from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
 from asap.models import Architecture

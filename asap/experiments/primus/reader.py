@@ -11,11 +11,11 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document
 from asap.experiments.files.yaml_text import parse_yaml
+from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import DEFAULTS, OVERRIDE, known_keys
 from asap.experiments.megatron.bridge import check_is_decoder, left_to_recipe
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
-from asap.experiments.named_model import read_named_model
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments, section_arguments
 from asap.stacks.megatron.workload import CORE

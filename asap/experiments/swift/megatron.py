@@ -9,8 +9,8 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
+from asap.experiments.huggingface_model import name_at_end, read_named_model
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
-from asap.experiments.named_model import name_at_end, read_named_model
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.shell import Command, Start, has_substitution, options
 from asap.experiments.swift import trainer

@@ -17,11 +17,11 @@ from asap.experiments.deepspeed.reader import PRESETS, preset, read_named_config
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
-from asap.experiments.named_model import name_at_end
+from asap.experiments.huggingface_model import name_at_end
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, refuse
 from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
-from asap.stacks.deepspeed.settings import SEQUENCE, TENSOR
+from asap.stacks.deepspeed.stack import SEQUENCE, TENSOR
 from asap.stacks.registry import abstract
 from asap.stacks.spec import Word
 from asap.stacks.stack_settings import StackSettings

@@ -11,12 +11,11 @@ from asap.experiments.deepspeed.reader import read_named_configuration, with_not
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
-from asap.experiments.huggingface_model import read_huggingface
-from asap.experiments.named_model import NO_MODEL, SHAPES, name_at_end, read_named_model
+from asap.experiments.huggingface_model import NO_MODEL, SHAPES, name_at_end, read_huggingface, read_named_model
 from asap.models import Architecture, find_architecture
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
-from asap.stacks.deepspeed import settings as zero
+from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, from_settings, meaning, moves
 from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Meaning, Spec, Word, word_keys

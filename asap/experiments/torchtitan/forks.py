@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.files.python_literals import parse_python
-from asap.experiments.named_model import SHAPES
+from asap.experiments.huggingface_model import SHAPES
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.stacks.registry import irrelevant

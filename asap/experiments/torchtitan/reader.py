@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.named_model import SHAPES, read_named_model
+from asap.experiments.huggingface_model import SHAPES, read_named_model
 from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.torchtitan.forks import (
     CATALOGUE,

@@ -8,7 +8,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
 from asap.plans.plan import Offload, Plan, Remat
-from asap.stacks.deepspeed.settings import offloaded
+from asap.stacks.deepspeed.stack import offloaded
 from asap.stacks.megatron.architecture import mlp_width
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings

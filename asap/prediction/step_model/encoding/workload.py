@@ -15,7 +15,7 @@ from asap.prediction.step_model.communication import context_parallel_kind
 from asap.prediction.step_model.compute import KEPT_BYTES, PASSES, graphed_shares
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
-from asap.stacks.deepspeed.settings import shards_parameters
+from asap.stacks.deepspeed.stack import shards_parameters
 from asap.stacks.launchers import stack_of
 
 GATHERS_LOGITS = ("aa-scaling",)
