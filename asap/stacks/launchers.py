@@ -231,7 +231,7 @@ def form_of(settings: Mapping[str, object]) -> dict[str, object]:
 COMMAND = "command"
 """In the provenance of a record: the command of the script that was read."""
 _SOURCE = re.compile(r"^([^:,;]+?\.(?:ya?ml|toml))(?::|$)")
-_WITHOUT, _COMMENT = re.compile(r"\s*#\s*without\s(.*)"), re.compile(r"^# [^\n]*\n", re.MULTILINE)
+_WITHOUT, _COMMENT = re.compile(r"# without (.*)"), re.compile(r"^# [^\n]*\n", re.MULTILINE)
 _VALUE = r"(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>|&;]+)"
 _END = re.compile(r"\s(?:\d?>|[|&;])")
 """Where the words of a command end."""
