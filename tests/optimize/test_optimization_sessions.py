@@ -38,11 +38,16 @@ def test_from_nothing_to_the_best_with_the_line_to_paste(run_command):
     assert precedent["speedup"] == pytest.approx(times[0] / min(times))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_killed_session_goes_on_and_pays_for_nothing_twice(tmp_path, home, seed, monkeypatch):
+SPACE = "[settings.remat_policy]\nvalues = ['full', 'minimal']\n[settings.ici_tensor_parallelism]\nlow = 1\nhigh = 64\n"
+
+
+@pytest.mark.parametrize(("seed", "at_once", "space"), [(1, 1, False), (2, 3, False), (3, 1, True), (4, 3, True)])
+def test_a_killed_session_goes_on_and_pays_for_nothing_twice(tmp_path, home, seed, at_once, space):
     starts, chance = tmp_path / "starts", random.Random(seed)
+    (file := tmp_path / "space.toml").write_text(SPACE)
     environment = os.environ | {"STARTS": str(starts), "SLEEP": "0.02", "ASAP_HOME": str(home)}
-    command = arguments(budget="3")
+    command = [*arguments(budget="3"), "--parallel", str(at_once)]
+    command[1:4] = ["run", "--space", str(file)] if space else command[1:4]
     for _ in range(3):
         asap = subprocess.Popen([sys.executable, "-c", MAIN, *command], env=environment, stdout=subprocess.DEVNULL)
         begun = time.monotonic()
