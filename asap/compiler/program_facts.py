@@ -1,12 +1,13 @@
 """What a mapping program is checked against: the model and the machine of an experiment, or of their names."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from asap.compiler.reference.expressible import mapping_target
 from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
-from asap.experiments import Experiment
+from asap.experiments import Experiment, ExperimentStore
 from asap.hardware import Slice, resolve_hardware
 from asap.mapping.coverage import Target
 from asap.mapping.explain import Explanation, explain
@@ -20,6 +21,8 @@ from asap.models.catalogue import known_architectures
 from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.stacks.constraints import constraints_of
+from asap.study.open_study import reopen_study
+from asap.study.study import Study
 
 if TYPE_CHECKING:
     from asap.prediction.prediction import Prediction
@@ -27,13 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """A model with its tensors, a machine, what limits the mesh, and what a step works on; ``None`` is unknown."""
+    """A model with its tensors, a machine, what limits the mesh, what a step works on, and the run on record with all
+    that was measured of it; ``None`` is unknown."""
 
     target: Target | None
     hardware: Slice | None
     constraints: Constraints
     model: Architecture | None
     workload: Workload
+    study: Study | None = None
 
     def both(self, where: str) -> tuple[Target, Slice]:
         """Model and machine, for what needs both.
@@ -57,11 +62,13 @@ class ProgramFacts:
 
     def _predicted(self, program: Program) -> "Prediction | None":
         from asap.prediction.predict_program import predict_program
+        from asap.prediction.predict_study import expect
 
         if self.target is None or self.hardware is None or program.mesh is None:
             return None
+        on_record = partial(expect, self.study) if self.study else None
         try:
-            return predict_program(program, self.target, self.model, self.workload, self.hardware)
+            return predict_program(program, self.target, self.model, self.workload, self.hardware, on_record)
         except InsufficientEvidenceError:
             return None
 
@@ -79,6 +86,7 @@ def program_facts(
     known = _model(model) if model else (experiment.model if experiment else None)
     workload = experiment.workload if experiment else Workload()
     machine = resolve_hardware(hardware).slice if hardware else _machine(experiment)
+    study = reopen_study(experiment, ExperimentStore()) if experiment and machine and not (model or hardware) else None
     return ProgramFacts(
         mapping_target(known, workload) if known else None,
         machine,
@@ -87,6 +95,7 @@ def program_facts(
         ),
         known,
         workload,
+        study,
     )
 
 

@@ -11,7 +11,7 @@ from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.study_prior import GuidedPlans, Searched
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request
-from asap.optimize.results import of_the_language_model, results
+from asap.optimize.results import of_the_language_model, results, step_times
 from asap.optimize.session import Session, only_session
 from asap.optimize.stopping import Stopped, Worth
 from asap.sharding_memory import readable
@@ -50,7 +50,7 @@ def optimize_by_evaluation(
 
     measures = request.evaluate == "run"
     with only_session(request.experiment.id) if measures else nullcontext():
-        evaluator = request.evaluator(session.name, report)
+        evaluator = request.evaluator(session.name, report, step_times(session.tries))
         engine = GuidedPlans(request.study, guided)
         proposed = WithIdeas(proposer(session, engine), request.ideas, request.budget.evaluations)
         stopped = optimize(session, proposed, evaluator, request.rule(searched.modelled_s), update, guided.repaired)

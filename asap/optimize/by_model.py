@@ -112,16 +112,10 @@ def _try(number: int, prediction: Prediction, why: str) -> Try:
         number=number,
         configuration=str(prediction.plan),
         why=why,
-        predicted=Expectation(
-            step_time_s=step.value if step else None, low_s=step.low if step else None,
-            high_s=step.high if step else None, hbm_bytes=held,
-        ),
+        predicted=Expectation.of(prediction),
         outcome=Outcome(
-            status="rejected" if too_large else "done",
-            step_time_s=step.value if step else None,
-            hbm_bytes=held,
-            provenance=Provenance.MODELLED,
-            feedback=(_too_large(memory),) if memory and too_large else (),
+            status="rejected" if too_large else "done", step_time_s=step.value if step else None, hbm_bytes=held,
+            provenance=Provenance.MODELLED, feedback=(_too_large(memory),) if memory and too_large else (),
         ),
         cost=Cost(seconds=0.0),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from asap.optimize.loop import optimize
 from asap.optimize.outcome import Configuration, Suggestion, Try
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request, Runs
-from asap.optimize.results import ended, repeat, results, shrunk
+from asap.optimize.results import ended, repeat, results, shrunk, step_times
 from asap.optimize.session import Session, only_session
 from asap.optimize.space import Scalar, Space, written
 from asap.optimize.stopping import Stopped, StoppingRule, Worth
@@ -64,11 +64,11 @@ class SpaceRequest(Runs):
         words = shlex.join(f"{name}={written(value)}" for name, value in values.items() if name not in placed)
         return Overrides(stack="maxtext", text=words, exports=tuple(exports))
 
-    def evaluator(self, session: str, report: Callable[[str], None]) -> RunEvaluator:
-        """What evaluates; raises like :attr:`command_of_space`."""
+    def evaluator(self, session: str, report: Callable[[str], None], timed: Sequence[float] = ()) -> RunEvaluator:
+        """What evaluates, as :meth:`Request.evaluator`; raises like :attr:`command_of_space`."""
         return RunEvaluator(
             command=self.command_of_space, session=session, overrides=self.overrides, tokens=None, limits=self.limits,
-            folder=Path(self.folder), report=report, parallel=self.parallel,
+            folder=Path(self.folder), report=report, parallel=self.parallel, timed=list(timed),
         )  # fmt: skip
 
     def lines(self, configuration: Configuration) -> str:
@@ -176,7 +176,7 @@ def optimize_space(
     proposer = OptunaProposer(request.space, request.budget.evaluations)
     with only_session(f"space-{request.space.name}"):
         stopped = optimize(
-            session, proposer, request.evaluator(session.name, report), rule,
+            session, proposer, request.evaluator(session.name, report, step_times(session.tries)), rule,
             lambda session, suggestion, worth: show(report_of_space(request, session), worth),
         )  # fmt: skip
     return report_of_space(request, session, stopped)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from asap.core.feedback import Feedback, Repair
 from asap.core.units import Provenance
+from asap.prediction.prediction import Prediction
 
 Configuration = str
 """The text form of what is tuned: the line of a plan, or a mapping program."""
@@ -41,6 +42,14 @@ class Expectation(BaseModel, frozen=True):
     low_s: float | None = None
     high_s: float | None = None
     hbm_bytes: float | None = None
+
+    @classmethod
+    def of(cls, found: Prediction) -> "Expectation":
+        """What a prediction says."""
+        step, held = found.step_time, found.memory and found.memory.total.value
+        if step is None:
+            return cls(hbm_bytes=held)
+        return cls(step_time_s=step.value, low_s=step.low, high_s=step.high, hbm_bytes=held)
 
 
 class Suggestion(BaseModel, frozen=True):

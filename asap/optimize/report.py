@@ -45,10 +45,6 @@ class OptimizationReport(BaseModel):
     learnt: tuple[str, ...] = ()
     trials: tuple[OfferedTrial, ...] = Field(default=(), description="settings that no search varies, to test")
 
-    def to_json(self) -> str:
-        """The contract as text."""
-        return self.model_dump_json(by_alias=True, indent=2)
-
 
 def spent_on(tries: Sequence[Try]) -> Cost:
     """The cost of all tries together."""
@@ -61,12 +57,9 @@ def spent_on(tries: Sequence[Try]) -> Cost:
 
 
 def best_measured(
-    tries: Sequence[Try],
-    believed: Sequence[Result],
-    known: Sequence[Result],
-    now: Configuration | None,
+    tries: Sequence[Try], believed: Sequence[Result], known: Sequence[Result], now: Configuration | None,
     lines: Callable[[Configuration], str],
-) -> Best | None:
+) -> Best | None:  # fmt: skip
     """The fastest of tries and of what was measured before, with the line to paste.
 
     Args:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -119,8 +119,10 @@ class Request(Runs):
         preferences = Preferences(frozenset(self.allowed), self.steps_to_go, self.prices, self.currency)
         return replace(reopen_study(self.experiment, ExperimentStore()), preferences=preferences)
 
-    def evaluator(self, session: str, report: Callable[[str], None]) -> Evaluator | SeveralAtOnce:
-        """What evaluates.
+    def evaluator(
+        self, session: str, report: Callable[[str], None], timed: Sequence[float] = ()
+    ) -> Evaluator | SeveralAtOnce:
+        """What evaluates; ``timed`` are seconds of a step of tries that ran before the session was resumed.
 
         Raises:
             UsageError: a run without a command, or with a file that its stack does not take.
@@ -149,6 +151,7 @@ class Request(Runs):
             on_record=decisive(self.study.experiment.hyperparameters),
             objection=self._objection,
             parallel=self.parallel,
+            timed=list(timed),
         )
 
     def _objection(self, configuration: Configuration, seconds: float) -> str | None:

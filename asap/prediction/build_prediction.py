@@ -26,6 +26,8 @@ TELLING = 0.03
 """Spread of ln(step) from which what is not said is worth telling."""
 WIDE = 0.35
 """Half-width of ln(step) from which an interval is called wide: 42 % more."""
+NARROWS, OR_MEASURED = " One measured step (--step-time) narrows it.", ", or give one measured step"
+"""What notes ask for where no step was measured."""
 ANCHORED = "analytic step model, anchored to the measured step"
 
 # name (None: by the kind of context parallelism), mesh axis, field of StepTime that is busy, field that is exposed
@@ -206,11 +208,11 @@ def _why_wide(evaluation: Evaluation, index: int, estimate: _Estimate) -> tuple[
     doubt = widest_doubt(evaluation.fit.step_interval, evaluation.doubts, index)
     notes = []
     if doubt in REASONS and estimate.width > WIDE:
-        notes.append(f"The interval is wide: {REASONS[doubt]}. One measured step (--step-time) narrows it.")
+        notes.append(f"The interval is wide: {REASONS[doubt]}.{NARROWS}")
     if worst is not None and spreads[worst] >= TELLING:
         most = " most" if doubt == "unstated" else ""
         notes.append(
             f"Not stated: {worst}. It widens the interval{most}, by {format_percent(spreads[worst])} of the step;"
-            f" state it ({evaluation.told_by[worst]}), or give one measured step."
+            f" state it ({evaluation.told_by[worst]}){OR_MEASURED}."
         )
     return tuple(notes)

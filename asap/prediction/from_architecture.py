@@ -1,7 +1,7 @@
 """Predictions of plans from the architecture, absolute or relative to a measured run."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from asap.core.errors import PlanError
@@ -28,16 +28,10 @@ class Measured:
 
 
 def predict(
-    plans: Sequence[Plan] | Plan,
-    architecture: Architecture | None,
-    workload: Workload,
-    hardware: Slice,
-    *,
-    calibration: Calibration | None = None,
-    baseline: Measured | None = None,
-    incumbent: Plan | None = None,
+    plans: Sequence[Plan] | Plan, architecture: Architecture | None, workload: Workload, hardware: Slice, *,
+    calibration: Calibration | None = None, baseline: Measured | None = None, incumbent: Plan | None = None,
     own: OwnRuns | None = None,
-) -> list[Prediction]:
+) -> list[Prediction]:  # fmt: skip
     """Step time and memory of each plan, with intervals.
 
     Args:
@@ -75,24 +69,19 @@ def _narrowing(own: OwnRuns, fitted: Calibration, wanted: Likeness) -> Narrowing
     return fitted.full.sharing.narrowing(wanted, own.runs)
 
 
-def predict_layers(
-    plan: Plan, policies: Mapping[Policy, int], architecture: Architecture | None, workload: Workload, hardware: Slice
-) -> Prediction:
+Predict = Callable[[Sequence[Plan]], Sequence[Prediction]]
+"""Predicts plans of one run, by whatever is known of it."""
+
+
+def predict_layers(plan: Plan, policies: Mapping[Policy, int], predict: Predict) -> Prediction:
     """Step time and HBM of a plan under which some layers have policies of their own.
 
     Args:
         plan: everything else.
         policies: rematerialisation → number of layers that have it.
-        architecture: the decoder.
-        workload: batch, sequence and numerics.
-        hardware: chips and topology.
-
-    Raises:
-        InsufficientEvidenceError: the architecture, the batch or the sequence is not known.
-        PlanError: the plan is for another number of devices.
+        predict: what predicts a plan; what it raises is raised.
     """
-    plans = [plan.model_copy(update={"remat": policy}) for policy in policies]
-    found = predict(plans, architecture, workload, hardware)
+    found = predict([plan.model_copy(update={"remat": policy}) for policy in policies])
     layers = sum(policies.values())
     shares = [count / layers for count in policies.values()]
     most = found[shares.index(max(shares))]

@@ -15,7 +15,7 @@ from asap.mapping.plan_program import beyond_plan, layers_by_policy, plan_of, pl
 from asap.mapping.sharding import kept_in_all
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
-from asap.prediction.from_architecture import memory_in_all, predict_layers
+from asap.prediction.from_architecture import Predict, memory_in_all, predict, predict_layers
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import require, step_inputs
 from asap.prediction.step_model.groups import Groups
@@ -30,8 +30,9 @@ _UNPREDICTED = ("constrain", "order", "layout", "place")
 
 
 def predict_program(
-    program: Program, target: Target, architecture: Architecture | None, workload: Workload, hardware: Slice
-) -> Prediction:
+    program: Program, target: Target, architecture: Architecture | None, workload: Workload, hardware: Slice,
+    plans: Predict | None = None,
+) -> Prediction:  # fmt: skip
     """Step time and HBM of a training step under a checked program.
 
     Args:
@@ -40,14 +41,15 @@ def predict_program(
         architecture: the decoder.
         workload: batch, sequence and numerics.
         hardware: chips and topology.
+        plans: predicts the plan of the program; from the architecture alone by default.
 
     Raises:
         InsufficientEvidenceError: the architecture, the batch or the sequence is not known.
         PlanError: the mesh is missing, of other axes, or for another number of devices.
     """
-    plan = plan_of(program)
+    plan, plans = plan_of(program), plans or (lambda some: predict(some, architecture, workload, hardware))
     policies = layers_by_policy(program, target, plan.remat or Remat.FULL)
-    found = predict_layers(plan, policies, architecture, workload, hardware)
+    found = predict_layers(plan, policies, plans)
     known, usual = require(architecture, workload), max(policies, key=lambda policy: policies[policy])
     splits, longer = _splits(program, target, plan.model_copy(update={"remat": usual}), known, workload, hardware)
     kept = kept_in_all(program, target).hbm - kept_in_all(plan_program(plan), target).hbm

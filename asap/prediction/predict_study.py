@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from asap.core.errors import InsufficientEvidenceError
+from asap.core.units import format_seconds
 from asap.hardware import Slice
 from asap.plans import AXES, Plan
 from asap.plans.degrees import DEVICES_UNKNOWN, with_micro_batch_of
@@ -120,8 +121,18 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
     revised = with_outcomes(study, found)
     if baseline is None:
         return revised
+    if start is None:
+        revised = [_not_from(baseline.step_time, each) for each in revised]
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
     return [_fits_if_smaller(ran, before, after) for before, after in zip(found, revised, strict=True)]
+
+
+def _not_from(seconds: float, found: Prediction) -> Prediction:
+    from asap.prediction.build_prediction import NARROWS, OR_MEASURED
+
+    kept = (note.replace(NARROWS, "").replace(OR_MEASURED, "") for note in found.notes)
+    said = f"The measured step, {format_seconds(seconds)}, is not what the model expects: no prediction starts from it."
+    return found.model_copy(update={"notes": (*kept, said)})
 
 
 def anchoring_step(study: Study) -> float | None:
@@ -158,12 +169,9 @@ def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -
         return other
     if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
         return other
-    return other.model_copy(
-        update={
-            "memory": memory.model_copy(update={"fits": True, "probability_fits": None}),
-            "notes": other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN),
-        }
-    )
+    fits = memory.model_copy(update={"fits": True, "probability_fits": None})
+    notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
+    return other.model_copy(update={"memory": fits, "notes": notes})
 
 
 def usual_axes(study: Study) -> tuple[str, ...]:
@@ -187,22 +195,18 @@ def _is_modelled(study: Study) -> bool:
 
 def _unmeasured(study: Study, what: str) -> InsufficientEvidenceError:
     missing = _missing(study)
-    return InsufficientEvidenceError(
-        f"what {what} would communicate was not measured, and modelling it needs {', '.join(missing)}",
-        where=study.experiment.id,
-        hint=f"asap analyze RUN {' '.join(missing.values())}",
-    )
+    said = f"what {what} would communicate was not measured, and modelling it needs {', '.join(missing)}"
+    hint = f"asap analyze RUN {' '.join(missing.values())}"
+    return InsufficientEvidenceError(said, where=study.experiment.id, hint=hint)
 
 
 def _insufficient(study: Study) -> InsufficientEvidenceError:
     missing = _missing(study)
     needed = list(missing)
     listed = ", ".join(needed[:-1]) + " and " * (len(needed) > 1) + "".join(needed[-1:])
-    return InsufficientEvidenceError(
-        f"a prediction needs {listed}, or a profile together with the plan that it shows",
-        where=study.experiment.id,
-        hint=f"asap analyze RUN {' '.join(missing.values())}",
-    )
+    said = f"a prediction needs {listed}, or a profile together with the plan that it shows"
+    hint = f"asap analyze RUN {' '.join(missing.values())}"
+    return InsufficientEvidenceError(said, where=study.experiment.id, hint=hint)
 
 
 def _missing(study: Study) -> dict[str, str]:

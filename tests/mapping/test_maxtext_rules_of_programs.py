@@ -9,24 +9,14 @@ from asap.plans import Plan
 from tests.mapping.programs import DENSE, EXPERTS, SLICE
 
 USUAL = [
-    ["activation_batch", ["data", "fsdp", "fsdp_transpose", "expert"]],
-    ["activation_length", ["context"]],
-    ["activation_norm_length", ["tensor_sequence", "context"]],
-    ["activation_embed", ["tensor"]],
-    ["activation_heads", ["tensor", "tensor_sequence"]],
-    ["activation_vocab", ["tensor"]],
-    ["vocab", ["tensor", "autoregressive"]],
-    ["q_heads", ["tensor"]],
-    ["kv_heads", ["tensor"]],
-    ["heads", ["tensor"]],
-    ["mlp", ["fsdp_transpose", "tensor"]],
-    ["exp", "expert"],
-    ["activation_exp", ["expert"]],
-    ["embed_moe", ["fsdp", "fsdp_transpose", "context"]],
-    ["embed", ["fsdp", "fsdp_transpose", "context", "expert"]],
-    ["embed", ["fsdp", "context", "expert"]],
-    ["layers", "stage"],
-]
+    ["activation_batch", ["data", "fsdp", "fsdp_transpose", "expert"]], ["activation_length", ["context"]],
+    ["activation_norm_length", ["tensor_sequence", "context"]], ["activation_embed", ["tensor"]],
+    ["activation_heads", ["tensor", "tensor_sequence"]], ["activation_vocab", ["tensor"]],
+    ["vocab", ["tensor", "autoregressive"]], ["q_heads", ["tensor"]], ["kv_heads", ["tensor"]], ["heads", ["tensor"]],
+    ["mlp", ["fsdp_transpose", "tensor"]], ["exp", "expert"], ["activation_exp", ["expert"]],
+    ["embed_moe", ["fsdp", "fsdp_transpose", "context"]], ["embed", ["fsdp", "fsdp_transpose", "context", "expert"]],
+    ["embed", ["fsdp", "context", "expert"]], ["layers", "stage"],
+]  # fmt: skip
 """As in MaxText's configs/base.yml, commit e591f30c."""
 
 PLAN = Plan.parse("data=4 model=4")

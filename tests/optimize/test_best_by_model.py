@@ -53,9 +53,8 @@ def test_a_worse_bet_is_not_told_an_end_of_its_interval_that_is_better():
 def test_what_may_fit_is_not_said_not_to():
     found = optimize_by_model(run("llama3.1-8b", "v5e-256", "data=256 microbatches=1 remat=full", 1024, 7168))
     now, *others = [each.outcome for each in found.tries]
-    assert re.match(
-        r"may not fit: .* [GM]iB too much for 15\.8 GiB, .*; P\(fits\) \d\d %$", now.feedback[0].explanation
-    )
+    says = r"may not fit: .* [GM]iB too much for 15\.8 GiB, .*; P\(fits\) \d\d %$"
+    assert re.match(says, now.feedback[0].explanation)
     assert not any(each.feedback for each in others)
 
 

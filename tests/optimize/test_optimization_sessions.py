@@ -102,8 +102,8 @@ def test_what_is_interrupted_before_anything_was_timed_says_so_and_how_to_go_on(
     environment = os.environ | {"ASAP_HOME": str(home)}
     command = [sys.executable, "-c", MAIN, *bare(tmp_path, mode="hangs")]
     asap = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    begun = time.monotonic()
-    while not list((home / "sessions").glob("bare.tries/*/log")) and time.monotonic() - begun < 30:
+    until = time.monotonic() + 30
+    while not list((home / "sessions").glob("bare.tries/*/log")) and time.monotonic() < until:
         time.sleep(0.05)
     time.sleep(0.5)
     asap.send_signal(signal.SIGINT)

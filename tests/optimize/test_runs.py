@@ -69,12 +69,13 @@ def test_a_run_is_stopped_when_enough_steps_are_timed(tmp_path):
     assert 10 <= (outcome.steps or 0) < 40
 
 
-def test_what_is_far_slower_than_the_best_is_stopped_early(tmp_path, monkeypatch):
+def test_what_is_far_slower_than_the_best_is_stopped_early_and_counts_after_a_kill(tmp_path, monkeypatch):
     monkeypatch.setenv("SLEEP", "0.1")
     tried = replace(evaluator("silent"), limits=RunLimits(steps=30), timed=[0.5])
     outcome = tried.evaluate(PLAN, tmp_path)
     assert (outcome.status, outcome.step_time_s, tried.timed) == ("done", 1.0, [0.5, 1.0])
     assert 5 <= (outcome.steps or 0) < 30
+    assert replace(tried, timed=[0.5]).evaluate(PLAN, tmp_path).step_time_s == 1.0
 
 
 def test_a_step_that_no_hardware_takes_does_not_count(tmp_path):

@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 
 from asap.compiler.reference.expressible import mapping_target
@@ -12,6 +14,7 @@ from asap.prediction.from_architecture import predict_layers
 MODEL = find_architecture("llama3-8b")
 WORKLOAD = Workload(global_batch=32, sequence_length=2048, framework="MaxText", precision="bf16")
 SLICE = resolve_hardware("v5e:4x4").slice
+PREDICT = partial(predict, architecture=MODEL, workload=WORKLOAD, hardware=SLICE)
 
 
 def predicted(plan):
@@ -21,7 +24,7 @@ def predicted(plan):
 
 def test_layers_that_keep_more_lie_between_the_two_plans():
     few, many = predicted("data=16 remat=full"), predicted("data=16 remat=minimal")
-    found = predict_layers(few.plan, {Remat.FULL: 24, Remat.MINIMAL: 8}, MODEL, WORKLOAD, SLICE)
+    found = predict_layers(few.plan, {Remat.FULL: 24, Remat.MINIMAL: 8}, PREDICT)
     assert found.step_time.value == pytest.approx(0.75 * few.step_time.value + 0.25 * many.step_time.value)
     assert found.memory.total.value == pytest.approx(0.75 * few.memory.total.value + 0.25 * many.memory.total.value)
     assert few.memory.probability_fits > found.memory.probability_fits > many.memory.probability_fits
@@ -30,7 +33,7 @@ def test_layers_that_keep_more_lie_between_the_two_plans():
 
 def test_layers_that_are_all_alike_are_the_plan():
     plan = predicted("data=16 remat=full")
-    assert predict_layers(plan.plan, {Remat.FULL: 32}, MODEL, WORKLOAD, SLICE) == plan
+    assert predict_layers(plan.plan, {Remat.FULL: 32}, PREDICT) == plan
 
 
 def test_the_layers_of_each_policy_are_counted():

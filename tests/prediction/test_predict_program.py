@@ -2,15 +2,20 @@ import math
 
 import pytest
 
+from asap.compiler.program_facts import experiment_program, program_facts
 from asap.compiler.reference.expressible import mapping_target
 from asap.core.errors import InsufficientEvidenceError
+from asap.experiments import Experiment, HardwareReference
+from asap.experiments.observed import MeasuredStep
 from asap.hardware import resolve_hardware
 from asap.mapping.language.parse import parse
 from asap.mapping.sharding import kept_in_all
-from asap.models import Architecture, Workload
+from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
 from asap.prediction import predict
 from asap.prediction.predict_program import predict_program
+from asap.prediction.predict_study import expect
+from asap.study.study import study_of
 
 SLICE = resolve_hardware("v5e:4x4").slice
 WORKLOAD = Workload(global_batch=32, sequence_length=4096, framework="MaxText", precision="bf16")
@@ -107,3 +112,18 @@ def test_what_is_not_predicted_is_said():
     assert note == "Not predicted is what these lines do to the step: constrain, order."
     with pytest.raises(InsufficientEvidenceError):
         predicted(TENSOR, workload=Workload())
+
+
+@pytest.mark.parametrize(("measured_s", "is_doubted"), [(None, False), (3.0, False), (30.0, True)])
+def test_the_program_of_a_plan_is_predicted_as_the_plan_from_all_that_is_on_record(measured_s, is_doubted):
+    workload = Workload(global_batch=64, sequence_length=4096, framework="Megatron-LM", sequence_parallel=False)
+    record = Experiment(
+        id="run", model=find_architecture("llama3-8b"), workload=workload, hardware=HardwareReference(name="h100-32"),
+        plan=Plan.parse("replica=8 model=4 microbatches=8 remat=full"),
+        measured=measured_s and MeasuredStep(seconds=measured_s, source="a log"),
+    )  # fmt: skip
+    explained = program_facts(record).explained(parse(experiment_program(record)[0])[0])
+    (expected,) = expect(study_of(record), [record.plan])
+    assert (explained.step_time, explained.hbm) == (expected.step_time, expected.memory.total)
+    assert any("30.0 s, is not what the model expects" in note for note in explained.notes) == is_doubted
+    assert explained.activations[0].axes == (("replica",), (), ())

@@ -19,12 +19,10 @@ def export(path, devices=(0,), text="step 1"):
             CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
             CREATE TABLE TARGET_INFO_GPU (id INT, name TEXT);
             CREATE TABLE NVTX_EVENTS (start INT, end INT, text TEXT, textId INT, globalTid INT);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME
-                (start INT, end INT, globalTid INT, correlationId INT, nameId INT);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
             CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL
-                (start INT, end INT, deviceId INT, streamId INT, correlationId INT, globalPid INT, demangledName INT);
-            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY
-                (start INT, end INT, deviceId INT, streamId INT, correlationId INT, globalPid INT, copyKind INT);
+                (start, end, deviceId, streamId, correlationId, globalPid, demangledName);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, streamId, correlationId, globalPid, copyKind)
             """)
         database.executemany("INSERT INTO StringIds VALUES (?, ?)", NAMES.items())
         for device in devices:

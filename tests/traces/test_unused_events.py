@@ -29,23 +29,12 @@ LAYOUTS = {
 NAMES = st.sampled_from(["aten::add", "ProfilerStep#1", "}, {", '{"ph": "X", "cat": "', "gemm", "\\", ""]) | st.text(
     max_size=6
 )
-EVENTS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "ph": st.sampled_from("XXXXsfiM"),
-            "cat": st.sampled_from(["cpu_op", "python_function", "kernel", "cuda_runtime", "ac2g", "overhead", "new"]),
-            "name": NAMES,
-            "ts": st.integers(0, 10**6),
-            "dur": st.integers(0, 10**6),
-        },
-        optional={
-            "args": st.dictionaries(
-                NAMES.map("of {}".format), st.lists(NAMES | st.dictionaries(NAMES, NAMES, max_size=2), max_size=3)
-            )
-        },
-    ),
-    max_size=20,
-)
+CATEGORIES = st.sampled_from(["cpu_op", "python_function", "kernel", "cuda_runtime", "ac2g", "overhead", "new"])
+VALUES = st.lists(NAMES | st.dictionaries(NAMES, NAMES, max_size=2), max_size=3)
+TIMES = st.integers(0, 10**6)
+FIELDS = {"ph": st.sampled_from("XXXXsfiM"), "cat": CATEGORIES, "name": NAMES, "ts": TIMES, "dur": TIMES}
+ARGUMENTS = {"args": st.dictionaries(NAMES.map("of {}".format), VALUES)}
+EVENTS = st.lists(st.fixed_dictionaries(FIELDS, optional=ARGUMENTS), max_size=20)
 KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2, "args": {"stream": 7, "correlation": 1}}
 UNUSED = {"ph": "X", "cat": "python_function", "name": "train.py(3): step", "ts": 1, "dur": 2, "args": {"Python id": 1}}
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from asap.compiler.reference.layout import BATCH_AXES, DIMENSIONS, NO_LINES, RULES, ProgramLines
 from asap.compiler.reference.parameters import Parameter, parameter_tree
@@ -12,6 +13,7 @@ from asap.mapping.language.parse import parse
 from asap.models import Architecture, Workload
 from asap.models.architecture import pattern_length
 from asap.plans import AXES, Plan
+from asap.prediction.step_model.encoding.workload import is_xla, splits_residual
 
 
 def check_expressible(model: Architecture, workload: Workload, plan: Plan) -> tuple[int, int]:
@@ -130,8 +132,13 @@ def _activations(model: Architecture, workload: Workload, layers: int) -> tuple[
         return Tensor(name, tuple(_dimension(lengths.get(each or ""), each) for each in dimensions), layers)
 
     all_layers = tuple(range(layers))
+    residual = activation("residual", RESIDUAL, all_layers)
+    if workload.framework and not is_xla(workload):
+        batch, sequence, width = residual.dimensions
+        axes = (*sequence.axes, "model") if splits_residual(workload) else sequence.axes
+        residual = replace(residual, dimensions=(batch, replace(sequence, axes=axes), replace(width, axes=())))
     return (
-        activation("residual", RESIDUAL, all_layers),
+        residual,
         activation("query", QUERY, all_layers),
         activation("logits", LOGITS, ()),
     )

@@ -64,13 +64,8 @@ class GuidedPlans:
         """What is expected of a plan; what the model of the step says where the proposer does not consider it."""
         if considered := self.guided.expected(configuration, tries):
             return considered
-        found = expect(self.study, [Plan.parse(configuration)])[0]
-        step, held = found.step_time, found.memory
-        predicted = Expectation(
-            step_time_s=step.value if step else None, low_s=step.low if step else None,
-            high_s=step.high if step else None, hbm_bytes=held.total.value if held else None,
-        )  # fmt: skip
-        return Suggestion(configuration=configuration, why="", predicted=predicted)
+        (found,) = expect(self.study, [Plan.parse(configuration)])
+        return Suggestion(configuration=configuration, why="", predicted=Expectation.of(found))
 
 
 MOST = 2000

@@ -34,6 +34,13 @@ def is_xla(workload: Workload) -> bool:
     return framework_class(workload.framework) in ("jax", "maxtext")
 
 
+def splits_residual(workload: Workload) -> bool:
+    """Whether devices of the tensor axis hold parts of the residual stream: of its width under XLA, else of the
+    sequence (Megatron sequence parallelism)."""
+    said = workload.sequence_parallel
+    return said if said is not None else framework_class(workload.framework) in ("nemo", "maxtext", "fsdp")
+
+
 def scans_layers(workload: Workload) -> bool:
     """Whether XLA runs the layers as a loop."""
     return is_xla(workload) and workload.scan_layers is not False
@@ -114,7 +121,6 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     narrow = not master and w.weight_precision == "bf16"
     parameter = 2.0 if master or narrow else 4.0
     graphed_attention, graphed_mlp = graphed_shares(w)
-    sharded = w.sequence_parallel if w.sequence_parallel is not None else framework in ("nemo", "maxtext", "fsdp")
     return WorkloadInputs(
         batch=w.global_batch or 0,
         sequence=w.sequence_length or 0,
@@ -160,7 +166,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         overlaps_tensor=float(bool(w.overlaps_tensor)),
         rings_context=float(context == "ring"),
         swaps_heads=float(context == "ulysses"),
-        sequence_parallel=float(sharded),
+        sequence_parallel=float(splits_residual(w)),
         experts_over_model=float("model" in w.experts_over),
         experts_over_seq=float("seq" in w.experts_over),
     )
