@@ -36,7 +36,7 @@ def is_xla(workload: Workload) -> bool:
 
 def splits_residual(workload: Workload) -> bool:
     """Whether devices of the tensor axis hold parts of the residual stream: of its width under XLA, else of the
-    sequence (Megatron sequence parallelism)."""
+    sequence (arXiv:2205.05198)."""
     said = workload.sequence_parallel
     return said if said is not None else framework_class(workload.framework) in ("nemo", "maxtext", "fsdp")
 
