@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from asap.core.units import Provenance, Quantity, format_bytes, format_percent
+from asap.core.units import Provenance, Quantity, format_bytes, format_percent, significant
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.prediction.evaluation import Evaluation
@@ -188,12 +188,14 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
             f"The plan states no rematerialisation; of {tried} it is predicted with {policy.value}, the least that fits"
             " with room to spare, else the last."
         )
-    on_host, holds = float(evaluation.on_host[index]), _at(evaluation.inputs.hardware.host_bytes, 0)
-    if on_host > holds:
+    rates, on_host = evaluation.inputs.hardware, float(evaluation.on_host[index])
+    if on_host > (holds := _at(rates.host_bytes, 0)):
         notes.append(
             f"What is offloaded needs {format_bytes(on_host)} of host memory for each device; its maker's host has"
             f" {format_bytes(holds)}: it does not fit."
         )
+    if (ratio := _at(rates.peak_matmul, 0) / _at(rates.peak_bf16, 0)) > 1:
+        notes.append(f"MFU is of the peak in 8 bits or less, and {significant(ratio)} times as much of that in bf16.")
     if evaluation.distance[index] > 0:
         notes.append("This run lies outside the calibrated region, so its interval is wider.")
     return tuple(notes)
