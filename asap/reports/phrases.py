@@ -198,10 +198,7 @@ def answered_by(analysis: Analysis) -> str:
 MODELS_WORDS = "the model's words"
 """How everything that a language model wrote is marked."""
 
-OWN_WORDS = (
-    "figures with brackets behind them are the engine's, all other words the model's; "
-    "~ stands before what rests on no figure of the engine"
-)
+OWN_WORDS = "~ stands before what rests on no figure of the engine"
 
 
 def agents_words(analysis: Analysis) -> list[tuple[str, str]]:

@@ -96,33 +96,6 @@ def statements(case: Case, seed: int) -> Iterator[Statement]:
                 yield Statement(kind, text, true)
 
 
-def exchanged(kind: str) -> str:
-    """What a false statement of a kind has wrong: a figure (its plan, quantity, unit or direction), its provenance in
-    words, or words that were added beside figures that are right."""
-    if kind in _OF_PROVENANCE:
-        return "provenance"
-    return "words" if kind in _ADDED else "figure"
-
-
-_OF_PROVENANCE = {
-    "prediction called measured", "prediction called benchmarked", "prediction called compiled",
-    "measurement called predicted", "fresh: observed", "fresh: clocked", "later: profiled", "later: confirmed",
-    "new: colleague's word", "new: production", "new: compiler's word", "last: everybody", "last: our run",
-    "last: log shows", "last: running", "far: stopwatch", "far: vendor", "beyond: witnessed", "beyond: night shift",
-    "beyond: dashboard", "beyond: empirical", "beyond: compiler said", "beyond: live", "threads: getting",
-    "threads: same here", "threads: went from", "threads: current speed", "threads: reran",
-    "threads: exactly what happened", "threads: wall clock", "threads: CI job",
-}  # fmt: skip
-_ADDED = {
-    "prediction called proven", "saved half", "number in words", "no figure at all", "fresh: with a reason",
-    "fresh: guaranteed", "fresh: doubles", "later: always", "later: tenfold", "new: hidden communication",
-    "new: a fraction in words", "new: cause made up", "new: loss curve", "new: rank made up", "new: free of charge",
-    "new: throughput tripled", "new: hardware made up", "last: linear scaling", "last: no risk", "last: optimum",
-    "last: fraction", "far: bulletproof", "far: dataloader", "far: halves", "far: stable", "far: perfect overlap",
-    "far: champion", "beyond: half in words",
-}  # fmt: skip
-
-
 def half_of(kind: str) -> str:
     """Which half a kind is of: mended on, put away (opened since), fresh, later, new, last, far (all opened since), beyond, or threads."""
     if kind.startswith(("fresh", "later", "new", "last", "far", "beyond", "threads")):

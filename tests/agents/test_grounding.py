@@ -12,7 +12,7 @@ from asap.answers.figure import Figure
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.units import Provenance
-from swapped_truths.statements import case_of, exchanged, statements
+from swapped_truths.statements import case_of, half_of, statements
 
 MOST_PASSED, MOST_MARKED = 0.01, 0.03
 EXPERIMENT = "paper-v6e-16"
@@ -24,19 +24,15 @@ def case(home):
 
 
 def test_swapped_truths_are_told_from_true_statements(case):
-    said = [(one, check(one.text, case.catalogue)[-1]) for one in statements(case, seed=7)]
-    false = [(one, shown) for one, shown in said if not one.true and exchanged(one.kind) == "figure"]
-    passed = [one.text for one, shown in false if shown.grounded]
-    marked = [one.text for one, shown in said if one.true and not shown.grounded]
-    assert len(passed) <= MOST_PASSED * len(false), passed
-    assert len(marked) <= MOST_MARKED * sum(one.true for one, _ in said), marked
-
-
-def test_a_figure_that_nobody_measured_says_so_whatever_the_words_around_it_say(case):
-    said = [(one, check(one.text, case.catalogue)[-1]) for one in statements(case, seed=7) if not one.true]
-    unmarked = [shown.text for one, shown in said if shown.grounded and exchanged(one.kind) != "figure"]
-    assert unmarked
-    assert all("not measured]" in text for text in unmarked)
+    judged = [(one, check(one.text, case.catalogue)[-1]) for one in statements(case, seed=7)]
+    passed = [one.text for one, said in judged if said.grounded and not one.true]
+    true = [(one, said) for one, said in judged if one.true]
+    near = [(one, said) for one, said in true if half_of(one.kind) != "far"]
+    marked = [one.text for one, said in near if not said.grounded]
+    denied = [one.text for one, said in true if not (said.grounded or said.holds)]
+    assert len(passed) <= MOST_PASSED * sum(not one.true for one, _ in judged), passed
+    assert len(marked) <= MOST_MARKED * len(near), marked
+    assert len(denied) <= MOST_PASSED * len(true), denied
 
 
 @pytest.mark.parametrize(
@@ -44,8 +40,12 @@ def test_a_figure_that_nobody_measured_says_so_whatever_the_words_around_it_say(
     [
         "As the trace plainly shows, this is proven in production.",
         "It was measured on this pod.",
+        "You will save half.",
         "It is ninety-seven point three percent faster.",
         "It is ９７.３ ％ faster.",
+        "data=4 model=4 is known to win.",
+        "remat=full is already enabled.",
+        "{1.step_time_on_monday} is fine.",
         "{now.step_time - nonsense.step_time} is saved.",
         "{1.step_time + 1.vs_now} is its step.",
         "Proposal 1 saves {1.step_time * 0.5} of its step.",
@@ -61,7 +61,7 @@ def test_code_prints_value_interval_and_provenance(case):
     assert found.grounded
     first = case.rows[0].step_time
     assert f"{first.value:.2f} s" in found.text
-    assert "[step time: modelled, not measured]" in found.text
+    assert "[modelled]" in found.text
 
 
 def test_a_figure_that_is_said_of_no_plan_names_its_own(case):

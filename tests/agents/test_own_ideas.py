@@ -88,7 +88,7 @@ def test_a_plan_of_the_models_own_is_checked_marked_and_shown_with_its_words(ser
     assert analysis.agents is not None
     assert analysis.agents.statement == f"~ {HYPOTHESIS}"
     assert analysis.agents.summary == "~ It saves 97.3 %."
-    assert "modelled, not measured]" in (analysis.proposals[-1].prose or "")
+    assert "[modelled]" in (analysis.proposals[-1].prose or "")
     text = to_markdown(analysis)
     assert "its own idea" in text
     assert "## The model's words" in text.replace("’", "'")

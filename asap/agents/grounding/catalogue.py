@@ -30,8 +30,8 @@ _SAID = "said"
 ODDS = frozenset({"odds", "likel", "probab", "chance"})
 FIELDS: dict[str, tuple[str, frozenset[str]]] = {
     "mfu": ("share", frozenset({"mfu", "utilisation", "utilization"})),
-    "communication": ("share", frozenset({"communication", "collective"})), "fits_odds": ("share", ODDS),
-    "faster_odds": ("share", ODDS), "hbm": ("bytes", frozenset({"hbm", "memory", "footprint", "vram"})),
+    "communication": ("share", frozenset({"communication", "collective"})),
+    "fits_odds": ("share", ODDS), "faster_odds": ("share", ODDS), "hbm": ("bytes", frozenset({"hbm", "memory"})),
 }  # fmt: skip
 """What a field of a plan's row measures, and words that name it."""
 _ROW_NAMES = ("fact", "name", "part", "cause")

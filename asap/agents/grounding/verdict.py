@@ -16,27 +16,23 @@ from asap.agents.grounding.prose import (
     sentences,
     spare_names,
 )
-from asap.agents.grounding.words import PROVENANCES, carried, claims
+from asap.agents.grounding.words import PROVENANCES, carried, claims, unknown
 from asap.answers.figure import CHANGE, Figure
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import Provenance
-from asap.reports.phrases import OWN_WORDS, written
+from asap.reports.phrases import written
 
-OWN = "~"
+OWN, HOLDS = "~", "°"
+_MEANINGS = {OWN: "the model's own words, not from the engine", HOLDS: "the engine's figures in the model's own words"}
 LONGEST = 1200
 _SMALL = 3
 _NOW_WORDS = re.compile(r"\b(?:now|today|current|currently|present|incumbent|baseline|runs)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"^\W*(?:it|its|this|that|they|their|which|these)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
-    r"[,;](?!\d)|\b(?:and|against|versus|vs|than|while|whereas|but|instead of|compared|from|to)\b", re.IGNORECASE
+    r"[,;:](?!\d)|\b(?:and|against|versus|vs|than|while|whereas|but|instead of|compared|from|to)\b", re.IGNORECASE
 )
-_COMPARED = ("from", "against", "versus", "vs", "than", "compared", "instead of")
-_QUANTITIES = {
-    "hbm": "HBM", "mfu": "MFU", "fits_odds": "odds to fit", "faster_odds": "odds to be faster", "vs_now": "",
-    "derived": "computed", "communication": "exposed communication",
-}  # fmt: skip
 _NOUNS = {
     "device": "devices", "chip": "devices", "core": "devices", "node": "nodes", "host": "hosts", "slice": "slices",
     "sequence": "global_batch", "sample": "global_batch", "layer": "layers",
@@ -45,17 +41,19 @@ _NOUNS = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as it is shown: with values for references, and behind each figure what it is; or why it is marked.
+    """A sentence as it is shown: with values for references; and why it is not grounded, if so.
 
     Args:
         text: with the values.
-        grounded: whether it has a figure, a setting or a source of the engine, and none that does not hold.
+        grounded: whether references carry all that it says.
         faults: figures and claims that do not hold, each with the reason.
+        holds: whether its figures hold, and only other words may say more than they.
     """
 
     text: str
     grounded: bool
     faults: tuple[str, ...] = ()
+    holds: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,13 +82,14 @@ def check(text: str, catalogue: Catalogue, about: str | None = None) -> list[Sen
 
 
 def rendered(found: Sequence[Sentence]) -> str:
-    """The sentences in their order, a mark before each that is not grounded."""
-    return " ".join(one.text if one.grounded else f"{OWN} {one.text}" for one in found)
+    """The sentences in their order, the model's own marked."""
+    return " ".join(one.text if one.grounded else f"{HOLDS if one.holds else OWN} {one.text}" for one in found)
 
 
 def legend(text: str) -> str:
-    """What stands behind figures and before sentences of a text; empty where there is nothing of either."""
-    return OWN_WORDS if "]" in text or OWN in text.split() else ""
+    """What the marks before sentences of a text mean; empty where there are none."""
+    used = {word for word in text.split() if word in _MEANINGS}
+    return "; ".join(f"{mark} {meaning}" for mark, meaning in _MEANINGS.items() if mark in used)
 
 
 def faults(found: Sequence[Sentence]) -> list[str]:
@@ -121,12 +120,14 @@ class _Reading:
         self.faults += [
             f"[{name}] was not returned by a search" for name in cited if name not in self.catalogue.sources
         ]
-        self._claims()
+        is_plain = self._claims()
         text = self.line
         for start, end, value in sorted(self.values, reverse=True):
             text = f"{text[:start]}{value}{text[end:]}"
-        grounded = not self.faults and (bool(self.evidence or cited) or self.is_stated)
-        return Sentence(text, grounded=grounded, faults=tuple(dict.fromkeys(self.faults)))
+        if self.faults:
+            return Sentence(text, grounded=False, faults=tuple(dict.fromkeys(self.faults)))
+        grounded = is_plain and (bool(self.evidence or cited) or self.is_stated)
+        return Sentence(text, grounded=grounded, holds=bool(self.evidence) and not grounded)
 
     def _reference(self, found: re.Match[str]) -> None:
         try:
@@ -143,36 +144,28 @@ class _Reading:
         subjects = {
             split(self.catalogue.look_up(one).id)[0] for one in terms if not one[0].isdigit() or "." in one[1:2]
         }
-        here = self._subjects(start, compared=derived or figure.unit == CHANGE, ahead=derived)
+        here = self._subjects(start, compared=derived or figure.unit == CHANGE)
         if derived:
             if here and not (subjects - {NOW} <= here | {""} or here <= subjects):
                 self.faults.append(f"{{{reference}}} is of another plan")
             subject = next(iter(here), "")
-        elif here and subject in {NOW, *self.catalogue.plans.values()} - here - self._other_side(start):
+        elif here and subject in {NOW, *self.catalogue.plans.values()} and subject not in here:
             self.faults.append(f"{{{reference}}} is of {subject}, not of the plan beside it")
-        if not derived and (other := self._misnamed(figure, start)):
+        if not derived and (other := self._mislabelled(figure, start)):
             self.faults.append(f"{{{reference}}} is not of “{other}”")
         self.evidence.append((subject, name, figure))
-        is_plain = derived or subject in here or subject in {"", "run"}
-        of = None if is_plain else subject.replace(",", " ")
-        self.values.append((start, end, f"{written(figure, brief=True)} {_tag(figure, name, of)}"))
+        of = "" if derived or subject in here or subject in {"", "run"} else f"{subject.replace(',', ' ')}; "
+        self.values.append((start, end, f"{written(figure, brief=True)} [{of}{figure.provenance.value}]"))
 
-    def _subjects(self, at: int, *, compared: bool = False, ahead: bool = True) -> set[str]:
-        """The plans that a place speaks of; empty: any. What is compared with now is of another plan.
-
-        Args:
-            at: the place.
-            compared: whether a change is said there.
-            ahead: whether plans behind the next semicolon count where none was named before.
-        """
+    def _subjects(self, at: int, *, compared: bool = False) -> set[str]:
+        """The plans that a place speaks of; empty: any. What is compared with now is of another plan."""
         clause = next(number for number, (_, end) in enumerate(self.clauses) if at < end)
         for start, end in [self.clauses[clause], *reversed(self.clauses[:clause])]:
             here = self._nearest([one for one in self.mentions if start <= one.start < end], at, compared)
             if here - {NOW} or (here and not compared):
                 earlier = {one.subject for one in self.mentions if one.start < start and one.subject not in (None, NOW)}
                 return here | earlier if here == {NOW} and end != self.clauses[clause][1] else here
-        end = len(self.line) if ahead else (self.line.find(";", at) + 1 or len(self.line))
-        later = {one.subject or "?" for one in self.mentions if one.start < end}
+        later = {one.subject or "?" for one in self.mentions}
         later = later - {NOW} if compared else later
         return later or ({self.context} if self.context else set())
 
@@ -191,10 +184,7 @@ class _Reading:
         for number in self.numbers:
             if (figure := self._figure_of(number)) is not None:
                 subject, name = split(figure.id)
-                is_said = subject == "said"
-                self.evidence.append(("" if is_said else subject, name, figure))
-                text = self.line[number.start : number.end]
-                self.values.append((number.start, number.end, f"{text} {_tag(figure, '' if is_said else name)}"))
+                self.evidence.append(("" if subject == "said" else subject, name, figure))
             elif not self._is_count(number):
                 text = self.line[number.start : number.end]
                 self.faults.append(f"“{text}” has no reference of a tool, or of another plan or quantity")
@@ -233,30 +223,15 @@ class _Reading:
         start, end = next(one for one in self.clauses if at < one[1])
         return self.line[start:end].lower()
 
-    def _other_side(self, at: int) -> set[str]:
-        """What runs now, where a clause says what is compared with: "from 2.6 s to 2.1 s with model=4"."""
-        return {NOW} if self._clause(at).startswith(_COMPARED) else set()
-
     def _mislabelled(self, figure: Figure, at: int) -> str | None:
         """What the clause speaks of instead of a figure that has a name of its own."""
         clause, unit = self._clause(at), DIMENSIONS.get(figure.unit, figure.unit)
-        if own := self._own(figure):
+        own = self.catalogue.labels.get(figure.id, set()) | FIELDS.get(split(figure.id)[1], ("", frozenset()))[1]
+        if own:
             return None if any(label in clause for label in own) else f"anything but {min(own)}"
         others = {label for labels in self.catalogue.labels.values() for label in labels}
         others |= {word for of, words in FIELDS.values() if of == unit or words is not ODDS for word in words}
         return next((one for one in sorted(others) if one in clause), None)
-
-    def _misnamed(self, figure: Figure, at: int) -> str | None:
-        """What the words beside a reference speak of instead of its figure."""
-        own = self._own(figure)
-        if not own:
-            return self._mislabelled(figure, at)
-        words = blank(self.line, REFERENCE).lower()
-        others = {one for of, labels in FIELDS.values() for one in labels if not labels & own and of != "share"}
-        return None if any(one in words for one in own) else next((one for one in sorted(others) if one in words), None)
-
-    def _own(self, figure: Figure) -> set[str]:
-        return self.catalogue.labels.get(figure.id, set()) | FIELDS.get(split(figure.id)[1], ("", frozenset()))[1]
 
     def _is_count(self, number: Number) -> bool:
         if number.dimension not in {"", "count"} or not float(number.value).is_integer():
@@ -269,8 +244,8 @@ class _Reading:
         self.is_stated = self.is_stated or found
         return found
 
-    def _claims(self) -> None:
-        """Holds each claim against the references."""
+    def _claims(self) -> bool:
+        """Holds each claim against the references; whether no other word can claim anything."""
         words = blank(blank(self.line, REFERENCE), CITATION)
         spared = [(one.start, one.end) for one in (*self.numbers, *mentions(self.line))]
         spared += [
@@ -292,6 +267,7 @@ class _Reading:
             of_odds = any(stem in self.line[: one.at].lower() for stem in ODDS)
             if not carried(one.claim, subject, self.evidence, self.catalogue.fits, of_odds=of_odds):
                 self.faults.append(f"“{one.word(self.line)}” needs {one.claim.needs}")
+        return not unknown(words, made)
 
     def _labels(self) -> list[str]:
         """What the figures of the sentence are called."""
@@ -310,17 +286,6 @@ def _clauses(line: str, spared: Sequence[tuple[int, int]]) -> list[tuple[int, in
     cuts = [one.start() for one in _CLAUSE.finditer(line) if not any(a <= one.start() < b for a, b in kept)]
     ends = [*cuts, len(line) + 1]
     return list(zip([0, *cuts], ends, strict=True))
-
-
-def _tag(figure: Figure, name: str, of: str | None = None) -> str:
-    """What a figure is, whatever the words around it say: its plan, its quantity, its direction, its provenance."""
-    quantity = _QUANTITIES.get(name, name.rpartition(".")[2].removeprefix("measured_").replace("_", " "))
-    if figure.unit == CHANGE:
-        quantity = f"{'less' if figure.value < 0 else 'more'} step time than now"
-    kind = figure.provenance
-    known = f"{kind.value}, not measured" if kind in (Provenance.MODELLED, Provenance.COMPILED) else kind.value
-    said = ": ".join(one for one in (quantity, known) if one)
-    return f"[{of}; {said}]" if of else f"[{said}]"
 
 
 def _is_close(number: Number, value: float) -> bool:

@@ -182,9 +182,14 @@ class AgentProposer:
             for name, value, unit, kind in (
                 ("step_time", expected.step_time_s, "s", Provenance.MODELLED),
                 ("hbm", expected.hbm_bytes, "bytes", Provenance.MODELLED),
-                ("measured_step_time", outcome and outcome.step_time_s, "s", outcome and outcome.provenance),
+                (
+                    "measured_step_time",
+                    outcome and outcome.step_time_s,
+                    "s",
+                    outcome.provenance if outcome else Provenance.MODELLED,
+                ),
             ):
-                if kind and (figure := bare(subject, name, value, unit, "this session", kind)) is not None:
+                if (figure := bare(subject, name, value, unit, "this session", kind)) is not None:
                     found.figures[figure.id] = figure
         return found
 
