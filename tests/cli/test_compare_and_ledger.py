@@ -36,7 +36,7 @@ def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path
     assert asap("accuracy", "ledger").out == "0 predictions without an outcome.\n"
     first = json.loads(asap("analyze", "now", "--format", "json").out)["proposals"][0]
     assert "predictions without an outcome" in asap("accuracy", "ledger").out
-    llama("next", "4.3s", *shlex.split(first["overrides"]["maxtext"]))
+    llama("next", "4.3s", *shlex.split(first["overrides"]["text"]))
     done = asap("accuracy", "ledger")
     assert "measured: next" in done.out
     assert "1 of 2 measurements inside the 90 % interval" in done.out, (

@@ -136,7 +136,7 @@ def test_a_model_alone_is_laid_out_from_a_start_that_is_said(asap, model):
     assert any("no plan is on record: data=32" in note for note in found["warnings"])
     assert all(one["prediction"]["memory"]["fits"] for one in found["proposals"])
     whole = ("ici_fsdp_parallelism=", "per_device_batch_size=", "remat_policy=")
-    assert all(key in one["overrides"]["maxtext"] for key in whole for one in found["proposals"])
+    assert all(key in one["overrides"]["text"] for key in whole for one in found["proposals"])
 
 
 def test_the_start_is_that_of_what_trains_it(asap, model):
@@ -159,7 +159,7 @@ def test_the_start_of_megatron_splits_a_model_as_little_as_its_state_needs(asap,
     assert found["experiment"]["provenance"]["plan"] == "assumed, as a start"
     assert any("a distributed optimizer, sequence parallelism, bf16" in note for note in found["warnings"])
     whole = ("--micro-batch-size 1", "--global-batch-size 256", "--seq-length 8192", "--use-distributed-optimizer")
-    assert all(words in one["overrides"]["megatron"] for words in whole for one in found["proposals"])
+    assert all(words in one["overrides"]["text"] for words in whole for one in found["proposals"])
 
 
 def test_a_mixture_of_experts_has_no_start_under_megatron(asap, tmp_path):
@@ -180,8 +180,8 @@ def test_where_no_plan_is_known_lines_say_what_is_predicted_and_odds_to_fit_coun
     assert len(proposals) > 1
     for one in proposals:
         assert one["plan"]["remat"]
-        assert "--micro-batch-size" in one["overrides"]["megatron"]
-        full = "--recompute-granularity full" in one["overrides"]["megatron"]
+        assert "--micro-batch-size" in one["overrides"]["text"]
+        full = "--recompute-granularity full" in one["overrides"]["text"]
         assert full == (one["plan"]["remat"] == "full")
     predicted = [one["prediction"] for one in proposals]
     over_odds = [one["step_time"]["value"] / one["memory"]["probability_fits"] for one in predicted]
@@ -254,9 +254,9 @@ def test_a_line_for_torchtitan_is_whole_where_there_is_no_configuration_to_chang
     found = analysis(asap("analyze", model, *said, "--format", "json"))
     assert found["proposals"]
     for one in found["proposals"]:
-        assert "data_parallel_shard_degree = " in one["overrides"]["torchtitan"]
-        assert "local_batch_size = " in one["overrides"]["torchtitan"]
-        assert "[activation_checkpoint]" in one["overrides"]["torchtitan"]
+        assert "data_parallel_shard_degree = " in one["overrides"]["text"]
+        assert "local_batch_size = " in one["overrides"]["text"]
+        assert "[activation_checkpoint]" in one["overrides"]["text"]
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ def test_another_batch_keeps_the_micro_batch_and_is_in_the_line(asap, tmp_path):
     said = ["analyze", str(path), "--hardware", "h100-32", "--format", "json"]
     found = analysis(asap(*said, "--batch", "256"))
     assert (found["experiment"]["workload"]["global_batch"], found["experiment"]["plan"]["microbatches"]) == (256, 16)
-    assert all("--global-batch-size 256" in one["overrides"]["megatron"] for one in found["proposals"])
+    assert all("--global-batch-size 256" in one["overrides"]["text"] for one in found["proposals"])
     refused = asap(*said, "--batch", "100")
     assert refused.code == 4
     assert "100 is not a multiple of micro_batch_size 2 x 8" in refused.err

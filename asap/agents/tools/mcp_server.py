@@ -106,7 +106,8 @@ def _check(box: Toolbox) -> Tool:
         experiment: ExperimentId, words: Annotated[str, Field(description="what you are about to say")]
     ) -> Answer:
         """Check what you are about to say of a run: references such as {1.step_time} get value, unit, interval and
-        provenance, and `~` stands before each sentence that rests on no figure of the tools that were called."""
+        provenance. `~` stands before each sentence that rests on no figure of the tools that were called, `°` before
+        one whose figures do and whose words do not."""
         found = [check(line, box.catalogues.of(experiment)) for line in words.splitlines()]
         wrong = [one for line in found for one in faults(line)]
         return {"lines": [rendered(line) for line in found], "corrections": wrong}

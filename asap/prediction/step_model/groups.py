@@ -96,13 +96,12 @@ def vendor_of(chip: Chip) -> str:
 
 
 FLASH = r"flash|varlen|splash|cudnn|memory.?eff|sdpa|flex|triton|autoselected|\bte\b|transformer.?engine"
-UNFUSED = r"eager|math|naive|vanilla|dot_product|torch"
-_ATTENTION = (("softmax", r"unfused"), ("flash", FLASH), ("softmax", r"fused"), ("unfused", UNFUSED))
+_OPEN = "eager|math|naive|vanilla|dot_product|torch"
+_ATTENTION = (("softmax", "unfused"), ("flash", FLASH), ("softmax", "fused"), ("unfused", _OPEN))
 
 
 def attention_class(kernel: str | None) -> str | None:
-    """``flash`` (scores stay on the chip), ``softmax`` (a fused one over scores in HBM), ``unfused``, or unknown: what
-    Transformer Engine and XLA call unfused has a softmax in one kernel."""
+    """``flash`` (no scores in HBM), ``softmax`` (fused over them: TE's and XLA's "unfused"), ``unfused``, unknown."""
     return None if kernel is None else _first(_ATTENTION, kernel)
 
 
