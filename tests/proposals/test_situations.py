@@ -20,7 +20,7 @@ from asap.proposals.options import options
 from asap.proposals.propose import draft, propose
 from asap.proposals.recommend import add_options, recommend
 from asap.proposals.selection.candidate import after_doubt, after_doubt_of_each, expected_gain, fit_odds
-from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, changes_of, choose
+from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, SURER, changes_of, choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import LIKELY, best_plans, search
 from asap.proposals.selection.strategy import strategy
@@ -83,7 +83,9 @@ def test_order_and_figures_agree_and_strategies_differ(study):
     found = proposed(study)
     proposals = found.proposals
     assert len(proposals) <= 3
-    assert len({proposal.strategy for proposal in proposals}) == len(proposals)
+    for one, other in itertools.combinations(proposals, 2):
+        surer = abs(fit_odds(one.prediction) - fit_odds(other.prediction)) > SURER
+        assert surer or one.strategy != other.strategy
     assert len({proposal.plan for proposal in proposals}) == len(proposals)
     scores = [proposal.score for proposal in proposals]
     assert scores == sorted(scores, reverse=True)
