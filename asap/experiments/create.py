@@ -1,7 +1,7 @@
 """A new experiment from what a user has: a configuration, a profile, and what is said on the command line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -212,6 +212,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         experiment = experiment.model_copy(update={"plan": plan_under_batch(experiment, said.global_batch)})
     workload = {k: v for k in ("global_batch", "sequence_length") if (v := getattr(said, k)) is not None}
     if workload:
+        experiment = _without_other_step(experiment, workload)
         experiment = _with(experiment, workload=experiment.workload.model_copy(update=workload))
         notes = still_open(experiment.notes, [f"workload.{key}" for key in workload])
         experiment = experiment.model_copy(update={"notes": notes})
@@ -233,6 +234,16 @@ def _contradictions(observed: Observed, experiment: Experiment) -> tuple[str, ..
     reading = LogReading(schema="asap.log/1", file=observed.file, measured=observed.measured, ending=observed.ending)
     found = contradictions(reading, LogSettings(devices=experiment.hardware.devices), experiment)
     return tuple(f"{observed.file} contradicts the record: {one}" for one in found)
+
+
+def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> Experiment:
+    """The record without the measured step of another batch or sequence than a user says."""
+    differs = [key for key, value in workload.items() if getattr(experiment.workload, key) not in (None, value)]
+    if experiment.measured is None or not differs:
+        return experiment
+    named = " and ".join(f"{key.replace('_', ' ')} {getattr(experiment.workload, key):,}" for key in differs)
+    note = f"the step that {experiment.measured.source} measured has {named} and is not taken; --step-time says one"
+    return experiment.model_copy(update={"measured": None, "observed": None}).knowing(note)
 
 
 def _says_nothing(experiment: Experiment) -> bool:

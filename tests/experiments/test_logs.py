@@ -22,6 +22,7 @@ from asap.experiments.logs import text as texts
 from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
+from asap.models import Workload
 from asap.study.open_study import open_study
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
@@ -372,8 +373,11 @@ def test_the_largest_tensors_that_xla_lists_are_read_once_with_shape_and_operati
     ]
 
 
-@pytest.mark.parametrize(("hardware", "taken"), [("h100-1", True), ("h100-128", False), ("a100-1", False)])
-def test_what_other_devices_measured_is_not_taken_for_those_that_are_said(hardware, taken):
-    said = Experiment(id="run", hardware=refer_to_hardware(hardware)[0])
+@pytest.mark.parametrize(
+    ("hardware", "batch", "taken"),
+    [("h100-1", None, True), ("h100-128", None, False), ("a100-1", None, False), ("h100-1", 4096, False)],
+)
+def test_what_another_run_measured_is_not_taken_for_the_one_that_is_said(hardware, batch, taken):
+    said = Experiment(id="run", hardware=refer_to_hardware(hardware)[0], workload=Workload(global_batch=batch))
     found = read_configuration(LOGS / "torchtitan_h100.log", (), said)
-    assert (found.measured is not None, any("is of a run on" in note for note in found.notes)) == (taken, not taken)
+    assert (found.measured is not None, any("is not taken" in note for note in found.notes)) == (taken, not taken)

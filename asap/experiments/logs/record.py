@@ -59,7 +59,10 @@ def read_log_record(
     reading = read_log(path)
     settings = settings_of(reading)
     _check_trains_all(reading, settings, path)
-    elsewhere = _ran_elsewhere(reading, settings, path, experiment.hardware)
+    elsewhere = (
+        *_ran_elsewhere(reading, settings, path, experiment.hardware),
+        *_other_sizes(settings, path, experiment),
+    )
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
     experiment = _filled(settings, reading, path, experiment)
@@ -191,6 +194,20 @@ def _ran_elsewhere(reading: LogReading, settings: LogSettings, path: Path, said:
     ran = " ".join(filter(None, (f"{devices} x" if devices else "", chip or (known.chip.name if known else ""))))
     taken = f"what it measured is not taken for {plain(said.name or said.chip or '', 40)}"
     return (f"{path.name} is of a run on {ran}: its settings are read, and {taken}",)
+
+
+def _other_sizes(settings: LogSettings, path: Path, experiment: Experiment) -> tuple[str, ...]:
+    """That a log is of another batch or sequence than was said."""
+    said = experiment.workload
+    sizes = (
+        (settings.global_batch, said.global_batch, "sequences"),
+        (settings.sequence, said.sequence_length, "tokens"),
+    )
+    return tuple(
+        f"{path.name} is of steps of {theirs:,} {unit}: what it measured is not taken for {ours:,}"
+        for theirs, ours, unit in sizes
+        if None not in (theirs, ours) and theirs != ours
+    )
 
 
 def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, experiment: Experiment) -> Experiment:
