@@ -68,5 +68,5 @@ def test_an_installed_wheel_analyses_from_another_folder(installed, tmp_path):
     done = run(installed, tmp_path, "analyze", "paper-v5p-512", "--format", "json")
     assert done.returncode == 0, done.stderr
     assert str(installed) in done.stderr
-    assert '"schema": "asap.analysis/2"' in done.stdout
+    assert '"schema": "asap.analysis/3"' in done.stdout
     assert "principle" in done.stdout

@@ -205,8 +205,8 @@ def _insufficient(study: Study) -> InsufficientEvidenceError:
     needed = list(missing)
     listed = ", ".join(needed[:-1]) + " and " * (len(needed) > 1) + "".join(needed[-1:])
     said = f"a prediction needs {listed}, or a profile together with the plan that it shows"
-    hint = f"asap analyze RUN {' '.join(missing.values())}"
-    return InsufficientEvidenceError(said, where=study.experiment.id, hint=hint)
+    lacks = "--plan PLAN" if study.profile and study.plan is None else " ".join(missing.values())
+    return InsufficientEvidenceError(said, where=study.experiment.id, hint=f"asap analyze RUN {lacks}")
 
 
 def _missing(study: Study) -> dict[str, str]:

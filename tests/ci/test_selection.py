@@ -102,8 +102,8 @@ def test_a_symbolic_link_is_not_followed(repo, tmp_path):
         (CONFIG + "x: [" * 200, "nested too deeply"),
         (CONFIG + "ici_fsdp_paralelism: 4\n", "did you mean ici_fsdp_parallelism"),
         (CONFIG.encode() + b"\x00\xff\xfe", "UTF-8"),
-        ("- 1\n- 2\n", "mapping"),
-        ("", "mapping"),
+        ("- 1\n- 2\n", "no configuration"),
+        ("", "is empty"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_and_fails(repo, content, reason):
