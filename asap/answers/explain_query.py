@@ -7,11 +7,7 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Answer, Figure, PlanName, Query, bare, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_queries import changes_of
-from asap.answers.plan_row import (
-    PlanRow,
-    notes_of,
-    plan_row,
-)
+from asap.answers.plan_row import PlanRow, notes_of, plan_row
 from asap.core.errors import PlanError
 from asap.core.units import Quantity
 from asap.plans import Plan
@@ -121,8 +117,8 @@ def _standing(
     return ("not among the best" if fits(candidate.prediction) else "not fitting"), because, candidate
 
 
-def _behind(of: str, step: Figure | object, first: Candidate) -> Figure | None:
+def _behind(of: str, step: Quantity | None, first: Candidate) -> Figure | None:
     best = first.prediction.step_time
-    if not isinstance(step, Quantity) or best is None:
+    if step is None or best is None:
         return None
     return bare(of, "vs_first", step.value / best.value - 1, CHANGE, "predicted against proposal 1", step.provenance)

@@ -242,7 +242,9 @@ def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> 
     if experiment.measured is None or not differs:
         return experiment
     named = " and ".join(f"{key.replace('_', ' ')} {getattr(experiment.workload, key):,}" for key in differs)
-    note = f"the step that {experiment.measured.source} measured has {named} and is not taken; --step-time says one"
+    note = (
+        f"the step that {experiment.measured.source} measured is of {named} and is not used; --step-time states another"
+    )
     return experiment.model_copy(update={"measured": None, "observed": None}).knowing(note)
 
 

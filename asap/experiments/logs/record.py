@@ -204,7 +204,7 @@ def _other_sizes(settings: LogSettings, path: Path, experiment: Experiment) -> t
         (settings.sequence, said.sequence_length, "tokens"),
     )
     return tuple(
-        f"{path.name} is of steps of {theirs:,} {unit}: what it measured is not taken for {ours:,}"
+        f"{path.name} is of steps of {theirs:,} {unit}: what it measured is not taken for {ours:,} {unit}"
         for theirs, ours, unit in sizes
         if None not in (theirs, ours) and theirs != ours
     )
