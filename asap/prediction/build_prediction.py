@@ -195,9 +195,7 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
             f" {format_bytes(holds)}: it does not fit."
         )
     if (ratio := _at(rates.peak_matmul, 0) / _at(rates.peak_bf16, 0)) > 1:
-        notes.append(
-            f"MFU is of the peak at this precision; of the bf16 peak it is {significant(ratio)} times as high."
-        )
+        notes.append(f"MFU is of the peak at this precision, and {significant(ratio)} times as high of the bf16 peak.")
     if evaluation.distance[index] > 0:
         notes.append("This run lies outside the calibrated region, so its interval is wider.")
     return tuple(notes)
