@@ -90,7 +90,7 @@ def add_trial(
     advice: Recommendation, trial: OfferedTrial | None, best: Prediction | None, situation: Situation | None
 ) -> Recommendation:
     """Advice that names the most promising setting beside every plan first, where it brings more than any of them: what
-    runs does not fit and needs less with it, or no plan saves as much.
+    runs does not fit and does with it, or no plan saves as much.
 
     Args:
         advice: without it.
@@ -101,8 +101,7 @@ def add_trial(
     if trial is None or trial.gain is None:
         return advice
     if situation is not None and situation.name in TOO_TIGHT:
-        counts = trial.fits or (trial.saves_time and trial.saved_bytes > 0)
-        statement = _towards_a_fit(trial, trial.gain) if counts else None
+        statement = _makes_fit(trial, trial.gain) if trial.fits else None
     else:
         statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent) if trial.saves_time else None
     if statement is None:
@@ -156,9 +155,8 @@ def after_judgement(
     return Recommendation(first=advice.first, keep_incumbent=True, statement=judgement.advice)
 
 
-def _towards_a_fit(trial: OfferedTrial, gain: float) -> str:
-    then = "and the run fits with it" if trial.fits else "but still does not fit: set it and analyze again"
-    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, {then}."
+def _makes_fit(trial: OfferedTrial, gain: float) -> str:
+    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, and the run fits with it."
 
 
 def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:
