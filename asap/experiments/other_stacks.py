@@ -38,8 +38,7 @@ from asap.experiments.swift import megatron as swift_arguments
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
-from asap.experiments.torchtitan import registry as titan_script
-from asap.experiments.torchtitan import registry as torchtitan_registry
+from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect, is_own_yaml
@@ -78,7 +77,6 @@ def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path, Brought | Non
     return lambda text, path, brought: find_start(text, path, starts, brought)
 
 
-_RECIPES = _Row(_by(bridge.starts), bridge.read_recipe_script, megatron.is_argument)
 _SCRIPTS: tuple[_Row[Any], ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
@@ -109,9 +107,6 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         return read_commands(script_text(path), path, overrides, experiment)
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", "model", path)
-    if path.suffix == ".py" and torchtitan_registry.is_registry(text := read_text(path)):
-        read = partial(torchtitan_registry.read_registry, text, path)
-        return _read(read, torchtitan_registry.is_setting, overrides, experiment)
     if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:
         raise refused
     if path.suffix == ".py":
@@ -159,9 +154,8 @@ def _read_commands(
     if (start := bridge.find_recipe(text)) is not None:
         return _read(partial(bridge.read_recipe, start, path), megatron.is_argument, overrides, experiment)
     whole = with_sources(text, path.parent, brought)
-    for row in _FIRST:
-        if (found := _read_start(row, text, path, overrides, experiment, whole, brought)) is not None:
-            return found
+    if (found := _read_start(_STARTED, text, path, overrides, experiment, whole, brought)) is not None:
+        return found
     if (refused := refusal_of_text("launcher", text, path)) is not None:
         raise refused
     read = (_read_start(row, text, path, overrides, experiment, whole, brought) for row in _SCRIPTS)
@@ -215,8 +209,6 @@ def _is_any_setting(key: str) -> bool:
 
 
 _STARTED = _Row(_find_started, _read_started, _is_any_setting, lambda _: True)
-_FIRST: tuple[_Row[Any], ...] = (_RECIPES, _STARTED)
-"""Read before a known launcher is refused."""
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -243,8 +235,6 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
-    if trainer_file.is_trl_file(values):
-        return partial(trainer_file.read_trl_file, values, path), trainer_file.is_setting
     if trainer_file.is_training_file(values):
         return partial(trainer_file.read_alone, values, path), accelerate.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:

@@ -131,7 +131,7 @@ def launch_lines(
         settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
         if is_of_primus(current):
             return lines_of_primus(settings, current)
-        return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
+        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack in _TABLES:
         if (table := spec_of(stack, current)) is None:
             raise PlanError("the settings of the run are not on record, so that no line can be written")
@@ -149,7 +149,7 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         current: its settings as they are.
     """
     if stack == "torchtitan" and not is_of_primus(current):
-        return python_lines(settings, current[PYTHON]) if PYTHON in current else torchtitan.toml_lines(settings)
+        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack in ("deepspeed", "accelerate", "axolotl", "nanotron"):
         return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
     if stack in _TABLES and (table := spec_of(stack, current)) is not None:

@@ -1,12 +1,15 @@
 """torchtitan's verdict on lines: its trainer builds the model on no device, and lays it out over so many.
 
-Runs under an interpreter with torchtitan's packages, which needs no GPU. Lines come as JSON on standard input, verdicts
-go to standard output. Only ``fully_shard`` is left out: it needs the PyTorch of the day.
+Runs under an interpreter with torchtitan's packages, which needs no GPU. With a folder as second argument it writes
+each configuration there, as a run does; else lines come as JSON on standard input, and verdicts go to standard output.
+Only ``fully_shard`` is left out: it needs the PyTorch of the day.
 """
 
 import importlib
+import json
 import logging
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -91,5 +94,17 @@ def meaning_of(trainer: Any) -> dict[str, int | str]:
     }
 
 
+def write(folder: Path) -> None:
+    """Write the JSON of each configuration, by its module and name."""
+    for registry in sorted(Path(sys.argv[1]).glob("torchtitan/models/*/config_registry.py")):
+        module = registry.parent.name
+        for name in re.findall(r"^def ([a-z]\w*)\(\) -> Trainer.Config:", registry.read_text(encoding="utf-8"), re.M):
+            made = getattr(importlib.import_module(f"torchtitan.models.{module}.config_registry"), name)()
+            (folder / f"{module}@{name}.json").write_text(json.dumps(made.to_dict()), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    answer(verdict, pretend_gpu)
+    if len(sys.argv) > 2:
+        write(Path(sys.argv[2]))
+    else:
+        answer(verdict, pretend_gpu)

@@ -109,13 +109,12 @@ FEW, MANY = 3, 12
 """Candidates of each batch, from the best to the worst: few for a launcher that builds the model, which takes long."""
 
 
-def torchtitan_lines(checkout: Path) -> Iterator[Line]:
-    """Of some candidates for the configurations of torchtitan's models, with larger batches too."""
-    for registry in sorted(checkout.glob("torchtitan/models/*/config_registry.py")):
-        for name in re.findall(r"^def ([a-z]\w*)\(\) -> Trainer.Config:", registry.read_text(encoding="utf-8"), re.M):
-            for devices in SIZES:
-                words = registry.parent.name, name
-                yield from candidate_lines(f"{name} on {devices}", registry, [f"config={name}"], devices, words, FEW)
+def torchtitan_lines(folder: Path) -> Iterator[Line]:
+    """Of some candidates for the configurations of torchtitan's models that it has written into a folder."""
+    for file in sorted(folder.glob("*.json")):
+        module, _, name = file.stem.partition("@")
+        for devices in SIZES:
+            yield from candidate_lines(f"{name} on {devices}", file, [], devices, (module, name), FEW)
 
 
 def bridge_lines(folder: Path) -> Iterator[Line]:

@@ -17,7 +17,7 @@ from asap.plans.validity import Constraints, violations
 from asap.stacks.launchers import inexpressible, launch_lines
 from asap.stacks.megatron.stages import remat_of
 from asap.stacks.torchtitan import settings as torchtitan
-from asap.stacks.torchtitan.lines import PYTHON, WITH_MODES
+from asap.stacks.torchtitan.lines import PYTHON
 
 SELECTIVE = {"recompute_granularity": "selective"}
 BLOCK = {"recompute_granularity": "full", "recompute_method": "block"}
@@ -128,7 +128,7 @@ def test_torchtitan_recomputes_every_nth_layer():
     assert 'selective_ac_option = "2"' in launch_lines(half, "torchtitan", said, global_batch=8, layers=32)
     assert inexpressible(Plan.parse("data=8 remat=full.2/3"), "torchtitan", said, 8, 32) is not None
     assert inexpressible(half, "torchtitan", {PYTHON: True}, 8, 32) is not None
-    assert inexpressible(half, "torchtitan", {PYTHON: WITH_MODES}, 8, 32) is None
+    assert inexpressible(half, "torchtitan", {}, 8, 32) is None
 
 
 def test_they_lie_between_nothing_and_everything():

@@ -61,7 +61,7 @@ def read_named_configuration(named: Any, path: Path, brought: Brought | None = N
     if not isinstance(named, str) or not named.endswith((".json", ".conf")):
         reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
         hint = (
-            "add deepspeed=FILE.json, or give the script that starts it (llamafactory-cli, torchrun), or the model's"
+            "add deepspeed=FILE.json, or give the script that starts it (accelerate launch, torchrun), or the model's"
             " config.json, --hardware, --batch, --sequence and --plan"
         )
         raise ConfigError(reason, where=str(path), hint=hint)

@@ -1,16 +1,9 @@
-"""Scripts that start a recipe of Megatron-Bridge by its name, and the settings that they lay over it.
+"""Scripts that start a recipe of Megatron-Bridge by ``scripts/performance``, whose options are Megatron-LM's arguments
+(``argument_parser.py`` there). What they do not say is the recipe's."""
 
-Either ``scripts/training/run_recipe.py --recipe llama3_8b_pretrain_config model.tensor_model_parallel_size=2`` (or
-``--model llama3_8b --mode pretrain``), or ``scripts/performance`` (``argument_parser.py`` there), whose options are
-Megatron-LM's arguments. What they do not say is the recipe's, as far as it is known by its name.
-"""
-
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +11,16 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.megatron.reader import read_megatron
-from asap.experiments.processes import with_processes_of
 from asap.experiments.remarks import no_batch
-from asap.experiments.shell import Command, Start, has_substitution, options, words
+from asap.experiments.shell import has_substitution, options
 from asap.models import Architecture
-from asap.stacks import megatron
-from asap.stacks.megatron.architecture import arguments_of_shapes
-from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments, section_arguments
+from asap.stacks.megatron.sections import BRIDGE, VIRTUAL, VIRTUAL_SIZE, precision_arguments
 from asap.stacks.stack_settings import StackSettings
 
-_RECIPES = Path(megatron.__file__).with_name("recipes.jsonl")
 _OF_PERFORMANCE = re.compile(r"\b(?:run_script|run_recipe|setup_experiment|custom_setup_experiment)\.py\b")
-_OF_TRAINING = re.compile(r"\brun_recipe\.py\b")
 _CONTINUED = re.compile(r"(?:[^\n]*+(?<=\\)\n)*[^\n]*")
-_ASSIGNED = re.compile(r"\+{0,2}([a-z_]+(?:\.\w+)+)=(.*)", re.ASCII | re.DOTALL)
 _VERSION = re.compile(r"^([a-z]+\d)(\d)_")
 _LENGTH = re.compile(r"_\d+k$|_low_precision$")
 """In the name of a recipe: the sequence length, or that of its precision."""
@@ -47,13 +33,7 @@ _OTHER = re.compile(
     re.I,
 )
 """In names of what is no decoder of text with attention in each layer."""
-_SHORT = {
-    "-gb": "global_batch_size", "-mb": "micro_batch_size", "-sl": "seq_length", "-tp": "tensor_model_parallel_size",
-    "-pp": "pipeline_model_parallel_size", "-cp": "context_parallel_size", "-ep": "expert_model_parallel_size",
-    "-vp": VIRTUAL_SIZE, "-etp": "expert_tensor_parallel_size",
-}  # fmt: skip
 _RENAMED = {"num_gpus": "world_size", VIRTUAL_SIZE: VIRTUAL}
-_PRECISION = "mixed_precision."
 _SHARDED, _SHARDS_STATE = "use_megatron_fsdp", "use_distributed_optimizer"
 _DECIDED = (
     "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", _SHARDED,
@@ -65,14 +45,12 @@ _OPEN = f"whether replicas share the optimizer's state is the recipe's: add {_SH
 @dataclass(frozen=True)
 class Recipe:
     """A start of a recipe: its name and task, the size of its model where that is an option, what is laid over it under
-    Megatron-LM's names and what it is laid over, shapes that it changes, and the lines of options."""
+    Megatron-LM's names, and the lines of options."""
 
     recipe: str
     task: str | None
     size: str | None
     said: dict[str, Any]
-    base: Mapping[str, Any] = field(default_factory=dict)
-    shapes: tuple[str, ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 
 
@@ -108,18 +86,13 @@ def read_recipe(start: Recipe, path: Path, overrides: Iterable[str], experiment:
         reason = f"{plain(start.recipe, 60)} trains adapters ({start.task}): training a part of the parameters"
         raise ConfigError(f"{reason} is not modelled", where=str(path), hint="give a run that trains all of them")
     check_is_decoder(start.recipe, str(path))
-    every = {**start.base.get("settings", {}), **start.said}
+    every = start.said
     open_ = {key for key, value in every.items() if has_substitution(str(value))}
     settings = StackSettings({key: value for key, value in every.items() if key not in open_}, str(path), start.lines)
     experiment = _with_chip(settings, experiment)
-    releases = [start.base["releases"]] if start.base else []
-    notes = [f"what {plain(start.recipe, 80)} does not change is that of {BRIDGE} {each}" for each in releases]
     if experiment.model is None:
         model, more = read_named_model(model_of(start.recipe, start.size))
-        if start.shapes:
-            model, more = Architecture(), (f"{', '.join(start.shapes)} of the model are changed: say the whole model",)
         experiment = experiment.knowing(*more, model=model)
-    experiment = experiment.knowing(*notes)
     open_ |= {*left_to_recipe(settings, experiment.model), "global_batch_size"} - every.keys()
     read = read_megatron(settings, overrides, experiment, BRIDGE, frozenset(open_))
     said = read.workload.zero_stage is not None or _SHARDS_STATE in read.hyperparameters or _SHARDS_STATE in every
@@ -145,13 +118,6 @@ def _with_chip(settings: StackSettings, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"hardware": hardware, "provenance": sources})
 
 
-@cache
-def _recipes() -> Mapping[str, Mapping[str, Any]]:
-    """What recipes set, by their name."""
-    entries = [json.loads(line) for line in _RECIPES.read_text(encoding="utf-8").splitlines()]
-    return {entry["recipe"]: entry for entry in entries if entry["settings"]}
-
-
 def find_recipe(text: str) -> Recipe | None:
     """The first start by ``scripts/performance``, also within a here-document; ``None`` if there is none."""
     for program in _OF_PERFORMANCE.finditer(text):
@@ -174,46 +140,5 @@ def find_recipe(text: str) -> Recipe | None:
     return None
 
 
-def starts(command: Command) -> bool:
-    """Whether a command starts a recipe by ``run_recipe.py``."""
-    return _OF_TRAINING.search(command.text) is not None and _start_of(command) is not None
-
-
-def read_recipe_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with the recipe that a script starts by ``run_recipe.py``; raises like :func:`read_recipe`."""
-    recipe = _start_of(start.command)
-    assert recipe is not None
-    return read_recipe(recipe, start.path, overrides, with_processes_of(start, experiment))
-
-
-def _start_of(command: Command) -> Recipe | None:
-    """The recipe that a command names, or that of its model and mode, with its settings."""
-    given = {option.name: option.words[0] for option in options(command.text) if option.words}
-    recipe, model, mode = given.get("recipe"), given.get("model"), given.get("mode")
-    if recipe is None and model is not None:
-        recipe = f"{model}_{mode or 'pretrain'}_config"
-    if recipe is None or has_substitution(recipe):
-        return None
-    every = words(command.text)
-    given |= {_SHORT[word]: after for word, after in pairwise(every) if word in _SHORT}
-    said = filter(None, map(_ASSIGNED.fullmatch, every))
-    flat = {one[1]: one[2] if has_substitution(one[2]) else _value(one[2]) for one in said}
-    found = {key: given[key] for key in _SHORT.values() if key in given} | section_arguments(flat)
-    precision = {key.removeprefix(_PRECISION): value for key, value in flat.items() if key.startswith(_PRECISION)}
-    found |= precision_arguments(precision)
-    found = {_RENAMED.get(key, key): value for key, value in found.items()}
-    shapes = {*arguments_of_shapes().values(), "vocab_size", "position_embedding_type"} - {"mtp_num_layers"}
-    changed = {key: value for key, value in found.items() if key not in shapes}
-    task = given.get("peft_scheme") or mode or _task_of(recipe)
-    return Recipe(recipe, task, None, changed, _recipes().get(recipe, {}), tuple(sorted(shapes & found.keys())))
-
-
 def _task_of(recipe: str) -> str | None:
     return named[1] if (named := _TASK.search(recipe)) else None
-
-
-def _value(text: str) -> Any:
-    try:
-        return parse_yaml(text, "command")[0]
-    except ConfigError:
-        return text

@@ -10,7 +10,6 @@ from typing import Any, TypeGuard
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.files.python_literals import parse_python
 from asap.experiments.huggingface_model import SHAPES
 from asap.models import Architecture
 from asap.plans.plan import Plan
@@ -205,8 +204,8 @@ def _files(path: Path, name: str) -> Iterator[Path]:
 def _parsed(file: Path) -> ast.AST:
     try:
         if file.is_file() and file.stat().st_size < _LARGEST:
-            return parse_python(file.read_text(encoding="utf-8"), str(file))
-    except (OSError, UnicodeDecodeError, ConfigError):
+            return ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         pass
     return ast.Module(body=[], type_ignores=[])
 
@@ -237,7 +236,9 @@ def _defaults(file: Path, call: ast.Call) -> dict[str, Any]:
         classes = (node for node in ast.walk(_parsed(file.parent / place)) if isinstance(node, ast.ClassDef))
         if found := next((node for node in classes if node.name == name), None):
             fields = (node for node in found.body if isinstance(node, ast.AnnAssign))
-            said = _values((ast.unparse(field.target), field.value) for field in fields if field.value is not None)
+            said = _values(
+                (getattr(field.target, "id", ""), field.value) for field in fields if field.value is not None
+            )
             return {key: value for key, value in said.items() if NAMES_OF_SHAPES.search(key) and key not in _AROUND}
     return {}
 

@@ -11,21 +11,14 @@ from asap.stacks.torchtitan.stages import PIPELINE, TOKENS
 
 PYTHON = "configured_in_python"
 """Among a run's settings: its configuration is a Python function, not TOML."""
-WITH_MODES = "with modes"
-"""Its value where what is recomputed is said by a mode, as in TOML (``ActivationCheckpointConfig``, until 2026)."""
 _CONFIG = "config."
 _RECOMPUTATION = "activation_checkpoint"
 _CLASSES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
 
 
-def python_lines(settings: Mapping[str, str], form: object = True) -> str:
-    """``config.parallelism.tensor_parallel_degree = 4``, one a line.
-
-    Args:
-        settings: by dotted key.
-        form: the value of ``PYTHON`` among the settings as they are.
-    """
-    statements = map(_plain, settings.items()) if form == WITH_MODES else map(_statement, _without_option(settings))
+def python_lines(settings: Mapping[str, str]) -> str:
+    """``config.parallelism.tensor_parallel_degree = 4``, one a line."""
+    statements = (_statement(key, value) for key, value in settings.items() if key != REMAT_OPTION)
     return "\n".join(f"{_CONFIG}{key} = {value}" for key, value in statements)
 
 
@@ -63,17 +56,9 @@ def _flag(key: str, value: str) -> str:
     return switches.get(value.casefold(), f"--{key}={value}")
 
 
-def _without_option(settings: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(key, value) for key, value in settings.items() if key != REMAT_OPTION]
-
-
-def _statement(setting: tuple[str, str]) -> tuple[str, str]:
-    key, value = setting
-    return (_RECOMPUTATION, _CLASSES[value]) if key == REMAT else _plain(setting)
-
-
-def _plain(setting: tuple[str, str]) -> tuple[str, str]:
-    key, value = setting
+def _statement(key: str, value: str) -> tuple[str, str]:
+    if key == REMAT:
+        return _RECOMPUTATION, _CLASSES[value]
     if value in ("true", "false"):
         return key, value.capitalize()
     return key, value if value[:1] == "[" or value.lstrip("-").isdecimal() else f'"{value}"'
@@ -98,7 +83,7 @@ def check(plan: Plan, current: Mapping[str, object]) -> None:
             that has none; or what a model did not have in TOML's days; or recomputation of some layers, which its
             Python of today does not have.
     """
-    if isinstance(plan.remat, RecomputedLayers) and current.get(PYTHON, WITH_MODES) != WITH_MODES:
+    if isinstance(plan.remat, RecomputedLayers) and PYTHON in current:
         raise PlanError("torchtitan configured in Python recomputes all layers, none, or operations of each")
     if _is_of_2025(current):
         _check_model(plan, str(current.get(_NAME)))
