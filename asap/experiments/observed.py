@@ -93,6 +93,9 @@ class SlowStep(BaseModel):
     seconds: PositiveFloat
 
 
+FEWEST = 3
+
+
 class StepTimes(BaseModel):
     """Times of the last run's steps, in seconds."""
 
@@ -115,11 +118,11 @@ class StepTimes(BaseModel):
         return ", ".join(listed) + (f" and {rest:,} more" if rest > 0 else "")
 
     def measured(
-        self, source: str, tokens_per_device: float | None = None, *, where: str | None = None
+        self, source: str, tokens_per_device: float | None = None, *, where: str | None = None, fewest: int = FEWEST
     ) -> "MeasuredStep":
-        """The median of the steady steps; raises ConfigError where there are fewer than three."""
-        if self.steps < FEWEST or self.median is None:
-            reason = f"has {self.steps} steady steps behind the warm-up; {FEWEST} are needed"
+        """The median of the steady steps; raises ConfigError where there are fewer of them."""
+        if self.steps < fewest or self.median is None:
+            reason = f"has {self.steps} steady steps behind the warm-up; {fewest} are needed"
             raise ConfigError(reason, where=where or source)
         said = {name: getattr(self, name) for name in ("least", "most", "deviation", "steps", "left_out")}
         return MeasuredStep(seconds=self.median, tokens_per_device=tokens_per_device, source=source, **said)
@@ -179,7 +182,6 @@ WARM = 1.1
 SLOW = 1.5
 """A step of evaluation, checkpoint or a stall takes this many times the median."""
 _MOST_SLOW = 5
-FEWEST = 3
 
 
 def step_times(times: Sequence[tuple[int | None, float]]) -> StepTimes:

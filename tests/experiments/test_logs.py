@@ -87,6 +87,8 @@ def test_each_form_is_read(form, write):
     assert contradictions(reading, settings_of(reading), found := record(path)) == {}
     assert str(found.plan).startswith(form.get("plan", ""))
     assert found.observed.ending.kind == form["ending"]
+    if "note" in form:
+        assert any(form["note"] in note for note in found.notes)
     if "plan" in form:
         assert found.model.layers
         assert "step" not in form or found.measured.seconds == pytest.approx(form["step"], rel=0.002)

@@ -52,8 +52,9 @@ class BlockStart:
 def starts() -> tuple[BlockStart, ...]:
     """What begins a block, of every stack."""
     return tuple(
-        BlockStart(one["anchor"].encode(), re.compile(one["pattern"]), one["kind"], one.get("itself", False))
+        BlockStart(anchor.encode(), re.compile(pattern), one["kind"], one.get("itself", False))
         for one in table("blocks")["start"]
+        for anchor, pattern in one["lines"].items()
     )
 
 

@@ -32,9 +32,10 @@ _OF_PLAN = frozenset(
 class Equation:
     """Two products of quantities, and by how much the first may be of the second."""
 
-    left: tuple[str, ...]
-    right: tuple[str, ...]
+    left: Sequence[str]
+    right: Sequence[str]
     ask: str
+    source: str
     least: float = 0.0
     most: float = math.inf
 
@@ -51,10 +52,7 @@ class Equation:
 @cache
 def equations() -> tuple[Equation, ...]:
     """Those of ``tables/checks.toml``."""
-    return tuple(
-        Equation(tuple(one["left"]), tuple(one["right"]), one["ask"], one.get("least", 0.0), one.get("most", math.inf))
-        for one in table("checks")["equation"]
-    )
+    return tuple(Equation(**one) for one in table("checks")["equation"])
 
 
 def contradictions(reading: LogReading, settings: LogSettings, experiment: Experiment) -> dict[str, bool]:

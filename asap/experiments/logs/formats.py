@@ -97,7 +97,18 @@ def totals() -> tuple[Form, ...]:
 @cache
 def statements() -> tuple[Form, ...]:
     """What programs say on a line of what they run with."""
-    return tuple(map(_form, table("statements")["line"]))
+    return tuple(
+        Form(
+            anchor.encode(),
+            program["stack"],
+            {name: re.compile(text) for name, text in said.items() if "(" in text},
+            {name: text for name, text in said.items() if "(" not in text},
+            axes=program.get("axes", False),
+            first=program.get("first", False),
+        )
+        for program in table("statements")["program"]
+        for anchor, said in program["lines"].items()
+    )
 
 
 @cache
@@ -118,19 +129,17 @@ def endings() -> tuple[EndingForm, ...]:
 @cache
 def devices() -> tuple[DeviceForm, ...]:
     """What names the chip."""
-    return tuple(DeviceForm(one["anchor"].encode(), re.compile(one["pattern"])) for one in table("devices")["line"])
+    lines = (line for program in table("devices")["program"] for line in program["lines"].items())
+    return tuple(DeviceForm(anchor.encode(), re.compile(pattern)) for anchor, pattern in lines)
 
 
 def _form(one: Mapping[str, Any]) -> Form:
     return Form(
         anchor=one["anchor"].encode(),
-        stack=one.get("stack", "any"),
-        fields={name: re.compile(pattern) for name, pattern in one.get("fields", {}).items()},
-        sets=one.get("sets", {}),
-        axes=one.get("axes", False),
+        stack=one["stack"],
+        fields={name: re.compile(pattern) for name, pattern in one["fields"].items()},
         bar=one.get("bar", False),
         spread=one.get("spread", False),
-        first=one.get("first", False),
     )
 
 

@@ -20,12 +20,12 @@ _MAKERS = re.compile(
     r"\b(?:NVIDIA|AMD|Tesla|Instinct|GeForce|Graphics Device|HBM\d\w*|PCIe?|SXM\d?|OAM)\b", re.IGNORECASE
 )
 _MEMORY = re.compile(r"(\d{2,3}) ?GB", re.IGNORECASE)
-_TPUS = {"tpu v2": "v2", "tpu v3": "v3", "tpu v4": "v4", "tpu v5 lite": "v5e", "tpu v5e": "v5e", "tpu v5": "v5p",
-         "tpu v5p": "v5p", "tpu v6 lite": "v6e", "tpu v6e": "v6e", "tpu7x": "tpu7x", "tpu v7x": "tpu7x"}  # fmt: skip
-"""``device_kind`` of JAX. ``TPU v5`` is v5p: v5e calls itself ``TPU v5 lite``."""
 _KINDS_OF_NODE = re.compile(r"-(?:podslice|slice|device)$")
 """What Kubernetes Engine adds to it: ``tpu-v5-lite-podslice``."""
 
+_COUNT = re.compile(r"(?:^|x)(\d{1,4})(?=x|[A-Z])")
+_CHIP = re.compile(r"[A-Z]{1,3}\d")
+"""Counts in the name of a submission's platform, and a chip that stands behind them."""
 _FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
 """Axes of torchtitan that lie over others of the mesh."""
 
@@ -42,6 +42,8 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
         if "id" in new and "]" in one.text[matches[-1].end() :]:
             slots = {(match["process"], match["id"]) for match in matches}
         fields |= new
+    if "platform" in fields:
+        fields = _of_platform(fields["platform"]) | fields
     for name in ("devices", "nodes", "devices_per_node"):
         fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
     named = fields.get("chip")
@@ -65,6 +67,16 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
     )
 
 
+def _of_platform(name: str) -> dict[str, str]:
+    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are where the last count is that of chips."""
+    counts = list(_COUNT.finditer(name))
+    rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
+    found = {"chip": rest}
+    if counts and _CHIP.match(rest):
+        found["devices"] = str(math.prod(int(count[1]) for count in counts))
+    return found
+
+
 def _mesh_size(said: Mapping[str, str]) -> int | None:
     """Devices of the mesh that is built, by its degrees."""
     mesh = {k.removeprefix("mesh."): int(v) for k, v in said.items() if k.startswith("mesh.") and v.isdigit()}
@@ -86,10 +98,8 @@ def chip_of(named: str, memory_gib: float | None = None) -> str | None:
         named: as drivers, JAX or PyTorch call it: ``NVIDIA H100 80GB HBM3``, ``TPU v5 lite``, ``Tesla V100-SXM2...``.
         memory_gib: of the device, where the log has it.
     """
-    lowered = " ".join(_KINDS_OF_NODE.sub("", named.casefold()).replace("(", " ").replace("-", " ").split())
-    if lowered in _TPUS:
-        return _TPUS[lowered] if find_chip(_TPUS[lowered]) else None
-    if found := find_chip(named):
+    spaced = _KINDS_OF_NODE.sub("", named.casefold()).replace("-", " ")
+    if found := find_chip(named) or find_chip(spaced):
         exact = found.chip.name
         return _sibling(exact, memory_gib) if memory_gib else exact
     size = _MEMORY.search(named)

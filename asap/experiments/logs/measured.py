@@ -145,13 +145,7 @@ def measured_step(reading: LogReading, settings: LogSettings, experiment: Experi
     """The median step; of a log that has tokens a second alone, by the tokens of the record; ``None`` if neither."""
     step, rate = reading.measured.step, reading.measured.tokens_per_second_per_device
     if step.median is not None:
-        return MeasuredStep(
-            **step.model_dump(include={"least", "most", "deviation", "left_out"}),
-            seconds=step.median,
-            steps=step.steps or None,
-            tokens_per_device=rate * step.median if rate else None,
-            source=reading.file,
-        )
+        return step.measured(reading.file, rate * step.median if rate else None, fewest=1)
     tokens, devices = experiment.workload.tokens, experiment.hardware.devices or settings.devices
     if rate is None or tokens is None or devices is None:
         return None
@@ -204,12 +198,7 @@ _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 
 
 def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
-    """The ending of a run.
-
-    Args:
-        found: lines of the run that tell an ending.
-        steps: lines of its steps.
-    """
+    """The ending of a run, by its lines that tell one, and those of its steps."""
     # a progress bar is drawn once more behind what a program says at its end
     going_on = (
         step[3] for step in reversed(steps) if not step[0].bar or step[1].get("step") != step[1].get("total_steps")

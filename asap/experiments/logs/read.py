@@ -97,9 +97,6 @@ def _says(path: Path) -> int:
 def read_log(path: Path) -> LogReading:
     """What a log says of its last run; reports the share of the file that was read, of a packed one at most all of it.
 
-    Args:
-        path: of the log, plain or packed.
-
     Raises:
         NotFoundError: there is no such file.
         ConfigError: it cannot be read.
@@ -111,9 +108,6 @@ def read_log(path: Path) -> LogReading:
 
 def read_resolved(path: Path) -> LogReading:
     """What a log says, or settings that a run saved: ``args.json``, ``hparams.yaml``, a tracker's ``config.yaml``.
-
-    Args:
-        path: of the one or the other.
 
     Raises:
         NotFoundError: there is no such file.

@@ -36,7 +36,11 @@ _SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size"
 _OTHER_STEPS = {
     "generates": "generates text in its steps: reinforcement learning",
     "compares": "compares answers in its steps: preference optimization, or a reward model",
+    "encodes": "trains an encoder, an encoder with a decoder, or a classifier: that",
+    "other": "trains no language model: that",
 }
+_OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", None)
+"""Programs that train other than language models as well."""
 _MOST_ADAPTERS = 0.5
 """Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 
@@ -76,7 +80,7 @@ def read_log_record(
         reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *reading.ending.note(path.name), *experiment.notes, *reading.notes, *refusals)
-    notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, path))
+    notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, settings, path))
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)
@@ -91,7 +95,7 @@ def read_log_record(
 def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
     """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
     share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
-    if other := next((said for name, said in _OTHER_STEPS.items() if name in reading.statements), None):
+    if other := _OTHER_STEPS.get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
     if settings.adapters in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
@@ -150,13 +154,9 @@ def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
     renamed = table("renamed")["megatron"]
     values = {key: value for key, value in block.values.items() if key not in renamed}
     values |= {new: block.values[old] for old, new in renamed.items() if old in block.values and new not in values}
-    filled = {
-        "global_batch_size": settings.global_batch, "world_size": settings.devices, "zero_stage": settings.zero,
-        "padded_vocab_size": settings.vocab, "tensor_model_parallel_size": settings.tensor,
-        "pipeline_model_parallel_size": settings.pipeline, "context_parallel_size": settings.context,
-    }  # fmt: skip
-    if filled["zero_stage"] is None or not values.get("deepspeed"):
-        filled.pop("zero_stage")
+    filled = _renamed(settings, "megatron_settings")
+    if not values.get("deepspeed"):
+        filled.pop("zero_stage", None)
     return values | {key: value for key, value in filled.items() if value and values.get(key) in (None, 0)}
 
 
@@ -165,22 +165,19 @@ def _as_torchtitan(reading: LogReading, settings: LogSettings) -> dict[str, Any]
     if settings.model is None or not any(name.startswith("mesh.") for name in reading.statements):
         return {}
     name, _, flavor = settings.model.partition(" ")
-    degrees = {
-        "data_parallel_replicate_degree": settings.replicate, "data_parallel_shard_degree": settings.shard,
-        "context_parallel_degree": settings.context, "tensor_parallel_degree": settings.tensor,
-        "pipeline_parallel_degree": settings.pipeline, "expert_parallel_degree": settings.expert,
-    }  # fmt: skip
-    training = {
-        "local_batch_size": int(settings.micro_batch or 0) or None, "global_batch_size": settings.global_batch,
-        "seq_len": settings.sequence,
-    }  # fmt: skip
     return {
         "model": {"name": name, "flavor": flavor},
-        "training": {key: value for key, value in training.items() if value},
-        "parallelism": {key: value for key, value in degrees.items() if value},
+        "training": _renamed(settings, "torchtitan_training"),
+        "parallelism": _renamed(settings, "torchtitan_parallelism"),
         "activation_checkpoint": {"mode": settings.recompute or "none"},
         "compile": {"enable": "compiled" in reading.statements},
     }
+
+
+def _renamed(settings: LogSettings, program: str) -> dict[str, Any]:
+    """Settings that are known, under the names that a program has for them."""
+    known = ((name, getattr(settings, field)) for name, field in table("renamed")[program].items())
+    return {name: int(value) if isinstance(value, float) else value for name, value in known if value}
 
 
 def _ran_elsewhere(reading: LogReading, settings: LogSettings, path: Path, said: HardwareReference) -> tuple[str, ...]:
@@ -277,9 +274,13 @@ def _plan(settings: LogSettings) -> Plan | None:
     return Plan(ici=mesh, microbatches=microbatches or None, remat=_REMAT.get(settings.recompute or ""))
 
 
-def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
-    """What a reader of the record should know: blocks that are cut, slow steps."""
+def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str, ...]:
+    """What a reader of the record should know: what is not said, blocks that are cut, slow steps."""
     notes = [] if reading.blocks else [f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}"]
+    if (chip := reading.hardware.chip) and not settings.devices:
+        notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
+    if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:
+        notes.append(f"{path.name} does not say what its steps train: {_ASSUMED}")
     for block in reading.blocks:
         if not block.complete:
             missing = "taken as MaxText's defaults" if "model_name" in block.values else "unknown"
@@ -298,6 +299,9 @@ def _notes(reading: LogReading, path: Path) -> tuple[str, ...]:
     return tuple(notes)
 
 
+_ASSUMED = (
+    "all parameters on text are taken; adapters, preferences, reinforcement learning and encoders are not modelled"
+)
 _SELECTIVE = (
     "every second layer is taken, as is torchtitan's default; activation_checkpoint.selective_ac_option=op says else"
 )

@@ -70,16 +70,7 @@ class Scan:
 
 
 def scan(path: Path, progress: Callable[[int], None] | None = None) -> Scan:
-    """Read a log once.
-
-    Args:
-        path: of the log, also packed.
-        progress: called with the bytes read so far.
-
-    Raises:
-        NotFoundError: there is no such file.
-        ConfigError: it cannot be read.
-    """
+    """Read a log once; ``progress`` is called with the bytes read so far. Raises like :func:`chunks`."""
     return _scan(chunks(path, progress))
 
 

@@ -1,6 +1,7 @@
 """The settings that decide a step, under one name each, from blocks and statements of any stack."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -51,6 +52,7 @@ class LogSettings(BaseModel):
     recompute: Literal["none", "selective", "full"] | None = None
     precision: str | None = None
     adapters: str | None = Field(default=None, description="what is trained in place of all parameters: lora, …")
+    objective: str | None = Field(default=None, description="what steps do: language, generates, compares, …")
 
     @property
     def data_parallel(self) -> int | None:
@@ -82,6 +84,7 @@ def settings_of(reading: LogReading) -> LogSettings:
     if found.get("devices") is None and (mesh := _product(found)):
         found["devices"] = mesh
     found["global_batch"] = reading.global_batch_of_steps or found.get("global_batch")
+    found["objective"] = _objective(reading)
     _derive(found, reading)
     if found.get("global_batch") and str(found["global_batch"]) == reading.statements.get("microbatches"):
         found |= {"data": 1, "micro_batch": 1}
@@ -96,6 +99,23 @@ def said_differently(reading: LogReading) -> dict[str, list[Any]]:
         said.append({"global_batch": reading.global_batch_of_steps})
     values = {name: {one[name] for one in said if one.get(name) is not None} for name in _COUNTS if name != "vocab"}
     return {name: sorted(several) for name, several in values.items() if len(several) > 1}
+
+
+def _objective(reading: LogReading) -> str | None:
+    """What the steps do, by the words that the log has for it: the least usual of them."""
+    known, named = table("settings")["objective"], table("settings")["objective_names"]
+    words = [reading.statements.get("trainer", "")]
+    for block in reading.blocks:
+        words.append(_OF_CLASS.sub("", block.kind.partition(": ")[2]))
+        words += [text for name in named["names"] for one in _matches(block.values, name) for text in _texts(one)]
+        words += [word for name, word in named["true"].items() if _look_up(block.values, name) in (True, "True")]
+    said = {*reading.statements, *map(str.casefold, words)}
+    return next((meaning for meaning, its in known.items() if not said.isdisjoint((meaning, *its))), None)
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a setting; of a class of Transformers what it is for."""
+    return [str(one).rpartition("For")[2] for one in (value if isinstance(value, list) else [value])]
 
 
 def _derive(found: dict[str, Any], reading: LogReading) -> None:
@@ -127,6 +147,7 @@ _WHOLE, _FEW = 0.02, 40
 """Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
 _OF_MODEL = frozenset(("model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab"))
+_OF_CLASS = re.compile(r"(?:Config|(?:Training)?Arguments)$")
 _RULING = frozenset(("vocab", "parameters", "trainable"))
 """What a program says after it has built the model wins over what it was told."""
 
@@ -192,7 +213,7 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         elif axis == "adapted":
             found["trainable"] = number(text) or None
         elif axis in ("model", "recompute", "precision", "adapters"):
-            found[axis] = text
+            found[axis] = known["benchmarks"].get(text, text)
     if "parameters_billion" in said:
         found["parameters"] = float(said["parameters_billion"]) * 1e9
     if (frozen := number(said.get("frozen", ""))) and (trained := found.get("trainable")):
@@ -201,9 +222,6 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
         found["zero"] = "fsdp" if said["zero"] == "fsdp" else int(said["zero"])
     if (dtype := said.get("compute_dtype", "").casefold()) in known["dtypes"]:
         found["precision"] = known["dtypes"][dtype]
-    for name in ("bf16", "fp16"):
-        if said.get(name) == "True":
-            found["precision"] = name
     if said.get("samples_so_far") and int(said.get("batches_so_far", "0")):
         batch, rest = divmod(int(said["samples_so_far"]), int(said["batches_so_far"]))
         found["global_batch"] = batch if batch and not rest else None

@@ -80,11 +80,7 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def decoder_of(head: bytes) -> Callable[[bytes], bytes]:
-    """How to read pieces of a text as UTF-8: PowerShell writes UTF-16, without its mark where it appends.
-
-    Args:
-        head: the beginning of the text.
-    """
+    """How to read pieces of a text that begins so as UTF-8: PowerShell writes UTF-16, appended without its mark."""
     peek = head[:_ENCODING_PEEK]
     if peek.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         encoding = "utf-16"
@@ -99,11 +95,7 @@ def decoder_of(head: bytes) -> Callable[[bytes], bytes]:
 
 
 def unwrapper_of(lines: bytes) -> Callable[[bytes], bytes]:
-    """How to take lines out of what carries them.
-
-    Args:
-        lines: the beginning of the log.
-    """
+    """How to take lines out of what carries them, by those at the beginning of the log."""
     found: list[_Prefix | _Json] = []
     while len(found) < _MOST_CARRIERS and (carrier := next((one for one in _carriers() if one.carries(lines)), None)):
         found.append(carrier)
@@ -208,10 +200,6 @@ def _only_file(stream: IO[bytes], path: Path) -> IO[bytes]:
 
 def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
     """Pieces of a log that end with a line; a carriage return ends one too, as progress bars write them.
-
-    Args:
-        path: of the log.
-        progress: called with the bytes read so far.
 
     Raises:
         NotFoundError: there is no such file.

@@ -71,7 +71,10 @@ def _options(lines: Sequence[str]) -> dict[str, Any]:
     for index, word in enumerate(words):
         if word.startswith("--") and len(word) > 3:
             value = words[index + 1] if index + 1 < len(words) else "--"
-            found[word[2:].replace("-", "_")] = True if value.startswith("-") else scalar(value.strip("'\""))
+            section, _, name = word[2:].replace("-", "_").rpartition(".")
+            inside = found.setdefault(section, {}) if section else found
+            if isinstance(inside, dict):
+                inside[name] = True if value.startswith("-") else scalar(value.strip("'\""))
     return found
 
 
