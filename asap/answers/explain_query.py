@@ -55,7 +55,8 @@ class Explain(Query):
         """Of any plan, also one that cannot run."""
         study = inquiry.study
         try:
-            plan = inquiry.plan(self.plan)
+            kept = "plan" not in self.model_fields_set and not inquiry.order
+            plan = inquiry.now if kept else inquiry.plan(self.plan)
         except PlanError:
             broken = violations(study.complete(Plan.parse(self.plan)), study.constraints)
             if not broken:
@@ -101,7 +102,7 @@ def _standing(
 ) -> tuple[Standing, tuple[str, ...], Candidate | None]:
     revised = inquiry.revised
     if plan == inquiry.study.plan:
-        return "runs now", (), None
+        return "runs now", (inquiry.advice,) if inquiry.advice else (), None
     if plan in revised.excluded:
         return "ruled out", (str(revised.excluded[plan]),), found[1] if found else None
     if (reason := why_not_launched(inquiry.study, plan)) is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from asap.answers.plan_names import in_full
+from asap.answers.plan_names import in_full, of_micro_batch, without_micro_batch
 from asap.core.errors import AsapError, InsufficientEvidenceError, NotFoundError
 from asap.evidence.anchor import anchored
 from asap.evidence.effect import with_outcomes, with_run_claims
@@ -17,6 +17,7 @@ from asap.plans import Plan
 from asap.plans.plan import SETTINGS
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.propose import propose
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import COUNT
 from asap.proposals.selection.ranked_candidates import (
@@ -108,7 +109,7 @@ class Inquiry:
 
     def _with_spoken_of(self, ranked: RankedCandidates) -> RankedCandidates:
         """With candidates of the analysis that a fact is of."""
-        listed = {one.plan for one in ranked.candidates}
+        listed = {self.study.plan, *(one.plan for one in ranked.candidates)}
         named = dict.fromkeys(fact.plan for fact in self.facts if fact.plan in self.known and fact.plan not in listed)
         return replace(ranked, candidates=[*ranked.candidates, *(self.known[plan] for plan in named if plan)])
 
@@ -137,6 +138,13 @@ class Inquiry:
         """Plans of the proposals, best first."""
         return tuple(one.plan for one in self.proposals)
 
+    @property
+    def advice(self) -> str | None:
+        """What to run first, or that what runs is kept, after the facts; ``None`` where no plan can be predicted."""
+        with suppress(InsufficientEvidenceError):
+            return propose(self.revised.ranked, lambda study, plan: (), self.proposals).recommendation.statement
+        return None
+
     def candidate(self, plan: Plan) -> tuple[int, Candidate] | None:
         """Rank among all candidates, and the candidate; ``None`` if the plan is none."""
         return next(((rank, one) for rank, one in enumerate(self.candidates, 1) if one.plan == plan), None)
@@ -149,7 +157,10 @@ class Inquiry:
             InsufficientEvidenceError: the plan that runs is not known.
             PlanError: it is no plan, or breaks a rule.
         """
-        text = re.sub(r"^proposal\s*", "", name.strip(), flags=re.IGNORECASE)
+        text, size = without_micro_batch(re.sub(r"^proposal\s*", "", name.strip(), flags=re.IGNORECASE))
+        if size is not None:
+            sized = of_micro_batch(self.plan(text or "now"), size, self.study.experiment.workload.global_batch)
+            return read_plan(self.study, str(sized))
         first, _, rest = text.partition(" ")
         base = self.now if first.lower() in NOW else self._proposed(int(first)) if first.isdigit() else None
         if base is not None and not rest:
@@ -173,7 +184,8 @@ class Inquiry:
         order = self.order
         if not 0 < rank <= len(order):
             has = f"there are {len(order)}" if order else "nothing is proposed"
-            raise NotFoundError(f"no such proposal: {has}", where=str(rank), hint="name a plan: data=32 model=4")
+            hint = "name a plan: data=32 model=4" if order else self.advice or "`run` says what is known"
+            raise NotFoundError(f"no such proposal: {has}", where=str(rank), hint=hint)
         return order[rank - 1]
 
     def predictions(self, plans: Sequence[Plan]) -> list[Prediction]:

@@ -1,6 +1,8 @@
-"""Queries on what others have learned: precedents, notes, the meaning of a word."""
+"""Queries on what others have learned: precedents, ideas to try, notes, the meaning of a word."""
 
+import math
 import tomllib
+from collections import Counter
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -8,11 +10,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Answer, Figure, Part, Query, bare
+from asap.answers.figure import CHANGE, Answer, Figure, Lines, Part, Query, bare, figure
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import NotFoundError
 from asap.core.units import Provenance
 from asap.history import HistoryHit
+from asap.history.record import HistoryRecord
 
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
 Limit = Annotated[int, Field(ge=1, le=10)]
@@ -56,6 +59,94 @@ class Precedents(Query):
         else:
             found = similar_runs(inquiry.study, self.limit)
         return PrecedentsAnswer(precedents=tuple(map(_precedent, found)))
+
+
+class IdeaRow(Part):
+    """A change beside every plan."""
+
+    idea: str
+    change: str
+    elsewhere: Figure | None = Field(default=None, description="change of the step time that runs elsewhere measured")
+    at_most: Figure | None = Field(default=None, description="share of this step that it touches")
+    runs: int
+    here: str = Field(description="whether this run has something that it touches")
+    records: tuple[str, ...]
+
+
+class IdeasAnswer(Answer):
+    """Untested changes, and how one is tried."""
+
+    ideas: tuple[IdeaRow, ...]
+    line: Lines = Field(description="runs the launcher's command with a change and without; nothing was run")
+
+
+class Ideas(Query):
+    """List untested changes beside every plan (kernels, flags, loss, overlap), or those that words name, with what they
+    brought elsewhere and the command that tries one. Nothing is run."""
+
+    words: Annotated[str, Field(max_length=400)] | None = Field(
+        default=None, description="such as asynchronous TP; or a change as it is typed: key=value"
+    )
+
+    def answer(self, inquiry: Inquiry) -> IdeasAnswer:
+        """The most promising first; of what words name, whatever is on record."""
+        from asap.proposals.ideas import engine_ideas, is_moot
+        from asap.proposals.typed_change import typed_or_none
+
+        study, typed, records = inquiry.study, typed_or_none(self.words or ""), _families()
+        named = named_families(self.words) if self.words else []
+        if self.words and not named and typed is None:
+            raise NotFoundError("no run on record tried it", where=self.words, hint="`ideas` lists what may help here")
+        found = engine_ideas(study, inquiry.incumbent, named=named) if named or not self.words else ()
+        rows = [
+            IdeaRow(
+                idea=one.title, change=one.change, runs=one.runs, records=one.precedents,
+                elsewhere=figure(one.title, "elsewhere", one.effect), at_most=figure(one.title, "at_most", one.bound),
+                here="in use, or nothing in this run that it touches"
+                if is_moot(study.plan, study.experiment.workload, one.title) else "can be tried",
+            )
+            for one in found
+        ]  # fmt: skip
+        rows += [
+            IdeaRow(
+                idea=name, change=of[0].other_changes[0].partition(": ")[2], runs=len(of), here=_ELSEWHERE,
+                records=tuple(one.id for one in of[:3]),
+            )
+            for name, of in records.items() if name in named and name not in {one.title for one in found}
+        ]  # fmt: skip
+        run = f"asap optimize {inquiry.id} --evaluate run --command './train.sh {{overrides}}' --idea"
+        changes = [typed] if typed else [one.change for one in found if typed_or_none(one.change)]
+        return IdeasAnswer(ideas=tuple(rows), line=tuple(f"{run} '{one}'" for one in changes))
+
+
+_ELSEWHERE = "what it brought was measured on other kinds of chips, or with another change that excludes it"
+_ALIKE = 0.35
+"""Share of a family's terms, by how rare they are, that words have to name."""
+
+
+@cache
+def _families() -> dict[str, list[HistoryRecord]]:
+    """Runs on record that tried a change beside the plan, by the family of the change."""
+    from asap.history.files import load_records
+    from asap.proposals.ideas import family_of
+
+    found: dict[str, list[HistoryRecord]] = {}
+    for one in load_records():
+        if one.kind is not None and one.other_changes:
+            found.setdefault(family_of(one), []).append(one)
+    return found
+
+
+def named_families(words: str) -> list[str]:
+    """Families of changes whose names share the most with some words, by their stems and concepts."""
+    from asap.knowledge.index.terms import terms as terms_of
+
+    families = list(_families())
+    said, own = set(terms_of(words)), [set(terms_of(one)) for one in families]
+    rarity = {term: math.log(1 + len(own) / count) for term, count in Counter(t for one in own for t in one).items()}
+    shares = [sum(rarity[t] for t in one & said) / sum(rarity[t] for t in one) if one else 0.0 for one in own]
+    least = max(_ALIKE, 0.8 * max(shares, default=0.0))
+    return [one for one, share in zip(families, shares, strict=True) if share >= least]
 
 
 class NoteRow(Part):

@@ -10,6 +10,32 @@ from asap.plans.plan import SETTINGS, Mesh
 
 ZERO = re.compile(r"\bzero[- =]?(?P<stage>[0-3])\b", re.IGNORECASE)
 """A stage of ZeRO as a plan: 3 shards what data parallelism replicates, the others replicate it."""
+_MICRO_BATCH = re.compile(
+    r"(?<!\S)(?:--)?(?:micro[-_]?batch(?:[-_]size)?|mbs)(?:\s*[=:]\s*|\s+)0*(\d{1,9})(?!\S)", re.I
+)
+
+
+def without_micro_batch(text: str) -> tuple[str, int | None]:
+    """The text of a plan without the size of its micro-batch, and that size; a plan itself counts microbatches."""
+    found = _MICRO_BATCH.search(text)
+    return (text, None) if found is None else (_MICRO_BATCH.sub("", text).strip(), int(found[1]))
+
+
+def of_micro_batch(plan: Plan, size: int, batch: int | None) -> Plan:
+    """The plan with as many microbatches as make micro-batches of that size.
+
+    Raises:
+        PlanError: the batch is not known, or does not divide so.
+    """
+    if batch is None:
+        raise PlanError(
+            "how many microbatches that makes is open: the batch is not on record", where=f"micro_batch={size}"
+        )
+    count, rest = divmod(batch, plan.batch_shards * max(size, 1))
+    if rest or not count or not size:
+        groups = f"{plan.batch_shards} data-parallel groups x micro-batches of {size}"
+        raise PlanError(f"{batch} sequences do not divide into {groups}", where=f"micro_batch={size}")
+    return plan.model_copy(update={"microbatches": count})
 
 
 def in_full(text: str, base: Plan | None, now: Plan | None, *, changes: bool) -> str:

@@ -143,6 +143,7 @@ class CandidatesAnswer(Answer):
     now: PlanRow | None
     candidates: tuple[PlanRow, ...]
     considered: int = Field(description="valid configurations that were evaluated")
+    advice: str | None = Field(default=None, description="what to run first, or to keep what runs")
     ruled_out: tuple[str, ...] = Field(default=(), description="by facts that were stated")
     notes: tuple[str, ...] = ()
 
@@ -167,6 +168,7 @@ class Candidates(Query):
             now=plan_row(inquiry, ranked.incumbent) if ranked.incumbent else None,
             candidates=tuple(plan_row(inquiry, one, plan_name(inquiry, one.plan)) for _, one in shown),
             considered=ranked.considered,
+            advice=inquiry.advice,
             ruled_out=tuple(f"{plan}: {fact}" for plan, fact in list(revised.excluded.items())[: self.limit]),
             notes=notes_of([one for _, one in shown]),
         )

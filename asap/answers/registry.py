@@ -8,7 +8,7 @@ from asap.answers.explain_query import Explain
 from asap.answers.fact_queries import Facts, Record, Retract
 from asap.answers.figure import Answer, Query
 from asap.answers.inquiry import Inquiry
-from asap.answers.library_queries import Define, Notes, Precedents
+from asap.answers.library_queries import Define, Ideas, Notes, Precedents
 from asap.answers.plan_queries import Candidates, Compare, Line, Memory, Predict
 from asap.answers.profile_queries import OperationQuery, Operations, RooflineQuery, Trace
 from asap.answers.run_queries import Bottleneck, Capture, Flags, Health, Run
@@ -41,6 +41,7 @@ QUERIES: dict[str, type[Query]] = {
     "capture": Capture,
     "plausible": Plausible,
     "precedents": Precedents,
+    "ideas": Ideas,
     "notes": Notes,
     "define": Define,
     "trace": Trace,

@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.answers.figure import PlanName
 from asap.answers.inquiry import Inquiry
+from asap.answers.plan_names import of_micro_batch, without_micro_batch
 from asap.core.errors import InsufficientEvidenceError, UsageError
+from asap.evidence.anchor import carried_over
 from asap.experiments.create import Statement
 from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import default_topology
@@ -17,7 +19,7 @@ from asap.plans.torus import over_devices
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
-from asap.study.changed import changed_study
+from asap.study.changed import changed_study, drop_step_time
 from asap.study.study import Study, read_plan
 
 Count = Annotated[int, Field(ge=1, le=10**9)]
@@ -53,20 +55,27 @@ class Change(BaseModel):
 class Supposed:
     """A supposed run, and a plan in it."""
 
+    inquiry: Inquiry
     study: Study
     plan: Plan
     notes: tuple[str, ...]
 
     def prediction(self) -> Prediction:
-        """What is expected of it; raises like :func:`asap.prediction.predict_study.expect`."""
-        plan = read_plan(self.study, str(self.plan))
-        found = expect(self.study, [plan])[0]
+        """What is expected of it, starting from the measured step of what runs where predictions of plans do; raises
+        like :func:`asap.prediction.predict_study.expect`."""
+        known, now = self.inquiry.study, self.inquiry.study.plan
+        if self.study is known:
+            return self.inquiry.predictions([self.plan])[0]
+        found = expect(self.study, [read_plan(self.study, str(self.plan))])[0]
         if found.step_time is None:
             raise InsufficientEvidenceError(
                 "its step time follows from the architecture, which is not on record", where=self.study.experiment.id,
                 hint="asap experiments add ID --config FILE",
             )  # fmt: skip
-        return found
+        if now is None or found.method != "architecture":
+            return found
+        (alone,) = expect(drop_step_time(known, known.experiment), [now])
+        return carried_over(known, alone, found, self.study.slice)
 
 
 def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Supposed:
@@ -81,14 +90,17 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         UsageError: hardware and chips at once.
         AsapError: the change cannot be read, or the plan cannot run so.
     """
-    study, plan = inquiry.study, inquiry.plan(change.plan)
     if not change.changes:
-        return Supposed(study, plan, ())
+        return Supposed(inquiry, inquiry.study, inquiry.plan(change.plan), ())
+    name, size = without_micro_batch(change.plan)
+    study, plan = inquiry.study, inquiry.plan(name or "now")
     scaled = _on_hardware(study, plan, change)
     hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
     batch = study.experiment.workload.global_batch if count is None and scaled.devices != plan.devices else count
-    if batch is not None and accumulates and study.keeps_micro_batch:
+    if size is not None:
+        scaled = of_micro_batch(scaled, size, count or study.experiment.workload.global_batch)
+    elif batch is not None and accumulates and study.keeps_micro_batch:
         accumulated = _same_micro_batch(study, plan, scaled, batch)
         written = accumulated.model_copy(update={"global_batch": count})
         scaled = accumulated if why_not_launched(study, written) is None else scaled
@@ -97,7 +109,7 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         sequence_length=change.sequence_length,
     )  # fmt: skip
     changed = changed_study(study, said, change.precision, change.optimizer)
-    return Supposed(changed, scaled, tuple(one for one in changed.warnings if one not in study.warnings))
+    return Supposed(inquiry, changed, scaled, tuple(one for one in changed.warnings if one not in study.warnings))
 
 
 def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int | None]:

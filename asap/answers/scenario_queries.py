@@ -17,12 +17,12 @@ from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.plans.degrees import with_degree
 from asap.plans.plan import SETTINGS
-from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fits
 
 _OF_RUN = ("global_batch", "sequence_length", "hardware", "chips", "slices", "precision", "optimizer")
-VARIED = (*_OF_RUN, *get_args(Axis), *SETTINGS)
+_MICRO_BATCH = "micro_batch"
+VARIED = tuple(dict.fromkeys((*_OF_RUN, *get_args(Axis), *SETTINGS, _MICRO_BATCH)))
 _WIDTHS = 12
 _DOUBLINGS = 4
 _SEQUENCE_STEP = 1024
@@ -44,11 +44,11 @@ class WhatIf(Change, Query):
     several at once, each beside a plan. On other hardware the plan is stretched unless it is named."""
 
     def answer(self, inquiry: Inquiry) -> WhatIfAnswer:
-        """Both by the model alone, so that they compare."""
+        """Both start from the measured step where there is one, as the report does."""
         if not self.changes and self.plan == "now":
             raise UsageError("nothing changes", where="what_if", hint="name a batch, a sequence, hardware, a plan, …")
         supposed = suppose(inquiry, self)
-        now, then = _alone(inquiry, inquiry.now), supposed.prediction()
+        (now,), then = inquiry.predictions([inquiry.now]), supposed.prediction()
         one, other = now.tokens_per_second, then.tokens_per_second
         chips = then.plan.devices / now.plan.devices
         return WhatIfAnswer(
@@ -123,6 +123,8 @@ class Sweep(Query):
                 raise UsageError("is no number", where=value)
             return suppose(inquiry, Change.model_validate({"plan": self.plan, self.vary: known})).prediction()
         base = inquiry.plan(self.plan)
+        if self.vary == _MICRO_BATCH:
+            return inquiry.predictions([inquiry.plan(f"{base} {_MICRO_BATCH}={value}")])[0]
         if self.vary in get_args(Axis):
             plan = with_degree(base, self.vary, digits(value) or 0)
         else:
@@ -283,14 +285,6 @@ def _distance(one: Prediction, find: str) -> float:
     return -one.mfu.value if one.mfu else float("inf")
 
 
-def _alone(inquiry: Inquiry, plan: Plan) -> Prediction:
-    """What runs, by the model alone where it can be."""
-    from asap.study.changed import drop_step_time
-
-    found = expect(drop_step_time(inquiry.study, inquiry.study.experiment), [plan])[0]
-    return found if found.step_time is not None else inquiry.predictions([plan])[0]
-
-
 def _supposed_row(inquiry: Inquiry, found: Prediction, label: str = "") -> PlanRow:
     """A prediction of another run: what it is against now is not that of a plan."""
     bare_prediction = found.model_copy(update={"relative_step_time": None})
@@ -301,4 +295,4 @@ def _against(then: Quantity | None, now: Quantity | None, factor: float, name: s
     if then is None or now is None:
         return None
     ratio = then.value / now.value / factor - 1
-    return bare("then", name, ratio, CHANGE, "both by the model alone", Provenance.MODELLED)
+    return bare("then", name, ratio, CHANGE, then.source, Provenance.MODELLED)

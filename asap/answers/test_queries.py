@@ -153,6 +153,7 @@ class NextTestAnswer(Answer):
     best: PlanRow | None = Field(default=None, description="the fastest that was measured")
     tried: tuple[OutcomeRow, ...] = ()
     setting_first: str | None = Field(default=None, description="a setting that is expected to save more than any plan")
+    advice: str | None = Field(default=None, description="of the report, by all facts; it may be to keep what runs")
 
 
 class NextTest(Query):
@@ -183,6 +184,7 @@ class NextTest(Query):
                 for fact in tried
             ),
             setting_first=trial.title if trial and (trial.gain or 0) > gain else None,
+            advice=inquiry.advice,
         )  # fmt: skip
 
 

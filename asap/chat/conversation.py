@@ -21,6 +21,8 @@ class Conversation:
         session: name of the worklog.
         inquiry: the run with the facts on record.
         compile_options: how the analysis compiled plans, and how the chat does.
+        analysed_at: when, for people.
+        stated: beside the record, when the run was analysed.
         offered: commands to choose from by number, of the last answer.
         hinted: whether it was said that a language model would understand more.
     """
@@ -28,6 +30,8 @@ class Conversation:
     session: str
     inquiry: Inquiry
     compile_options: CompileOptions = REFERENCE_STEP
+    analysed_at: str = ""
+    stated: tuple[str, ...] = ()
     offered: tuple[Command, ...] = ()
     hinted: bool = field(default=False, repr=False)
 
@@ -71,6 +75,13 @@ class Conversation:
         """The proposals as they are printed, best first."""
         return tuple(map(str, self.order))
 
+    def opening(self, target: str) -> tuple[str, ...]:
+        """Which analysis is discussed, how another is started, and the facts that are on record, a line each."""
+        anew = " ".join((f"asap analyze {target}", *self.stated))
+        line = f"{self.id}, analysed {self.analysed_at}; session {self.session}. {anew} starts anew."
+        facts = (f"On record, {self.inquiry.number(one)}: {one} ({one.said_by})" for one in self.evidence)
+        return (line, *facts)
+
     def inquiries(self) -> Inquiries:
         """The run for tools that take the ID of an experiment."""
         found = Inquiries(self.store)
@@ -79,4 +90,4 @@ class Conversation:
 
     def afresh(self, session: str) -> "Conversation":
         """The same analysis in a session in which nothing was said yet."""
-        return Conversation(session, self.inquiry.without_facts(), self.compile_options)
+        return Conversation(session, self.inquiry.without_facts(), self.compile_options, self.analysed_at, self.stated)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asap.answers.plan_names import without_micro_batch
 from asap.chat.slots import number, seconds
 from asap.core.errors import UsageError
 from asap.core.text import plain
@@ -110,7 +111,7 @@ def _command(tree: Any) -> Command:
             return Command("operation", {"name": tokens["OPERATION"].strip().rstrip("?")})
         case "trace":
             return Command("trace", {"changes": tuple(map(str, tree.children))} if tree.children else {})
-        case "precedents" | "notes":
+        case "precedents" | "notes" | "ideas":
             return Command(rule, _token(tokens, "WORDS", "words", str))
         case "define":
             return Command("define", {"term": tokens["WORDS"].rstrip("? ")})
@@ -218,8 +219,9 @@ def _sweep(tree: Any, tokens: Mapping[str, str]) -> Command:
 
 def varied(word: str, values: list[str]) -> str:
     """What a sweep varies, in the names of the query."""
-    place = axis_of(word)
-    return run_field(word, values[0] if values else "") or (place[1] if place else word.lower())
+    place, sized = axis_of(word), without_micro_batch(f"{word}=1")[1]
+    other = "micro_batch" if sized else place[1] if place else word.lower()
+    return run_field(word, values[0] if values else "") or other
 
 
 def _figure(tree: Any) -> tuple[float | None, str | None]:

@@ -13,11 +13,17 @@ from asap.compiler.programs.options import REFERENCE_STEP
 from asap.core.errors import NotFoundError
 from asap.evidence.fact import EVIDENCE, RETRACTION, StatedFact
 from asap.experiments import Experiment, ExperimentStore
-from asap.experiments.create import NOTHING_STATED, Statement, amend
+from asap.experiments.create import NOTHING_STATED, Statement, said_of
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import Candidate
 from asap.sharding_memory import Kind, Record, read_session, readable
-from asap.sharding_memory.analyses import analysis_index, latest_session, opened_experiment, opened_preferences
+from asap.sharding_memory.analyses import (
+    analysis_index,
+    latest_session,
+    opened_experiment,
+    opened_preferences,
+    stated_beside,
+)
 from asap.study.open_study import experiment_id, opened_path, reopen_study
 from asap.study.study import Preferences
 
@@ -34,20 +40,19 @@ def open_conversation(
     stated: Statement = NOTHING_STATED,
     overrides: Sequence[str] = (),
 ) -> Conversation:
-    """Continue a session of an experiment, the latest by default. If there is none, or something is stated of the run
-    beside its record, analyse the experiment first.
+    """Continue a session of an experiment, by default the latest in which the same was stated of the run beside its
+    record, or the latest of all where nothing is. If there is none, analyse the experiment first.
 
     Raises:
         AsapError: what :func:`asap.agents.workflow.analyze.analyze` or :func:`restore` raises.
     """
-    found = session
-    if not found and stated == NOTHING_STATED and not overrides:
-        found = latest_session(experiment_id(target, store), opened_path(target, store))
+    said = said_of(stated, overrides)
+    found = session or latest_session(experiment_id(target, store), opened_path(target, store), said)
     if found is None:
         from asap.agents.workflow.analyze import analyze
 
         found = analyze(
-            target, store=store, amend=lambda record: amend(record, stated), overrides=overrides, settings=settings,
+            target, store=store, stated=stated, overrides=overrides, settings=settings,
             progress=progress,
         ).analysis.session  # fmt: skip
     return restore(found, store)
@@ -76,7 +81,8 @@ def restore_from(records: Sequence[Record], session: str, store: ExperimentStore
         known = {one.plan: one for one in map(_candidate, records[index].fields["output"]["proposals"])}
         compile_options = recorded_compile_options(records[:index]) or REFERENCE_STEP
     study = replace(reopen_study(experiment, store), preferences=preferences)
-    conversation = Conversation(session, Inquiry(study, store, tuple(known), known), compile_options)
+    inquiry, time = Inquiry(study, store, tuple(known), known), f"{records[index].time:%Y-%m-%d %H:%M} UTC"
+    conversation = Conversation(session, inquiry, compile_options, time, stated_beside(records[:index]))
     for record in records[index:]:
         with readable(session):
             _replay(record, conversation)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asap.answers.inquiry import Inquiry
-from asap.answers.library_queries import terms
+from asap.answers.library_queries import named_families, terms
 from asap.chat.answering import default_values
 from asap.chat.classifier import classifier
 from asap.chat.language import Command
@@ -232,6 +232,9 @@ _FILLERS: dict[str, Filler] = {
     "operation": _operation,
     "define": _define,
     "notes": _words("notes"),
+    "ideas": lambda slots, text, inquiry: (
+        Command("ideas", {"words": ", ".join(named)}) if (named := named_families(text)) else None
+    ),
     "precedents": lambda slots, text, inquiry: Command("precedents"),
     "record": _record,
     "retract": lambda slots, text, inquiry: Command("facts"),

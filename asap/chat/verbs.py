@@ -38,6 +38,7 @@ USAGE: dict[str, tuple[str, str]] = {
     "capture": ("capture", "capture"),
     "plausible": ("plausible 38s|45% mfu|96000 tokens/s [for PLAN]", "plausible"),
     "precedents": ("precedents [WORDS]", "precedents"),
+    "ideas": ("ideas [WORDS], or a change as it is typed: ideas key=value", "ideas"),
     "notes": ("notes WORDS", "notes"),
     "define": ("define WORD", "define"),
     "facts": ("facts", "facts"),

@@ -218,7 +218,7 @@ def _with_fact(item: StatedFact, prediction: Prediction, now: Quantity | None, s
 def _anchored(item: StatedFact, prediction: Prediction, study: Study) -> Prediction:
     """The prediction with its measured step, relative to what the run as it is would take by all measurements."""
     assert item.value is not None
-    fields: dict[str, Quantity] = {"step_time": stated(item, item.value, "s")}
+    fields = _of_step(prediction, stated(item, item.value, "s"))
     known, relative = study.profile, prediction.relative_step_time
     if known is not None and known.source == WORKED_OUT and known.kpis.step_time_s and relative is not None:
         factor = item.value / known.kpis.step_time_s / relative.value
@@ -237,5 +237,16 @@ def _ratio(item: StatedFact, now: Quantity | None) -> float | None:
 
 def _measured(item: StatedFact, prediction: Prediction, ratio: float) -> Prediction:
     step = stated(item, item.value or 0.0, "s") if item.claim is Claim.STEP_TIME else None
-    fields = {"relative_step_time": stated(item, ratio, "fraction"), "step_time": step or prediction.step_time}
-    return prediction.model_copy(update=fields)
+    fields = _of_step(prediction, step) if step else {}
+    return prediction.model_copy(update=fields | {"relative_step_time": stated(item, ratio, "fraction")})
+
+
+def _of_step(prediction: Prediction, step: Quantity) -> dict[str, Quantity]:
+    """A stated step, and the rates that follow from it."""
+    found, before = {"step_time": step}, prediction.step_time
+    for name in ("tokens_per_second", "mfu"):
+        if before is not None and (rate := getattr(prediction, name)) is not None:
+            value = rate.value * before.value / step.value
+            ends = {"value": value, "low": value, "high": value}
+            found[name] = rate.model_copy(update={"provenance": step.provenance, "source": step.source, **ends})
+    return found

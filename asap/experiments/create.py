@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from asap.core.errors import ConfigError, NotFoundError, PlanError, UsageError
 from asap.core.files import exists, is_file, user_path
@@ -140,6 +141,15 @@ class Statement:
 
 
 NOTHING_STATED = Statement()
+_OPTIONS = {"global_batch": "batch", "sequence_length": "sequence"}
+
+
+def said_of(said: Statement, overrides: Sequence[str] = ()) -> list[str]:
+    """What is stated, as it is typed: ``--hardware v5e-256``, ``key=value``; empty where nothing is."""
+    known = {name: value for name, value in vars(said).items() if value is not None and name != "over_record"}
+    return [f"--{_OPTIONS.get(name, name).replace('_', '-')} {quote(str(value))}" for name, value in known.items()] + [
+        *overrides
+    ]
 
 
 def create_experiment(

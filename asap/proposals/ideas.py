@@ -6,7 +6,7 @@ already, is not told of it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -111,14 +111,19 @@ class Family:
     weights: tuple[float, ...]
 
 
-def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -> tuple[Idea, ...]:
-    """The ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest."""
+def engine_ideas(
+    study: Study, incumbent: Prediction | None, most: int = MOST, named: Collection[str] = ()
+) -> tuple[Idea, ...]:
+    """The ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest; of families
+    that are named, each, whatever speaks against it."""
     model, workload = study.experiment.model, study.experiment.workload
     known = count_parameters(model).total if model and not model.missing() else None
     situation = Situation(study.chip.name if study.chip else None, known, workload.sequence_length)
     found, offered = [], {one.name for one in trials_of(study)}
 
     def applies(name: str) -> bool:
+        if named:
+            return name in named
         known = study.plan is not None or name not in _NEEDS
         return known and _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
 
@@ -126,7 +131,7 @@ def engine_ideas(study: Study, incumbent: Prediction | None, most: int = MOST) -
     for best, *others in decisions(families):
         standing, bound = bounded(incumbent, best.records[0].touches)
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
-        if (gain := min(best.gain, most_saved)) > LEAST_GAIN:
+        if (gain := min(best.gain, most_saved)) > LEAST_GAIN or named:
             found.append((gain, _idea(best, others, standing, bound)))
     return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:most])
 

@@ -53,11 +53,17 @@ def stored_analyses() -> Iterator[StoredAnalysis]:
                 yield stored_analysis(name)
 
 
-def latest_session(experiment: str, path: str | None = None) -> str | None:
-    """The newest session that analysed an experiment to its end; of what is no record, that of its path."""
+def latest_session(experiment: str, path: str | None = None, said: Sequence[str] = ()) -> str | None:
+    """The newest session that analysed an experiment to its end; of what is no record, that of its path.
+
+    Args:
+        experiment: its ID.
+        path: of what is no record.
+        said: what was stated of the run beside its record; whatever was, where this is empty.
+    """
     for name, records in readable_sessions():
         known = analysis_index(records, experiment) is not None and _opened(records).get("path") == path
-        if known and not is_replay(records):
+        if known and not is_replay(records) and (not said or stated_beside(records) == tuple(said)):
             return name
     return None
 
@@ -90,6 +96,11 @@ def opened_experiment(records: Sequence[Record]) -> Any:
 def opened_preferences(records: Sequence[Record]) -> Mapping[str, Any]:
     """What was asked beside the record when the experiment was opened last."""
     return _opened(records).get("preferences", {})
+
+
+def stated_beside(records: Sequence[Record]) -> tuple[str, ...]:
+    """What was stated of the run beside its record when it was opened last, as it is typed."""
+    return tuple(map(str, _opened(records).get("stated", ())))
 
 
 def _opened(records: Sequence[Record]) -> Mapping[str, Any]:

@@ -87,7 +87,7 @@ PLANS = (
     "candidates", "predict", "compare", "explain", "memory", "line", "what_if", "sweep", "solve", "settings", "worth",
     "plausible", "next_test", "verify",
 )  # fmt: skip
-LIBRARY = ("precedents", "notes", "define")
+LIBRARY = ("precedents", "ideas", "notes", "define")
 CHOICE = ("predict", "compare", "operation", "settings", "verify")
 FACTS = ("record", "retract", "facts")
 

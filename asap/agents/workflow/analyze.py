@@ -18,6 +18,8 @@ from asap.core.errors import (
 )
 from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
+from asap.experiments.create import NOTHING_STATED, Statement, said_of
+from asap.experiments.create import amend as amended
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Record, Worklog, new_session_name
 from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
@@ -61,6 +63,7 @@ def analyze(
     target: str,
     *,
     store: ExperimentStore,
+    stated: Statement = NOTHING_STATED,
     amend: Callable[[Experiment], Experiment] | None = None,
     overrides: Sequence[str] = (),
     settings: Settings | None = None,
@@ -74,7 +77,8 @@ def analyze(
     Args:
         target: what :func:`asap.study.open_study.open_study` takes.
         store: where experiments are kept.
-        amend: fills in what the user states beside the record.
+        stated: what the user states beside the record.
+        amend: puts another record in its place; by default what is stated is laid over it.
         overrides: ``key=value`` for a configuration.
         settings: the language model and its limits; the user's by default.
         session: name of the worklog; a new one by default.
@@ -94,7 +98,12 @@ def analyze(
     worklog.append(Kind.USER_INPUT, {"text": f"analyze {target}", "model": settings.model})
     try:
         studies = Inquiries(store)
-        study = _open(studies, target, amend, overrides, preferences, settings, worklog, progress or _no_progress)
+        check_model(settings.model)
+        amend = amend or (lambda record: amended(record, stated))
+        study = open_study(target, store, amend, overrides=overrides, progress=progress)
+        study = replace(study, preferences=preferences)
+        studies.add(study)
+        worklog.append(Kind.NOTE, _opened(study, opened_path(target, store), said_of(stated, overrides)))
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress or _no_progress)
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
@@ -109,25 +118,11 @@ def analyze(
     return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
 
 
-def _open(
-    studies: Inquiries,
-    target: str,
-    amend: Callable[[Experiment], Experiment] | None,
-    overrides: Sequence[str],
-    preferences: Preferences,
-    settings: Settings,
-    worklog: Worklog,
-    progress: Callable[[str], None],
-) -> Study:
-    check_model(settings.model)
-    opened = open_study(target, studies.store, amend, overrides=overrides, progress=progress)
-    study = replace(opened, preferences=preferences)
-    preferred = {} if preferences == NO_PREFERENCES else {"preferences": preferences.to_record()}
-    path = opened_path(target, studies.store)
-    named = {} if path is None else {"path": path}
-    worklog.append(Kind.NOTE, {"event": "opened", "experiment": study.experiment, **named, **preferred})
-    studies.add(study)
-    return study
+def _opened(study: Study, path: str | None, said: list[str]) -> dict[str, Any]:
+    """The note by which a session is found and opened again."""
+    preferred = {} if study.preferences == NO_PREFERENCES else {"preferences": study.preferences.to_record()}
+    named = {name: value for name, value in (("path", path), ("stated", said)) if value}
+    return {"event": "opened", "experiment": study.experiment, **named, **preferred}
 
 
 def _compile(

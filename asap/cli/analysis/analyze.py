@@ -69,7 +69,6 @@ def analyze(
     from asap.compiler.programs.options import CompileOptions
     from asap.core.errors import ServiceError
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import amend
     from asap.history.index_warmup import warm_up_indexes
 
     settings = read_settings(model=llm, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
@@ -82,7 +81,7 @@ def analyze(
         outcome = run_analysis(
             experiment,
             store=ExperimentStore(),
-            amend=lambda record: amend(record, stated),
+            stated=stated,
             overrides=overrides or (),
             preferences=read_preferences(allow or [], steps_to_go, prices),
             settings=settings,

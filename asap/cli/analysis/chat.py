@@ -66,7 +66,7 @@ def chat(
         conversation = open_conversation(
             experiment, ExperimentStore(), settings, session, show, stated=stated, overrides=overrides or ()
         )
-    _discuss(conversation, settings, how)
+    _discuss(conversation, settings, experiment, how)
 
 
 def continue_chat(session: str, settings: "Settings") -> None:
@@ -74,12 +74,15 @@ def continue_chat(session: str, settings: "Settings") -> None:
     from asap.chat import restore
     from asap.experiments import ExperimentStore
 
-    _discuss(restore(session, ExperimentStore()), settings)
+    conversation = restore(session, ExperimentStore())
+    _discuss(conversation, settings, conversation.id)
 
 
-def _discuss(conversation: "Conversation", settings: "Settings", how: "RunCommand | None" = None) -> None:
+def _discuss(conversation: "Conversation", settings: "Settings", target: str, how: "RunCommand | None" = None) -> None:
     from asap.chat.chat import Chat
 
+    for line in conversation.opening(target):
+        warn(line)
     interactive = sys.stdin.isatty()
     origin = "typed" if interactive else "piped"
     run_chat(Chat(conversation, settings, interactive=interactive, run_command=how, origin=origin))
@@ -108,7 +111,7 @@ def run_chat(chat: "Chat") -> None:
 
     interactive = sys.stdin.isatty()
     if interactive:
-        _print(f"{chat.conversation.id}, session {chat.conversation.session}. ? lists the commands.\n")
+        _print("? lists the commands.\n")
         if chat.model == BUILTIN:  # takes a second, in which the engineer reads and types
             Thread(target=classifier, daemon=True).start()
     for line in _typed(chat) if interactive else piped_turns(cast("BufferedReader", sys.stdin.buffer)):

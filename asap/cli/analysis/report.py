@@ -35,7 +35,7 @@ def report(
     from asap.agents.settings import read_settings
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import NOTHING_STATED, amend
+    from asap.experiments.create import NOTHING_STATED
     from asap.sharding_memory.analyses import latest_session, stored_analysis
     from asap.study.open_study import experiment_id, opened_path
 
@@ -48,7 +48,7 @@ def report(
         with progress() as show:
             settings = read_settings(model="builtin/planner")
             stored = analyze(
-                experiment, store=store, amend=lambda record: amend(record, stated), overrides=overrides or (),
+                experiment, store=store, stated=stated, overrides=overrides or (),
                 settings=settings, progress=show,
             ).stored  # fmt: skip
     else:
