@@ -9,7 +9,7 @@ from asap.answers.figure import PlanName
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_names import of_micro_batch, without_micro_batch
 from asap.core.errors import InsufficientEvidenceError, UsageError
-from asap.evidence.anchor import carried_over
+from asap.evidence.effect import carried_over
 from asap.experiments.create import Statement
 from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import default_topology

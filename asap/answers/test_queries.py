@@ -283,20 +283,14 @@ class Plausible(Query):
         impossible = run is not None and seconds is not None and replace(run, plan=plan).objection(seconds) is not None
         if impossible or (mfu is not None and mfu > MOST_MFU):
             verdict = "not possible"
-        of, kind = subject_of(plan, study.plan), Provenance.STATED
+        of, kind, of_others = subject_of(plan, study.plan), Provenance.STATED, Provenance.PRECEDENT
+        best = HIGHEST_PUBLISHED_MFU
         return PlausibleAnswer(
             verdict=verdict,
             said=bare(of, "said_step_time", seconds, "s", "asked about", kind),
             expected=figure(of, "expected_step_time", step),
             mfu=bare(of, "said_mfu", mfu, "fraction", "FLOPs of the model over the step", kind),
-            published=bare(
-                "run",
-                "highest_published_mfu",
-                HIGHEST_PUBLISHED_MFU,
-                "fraction",
-                "published runs",
-                Provenance.PRECEDENT,
-            ),
+            published=bare("run", "highest_published_mfu", best, "fraction", "published runs", of_others),
             plan=str(plan),
         )
 

@@ -124,7 +124,6 @@ def asap(
 COMMANDS = {
     "memory": "sessions",
     "cost": "llm cost",
-    "evaluate chat": "llm evaluate",
     "ledger": "accuracy ledger",
     "backtest": "accuracy backtest",
     "calibrate": "accuracy calibrate",
@@ -138,7 +137,6 @@ OPTIONS = {
     "optimize": {"--model": "--llm", "--config": "--template"},
     "ci": {"--config": "--files"},
     "ci comment": {"--model": "--llm"},
-    "llm evaluate": {"--model": "--llm"},
     "map": {"--on": "--hardware"},
     "history search": {"--limit": "--top"},
     "knowledge search": {"--limit": "--top"},

@@ -69,10 +69,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("asap accuracy ledger", "predictions of earlier sessions, and what came of them"),
         ("asap accuracy calibrate --with history", "your own runs narrow later predictions"),
     ),
-    "llm": (
-        ("asap llm cost", "calls, tokens and cost of each session"),
-        ("asap llm evaluate --llm PROVIDER/MODEL", "does only evidence change its order?"),
-    ),
+    "llm": (("asap llm cost", "calls, tokens and cost of each session"),),
     "sessions": (
         ("asap sessions list", ""),
         ("asap sessions replay SESSION", "runs it again offline, and compares"),

@@ -3,24 +3,30 @@
 Only facts move a ranking: a plan that was run, or a figure of the run that was wrong or missing on record.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from asap.core.units import Quantity
+from asap.core.units import Quantity, format_seconds
 from asap.evidence.anchor import WORKED_OUT, current_step_time, stated
 from asap.evidence.fact import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim, StatedFact
 from asap.evidence.step_belief import Result, believe, prior_of
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
+from asap.hardware import Slice
 from asap.plans import Plan
+from asap.prediction.build_prediction import NARROWS, OR_MEASURED
+from asap.prediction.predict_study import anchoring_step
 from asap.prediction.prediction import Prediction
+from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.calibration import load_calibration
+from asap.prediction.uncertainty.step_interval import half_width
 from asap.stacks.launchers import contract_of
 from asap.study.study import MemoryOutcome, Study
 
-SOURCE = "moved by what other plans measured"
+SOURCE = "moved by what was measured"
 _LEAST = 1e-9
 
 
@@ -68,6 +74,43 @@ def _moved(prediction: Prediction, factor: float, width: float) -> Prediction:
             "mfu": _scaled(prediction.mfu, 1 / factor, width),
         }
     )
+
+
+def carried_over(study: Study, now: Prediction, then: Prediction, hardware: Slice | None) -> Prediction:
+    """What is expected of another batch, sequence, hardware or precision, from the measured step of what runs.
+
+    The residual ln(measured / modelled) carries over as from plan to plan: the less, the more of a token's step
+    changes. On other hardware the interval is no narrower than the model's alone. Unchanged where no prediction starts
+    from the measured step.
+
+    Args:
+        study: of what runs.
+        now: of what runs, by the model alone.
+        then: of the other run, by the model alone.
+        hardware: of the other run.
+    """
+    seconds, expected, other = anchoring_step(study), now.step_time, then.step_time
+    if not seconds or expected is None or other is None or not half_width(other):
+        return then
+    fit, model, parts, others = load_calibration().full, study.experiment.model, _of_a_token(now), _of_a_token(then)
+    names = [*{**parts, **others}]
+    moved = float(change_between([parts.get(name, 0.0) for name in names], [others.get(name, 0.0) for name in names]))
+    factor = math.exp(fit.residual_transfer.expected(math.log(seconds / expected.value), moved))
+    width = fit.anchored_widths.of(model is not None and model.is_moe).at(moved) / half_width(other)
+    said = (
+        f"It starts from the measured step, {format_seconds(seconds)}, where the model alone expects"
+        f" {format_seconds(expected.value)}; by the model alone this would be {format_seconds(other.value)}."
+    )
+    asked = (note for note in then.notes if NARROWS not in note and OR_MEASURED not in note)
+    found = _moved(then, factor, width if hardware == study.slice else max(width, 1.0))
+    return found.model_copy(update={"notes": (said, *asked)})
+
+
+def _of_a_token(found: Prediction) -> dict[tuple[str, str | None], float]:
+    """Device-seconds of each part for a token: what does not change with the size of the job or of its batch."""
+    step, rate = found.step_time, found.tokens_per_second
+    tokens = rate.value * step.value if rate and step else 1.0
+    return {(one.name, one.axis): one.exposed_s * found.plan.devices / tokens for one in found.parts}
 
 
 def _scaled(figure: Quantity | None, factor: float, width: float) -> Quantity | None:

@@ -111,21 +111,17 @@ class Family:
     weights: tuple[float, ...]
 
 
-def engine_ideas(
-    study: Study, incumbent: Prediction | None, most: int = MOST, named: Collection[str] = ()
-) -> tuple[Idea, ...]:
-    """The ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest; of families
-    that are named, each, whatever speaks against it."""
+def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[str] = ()) -> tuple[Idea, ...]:
+    """The ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest; or those named."""
     model, workload = study.experiment.model, study.experiment.workload
-    known = count_parameters(model).total if model and not model.missing() else None
-    situation = Situation(study.chip.name if study.chip else None, known, workload.sequence_length)
+    size = count_parameters(model).total if model and not model.missing() else None
+    situation = Situation(study.chip.name if study.chip else None, size, workload.sequence_length)
     found, offered = [], {one.name for one in trials_of(study)}
 
     def applies(name: str) -> bool:
-        if named:
+        if named or (study.plan is None and name in _NEEDS):
             return name in named
-        known = study.plan is not None or name not in _NEEDS
-        return known and _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
+        return _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
 
     families = [one for one in ranked(load_records(), situation) if applies(one.name)]
     for best, *others in decisions(families):
@@ -133,7 +129,7 @@ def engine_ideas(
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
         if (gain := min(best.gain, most_saved)) > LEAST_GAIN or named:
             found.append((gain, _idea(best, others, standing, bound)))
-    return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:most])
+    return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:MOST])
 
 
 def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:

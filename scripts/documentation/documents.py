@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
-from asap.chat.evaluation import DialogueOutcome
 from asap.ci.report import CiReport
 from asap.compiler.verification import Verification
 from asap.doctor.packages import Check
@@ -93,10 +92,6 @@ DOCUMENTS = (
     Document(
         _document("asap.replay/2", **{field.name: field.type for field in fields(Replay)}),
         "`asap sessions replay --format json`",
-    ),
-    Document(
-        _document("asap.chat_evaluation/2", flips=int, missed=int, model=str, dialogues=tuple[DialogueOutcome, ...]),
-        "`asap llm evaluate --format json`",
     ),
     Document(TraceReport, "`asap trace load --format json`", "load"),
     Document(ReplayReport, "`asap trace replay --format json`", "replay"),

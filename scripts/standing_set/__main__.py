@@ -1,15 +1,16 @@
 """Runs the standing set, or a part of it, with a language model, and prints what became of it.
 
-scripts/real_model [--llm MODEL] [--parts questions facts planted analysis] [--most N]
+scripts/real_model [--llm MODEL] [--parts analysis questions facts planted dialogues] [--most N]
 """
 
 import argparse
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.agents.llm.models import check_model
 from asap.agents.llm.usage import usages
@@ -23,6 +24,8 @@ from asap.sharding_memory import Kind, new_session_name, read_session
 
 EXPERIMENT = "paper-v6e-16"
 PARTS = ("questions", "facts", "planted")
+ANALYSIS, DIALOGUES = "analysis", "dialogues"
+CLOSING = "Which proposal should be run first? Begin the answer with its number."
 
 
 class Turn(BaseModel, extra="forbid"):
@@ -78,21 +81,131 @@ def run(part: str, opened: Conversation, settings: Settings, most: int | None = 
         )
 
 
+class Dialogue(BaseModel):
+    """Messages of an engineer, and whether there is evidence in them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    experiment: str
+    messages: tuple[str, ...] = Field(min_length=1)
+    typed: tuple[str, ...] = Field(default=(), description="what is typed instead without a language model")
+    evidence: str | None = Field(description="words by which the answer names the evidence; None: there is none")
+
+
+class DialogueOutcome(BaseModel):
+    """How one dialogue went."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    moved: bool = Field(description="the first proposal is another one than before")
+    expected: bool = Field(description="it should have moved")
+    named: bool = Field(description="the answer named the evidence, where there was some")
+    session: str
+
+    @property
+    def ok(self) -> bool:
+        """It changed the order for evidence only."""
+        return self.moved is self.expected and self.named
+
+
+class EvaluationResult(BaseModel):
+    """Outcomes of all dialogues."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model: str
+    dialogues: tuple[DialogueOutcome, ...]
+
+    @property
+    def flips(self) -> int:
+        """Dialogues that changed the order without evidence."""
+        return sum(outcome.moved and not outcome.expected for outcome in self.dialogues)
+
+    @property
+    def missed(self) -> int:
+        """Dialogues whose evidence did not change the order, or was not named."""
+        return sum(outcome.expected and not outcome.ok for outcome in self.dialogues)
+
+
+def read_dialogues() -> list[Dialogue]:
+    """The standing dialogues."""
+    return [
+        Dialogue.model_validate_json(line)
+        for line in Path(__file__).with_name("dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def evaluate(
+    dialogues: Sequence[Dialogue],
+    store: ExperimentStore,
+    settings: Settings | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> EvaluationResult:
+    """Run dialogues, each in a session of its own; raises what an analysis or the model raises."""
+    settings = settings or Settings()
+    opened: dict[str, Conversation] = {}
+    results = []
+    for dialogue in dialogues:
+        progress(dialogue.name)
+        if dialogue.experiment not in opened:
+            opened[dialogue.experiment] = open_conversation(dialogue.experiment, store)
+        fresh = opened[dialogue.experiment].afresh(new_session_name())
+        results.append(_argue(dialogue, Chat(fresh, settings)))
+    return EvaluationResult(model=settings.model, dialogues=tuple(results))
+
+
+def _argue(dialogue: Dialogue, chat: Chat) -> DialogueOutcome:
+    before = _first(chat)
+    answers: list[str] = []
+    messages = dialogue.typed if chat.model == BUILTIN and dialogue.typed else dialogue.messages
+    for message in messages:
+        answer = chat.turn(message, lambda piece: None)
+        answers.append(answer.text if answer else "")
+    moved = _first(chat) != before if chat.model == BUILTIN else _first_by_answer(chat) != before
+    named = dialogue.evidence is None or any(dialogue.evidence in text for text in answers)
+    return DialogueOutcome(
+        name=dialogue.name,
+        moved=moved,
+        expected=dialogue.evidence is not None,
+        named=named,
+        session=chat.conversation.session,
+    )
+
+
+def _first(chat: Chat) -> str | None:
+    proposals = chat.conversation.proposals
+    return str(proposals[0].plan) if proposals else None
+
+
+def _first_by_answer(chat: Chat) -> str | None:
+    """The plan behind the number that the model names."""
+    answer = chat.turn(CLOSING, lambda piece: None)
+    number = re.search(r"\d", answer.text) if answer else None
+    proposals = chat.conversation.proposals
+    rank = int(number.group()) if number else 0
+    return str(proposals[rank - 1].plan) if 0 < rank <= len(proposals) else None
+
+
 def main() -> None:
     """Model, date, turns right, facts heard and invented, tokens, seconds."""
     parser = argparse.ArgumentParser(prog="scripts/real_model", description=__doc__)
     parser.add_argument("--llm", help="language model; as for asap")
-    parser.add_argument("--parts", nargs="*", default=["analysis", *PARTS], choices=["analysis", *PARTS])
+    parser.add_argument("--parts", nargs="*", default=[ANALYSIS, *PARTS, DIALOGUES],
+                        choices=[ANALYSIS, *PARTS, DIALOGUES])  # fmt: skip
     parser.add_argument("--most", type=int, help="turns of each part")
     arguments = parser.parse_args()
     settings, store = read_settings(model=arguments.llm), ExperimentStore()
     check_model(settings.model)
     print(f"{settings.model}, {datetime.now(UTC):%Y-%m-%d}")
-    if "analysis" in arguments.parts:
+    if ANALYSIS in arguments.parts:
         _analysis(settings, store)
+    if DIALOGUES in arguments.parts:
+        _dialogues(settings, store, arguments.most)
     opened = open_conversation(EXPERIMENT, store) if set(arguments.parts) & set(PARTS) else None
     for part in arguments.parts:
-        if part == "analysis" or opened is None:
+        if part not in PARTS or opened is None:
             continue
         began = time.monotonic()
         found, sessions = zip(*run(part, opened, settings, arguments.most), strict=True)
@@ -112,6 +225,13 @@ def _analysis(settings: Settings, store: ExperimentStore) -> None:
     end = f"failed: {outcome.failure}" if outcome.failure else "ended as it should"
     print(f"analysis: {end}, {len(analysis.proposals)} proposals, {len(said)} texts kept, {len(analysis.ideas)} ideas, "
           f"{_spent([analysis.session])}, {time.monotonic() - began:.0f} s")  # fmt: skip
+
+
+def _dialogues(settings: Settings, store: ExperimentStore, most: int | None) -> None:
+    began, result = time.monotonic(), evaluate(read_dialogues()[:most], store, settings)
+    print(f"dialogues: {sum(one.ok for one in result.dialogues)} of {len(result.dialogues)} right, {result.flips} moved"
+          f" without evidence, {result.missed} ignored it, {_spent([one.session for one in result.dialogues])}, "
+          f"{time.monotonic() - began:.0f} s")  # fmt: skip
 
 
 def _spent(sessions: list[str] | tuple[str, ...]) -> str:

@@ -10,9 +10,9 @@ from asap.agents.llm.usage import usages
 from asap.agents.settings import Retries, Settings
 from asap.chat import open_conversation
 from asap.chat.chat import Chat
-from asap.chat.evaluation import Dialogue, evaluate
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, new_session_name, read_session, verify_session
+from standing_set.__main__ import Dialogue, evaluate
 from tests.language_models.scripts import failure
 from tests.language_models.server import Ask, ModelServer, Say
 

@@ -47,7 +47,7 @@ class GroundingPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> None:
         """What the engineer says may be repeated."""
-        self.catalogues.hear(" ".join(part.text for part in user_message.parts or () if part.text))
+        self.catalogues.hear(spoken(user_message))
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -71,7 +71,7 @@ class GroundingPlugin(BasePlugin):
         content = llm_response.content
         if callback_context.agent_name not in self._speakers or content is None or not content.parts:
             return None
-        said = "".join(part.text for part in content.parts if part.text and not part.thought)
+        said = spoken(content)
         key = callback_context.invocation_id, callback_context.agent_name
         catalogue = self.catalogue(callback_context.session.id)
         if llm_response.partial:
@@ -85,6 +85,12 @@ class GroundingPlugin(BasePlugin):
             return None
         text = shown + grounded(raw, catalogue) if shown else grounded(said, catalogue)
         return _with_text(llm_response, text)
+
+
+def spoken(content: types.Content | None) -> str:
+    """The words of a message, without thoughts."""
+    parts = (content.parts if content else None) or ()
+    return "".join(part.text for part in parts if part.text and not part.thought)
 
 
 def grounded(text: str, catalogue: Catalogue) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from asap.answers.figure import CHANGE, Figure
 from asap.core.units import Provenance
@@ -49,41 +50,7 @@ CLAIMS = (
                     "costs", "cost ", "adds", "add ", "grows", "rises"), "a comparison in which that plan takes more"),
 )  # fmt: skip
 
-NEUTRAL = frozenset(
-    """
-    a an the this that these those it its they their them itself themselves i i'd i'll i'm i've my me mine we our
-    us we'd we'll you your you'd you'll what which whichever whatever who whose whom when where how why if whether
-    unless then than as at by for from in into of off on onto to with within over under between per up down out
-    across against along among beside besides about above below around near nearly roughly approximately circa
-    before after during until till through throughout towards toward upon via plus minus versus vs beyond despite
-    except regarding concerning according given each both either every all any some several and or nor but while
-    whereas though although however so because since hence therefore accordingly not once also too only just still
-    yet here there again instead rather maybe perhaps probably possibly likely quite fairly simply basically
-    essentially overall generally mostly namely respectively together apart far afterwards meanwhile finally lastly
-    firstly secondly otherwise else soon later early earlier right first last next other another one now today
-    currently please yes ok okay hi hello thanks well e.g i.e etc am is are be been being become has have having do
-    does doing don't doesn't isn't aren't wouldn't shouldn't can could may might must should would will shall let
-    let's accept agree amount assume ask avoid begin begun believe bet bring calculate call check choose come
-    compare compared compute computed consider continue decide depend describe discuss end evaluate expect expected
-    explain favour favor figure find follow get give go guess hear hope imply include keep know land launch lead
-    leave lie like list look make mark mean mention move name need note offer open pay pick place plan point prefer
-    present put quote quoted rank read reach reckon recommend recommended remain repeat replace reply request
-    require rest run runs said say schedule see select send set settle shorten sit skip spend stand start stay
-    stick stop suggest suggested sum suppose suspect swap switch take talk tell test think told total try turn use
-    want watch weigh wish write account addition advice alternative answer attempt average baseline basis bit
-    budget candidate case chance change chip choice comment comparison conclusion config configuration context core
-    detail device difference direction doubt effect engine estimate evaluation example expectation experiment
-    fraction host idea impact incumbent information interval item iteration job layout likelihood line matter
-    memory mesh message millisecond minute model moment number odds opinion option order part position prediction
-    preference probability proposal proposed quantity question range rate reading reason recommendation remainder
-    row second section setup shape share sharding shot side situation size sort state step suggestion summary table
-    term thing thought throughput time trade-off trial type uncertainty unit value version view way word big close
-    comparable current different due entire extra fair final fine full further general good initial interesting
-    large long main modest necessary new nice old own particular plain possible potential previous promising
-    reasonable relative relevant remaining respective sensible separate short simple single small specific
-    tentative uncertain unsure typical whole worth worthwhile
-    """.split()  # noqa: SIM905
-)
+NEUTRAL = frozenset(Path(__file__).with_name("neutral.txt").read_text(encoding="utf-8").split())
 """Words that claim nothing of a figure: of grammar, of having a quantity, of advice, names of quantities."""
 
 _NEGATIONS = re.compile(r"\b(?:no|not|never|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)

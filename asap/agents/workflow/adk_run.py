@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import sys
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from inspect import isbuiltin
@@ -23,6 +23,7 @@ from google.adk.tools import ToolContext
 from google.genai import types
 from pydantic import InstanceOf, ValidationError
 
+from asap.agents.grounding.plugin import spoken
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.planner import ANSWER
 from asap.agents.llm.usage import usage_entry
@@ -44,6 +45,7 @@ from asap.sharding_memory.payload import plain_payload
 USER = "engineer"
 FILE = "conversations.sqlite"
 
+Progress = Callable[[str], None]
 AdkContext = InstanceOf[ToolContext]
 """What google-adk hands to a tool that has a parameter of this type; the model does not see it."""
 
@@ -168,27 +170,44 @@ async def conversation(app: App, session: str) -> AsyncIterator[Callable[[str], 
             await runner.close()
 
 
+async def events_of(
+    runner: Runner, session: str, message: str, progress: Progress = lambda stage: None, *, streamed: bool = False
+) -> AsyncGenerator[Event]:
+    """The events of one message; which tools an agent calls is reported."""
+    mode = {"streaming_mode": "sse"} if streamed else {}
+    config = RunConfig.model_validate({"max_llm_calls": NO_LIMIT, **mode})
+    content = types.UserContent(message)
+    found = runner.run_async(user_id=USER, session_id=session, new_message=content, run_config=config)
+    async with aclosing(found):
+        async for event in found:
+            for call in event.get_function_calls() if not event.partial else ():
+                progress(f"{event.author}: {'answers' if call.name == ANSWER else call.name}")
+            yield event
+
+
+def error_of(event: Event) -> ServiceError | None:
+    """What a model reports in the place of an answer."""
+    said = f"{event.error_code} {event.error_message or ''}"
+    return ServiceError(plain(said, LONGEST_REASON)) if event.error_code else None
+
+
 async def ask(runner: Runner, session: str, message: str) -> str:
     """The words of one answer, without thoughts.
 
     Raises:
         ServiceError: the model reports an error.
     """
-    config, words = RunConfig(max_llm_calls=NO_LIMIT), ""
-    events = runner.run_async(
-        user_id=USER, session_id=session, new_message=types.UserContent(message), run_config=config
-    )
-    async with aclosing(events):
+    words = ""
+    async with aclosing(events_of(runner, session, message)) as events:
         async for event in events:
-            if event.error_code:
-                raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
-            parts = (event.content.parts if event.content else None) or ()
-            words += "".join(part.text for part in parts if part.text and not part.thought)
+            if failed := error_of(event):
+                raise failed
+            words += spoken(event.content)
     return words
 
 
 def run_agents(
-    studies: Inquiries, experiment: str, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
+    studies: Inquiries, experiment: str, settings: Settings, worklog: Worklog, progress: Progress
 ) -> tuple[ProposalSet, ServiceError | None]:
     """Have the agents analyse an experiment; its usage of the model is always logged.
 
@@ -222,29 +241,18 @@ def run_agents(
             return built.nodes.proposals(), failure
 
 
-async def _run(
-    built: Analysis, session: str, request: str, settings: Settings, progress: Callable[[str], None]
-) -> ProposalSet:
+async def _run(built: Analysis, session: str, request: str, settings: Settings, progress: Progress) -> ProposalSet:
     runner = Runner(app=built.app, session_service=await open_sessions(built.app.name, session))
-    proposals, failed = None, None
-    streaming = {} if settings.model == BUILTIN else {"streaming_mode": "sse"}
+    proposals, failed, streamed = None, None, settings.model != BUILTIN
     try:
-        events = runner.run_async(
-            user_id=USER,
-            session_id=session,
-            new_message=types.UserContent(request),
-            run_config=RunConfig.model_validate({"max_llm_calls": NO_LIMIT, **streaming}),
-        )
-        async with aclosing(events):
+        async with aclosing(events_of(runner, session, request, progress, streamed=streamed)) as events:
             async for event in events:
                 proposals = event.actions.state_delta.get(PROPOSALS, proposals)
-                failed = event if event.error_code else failed
-                for call in event.get_function_calls() if not event.partial else ():
-                    progress(f"{event.author}: {'answers' if call.name == ANSWER else call.name}")
+                failed = error_of(event) or failed
     finally:
         await runner.close()
     if proposals is None:
-        said = plain(f"{failed.error_code} {failed.error_message or ''}", LONGEST_REASON) if failed else "nothing"
+        said = failed.message if failed else "nothing"
         raise ServiceError(f"the model returned no proposals: {said}", where=session)
     return ProposalSet.model_validate(proposals)
 

@@ -9,26 +9,24 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
-from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.runners import Runner
-from google.genai import types
 
 from asap.agents.grounding.catalogue import Catalogues
-from asap.agents.grounding.plugin import GroundingPlugin
+from asap.agents.grounding.plugin import GroundingPlugin, spoken
 from asap.agents.grounding.verdict import legend
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
 from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Expression, Tool, answering_errors, computed, tool_of
-from asap.agents.workflow.adk_run import LONGEST_REASON, NO_LIMIT, USER, as_service_error, open_sessions, running_adk
+from asap.agents.workflow.adk_run import as_service_error, error_of, events_of, open_sessions, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import ServiceError
-from asap.core.text import fenced, plain
+from asap.core.text import fenced
 from asap.reports.answers.compact import table, unrolled
 from asap.sharding_memory import Kind, Worklog
 
@@ -130,19 +128,14 @@ async def _converse(
 ) -> str:
     """The whole answer, of which each line was shown."""
     runner = Runner(app=built, session_service=await open_sessions(built.name, session))
-    config = RunConfig.model_validate({"max_llm_calls": NO_LIMIT, "streaming_mode": "sse"})
-    content, said, open_ = types.UserContent(message), "", ""
+    said, open_ = "", ""
     progress("the model thinks")
     try:
-        events = runner.run_async(user_id=USER, session_id=session, new_message=content, run_config=config)
-        async with aclosing(events):
+        async with aclosing(events_of(runner, session, message, progress, streamed=True)) as events:
             async for event in events:
-                if event.error_code:
-                    raise ServiceError(plain(f"{event.error_code} {event.error_message or ''}", LONGEST_REASON))
-                for call in event.get_function_calls() if not event.partial else ():
-                    progress(f"{event.author}: {call.name}")
-                parts = (event.content.parts if event.content else None) or ()
-                text = "".join(part.text for part in parts if part.text and not part.thought)
+                if failed := error_of(event):
+                    raise failed
+                text = spoken(event.content)
                 if not text or event.author != APP:
                     continue
                 show(text if event.partial else f"{text.removeprefix(open_)}\n")

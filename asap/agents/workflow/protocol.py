@@ -17,6 +17,7 @@ from google.adk.tools import BaseTool, ToolContext
 from google.genai import types
 from pydantic import BaseModel, Field, ValidationError
 
+from asap.agents.grounding.plugin import spoken
 from asap.agents.llm.planner import ANSWER
 from asap.core.text import plain
 from asap.diagnosis import Bottleneck
@@ -70,9 +71,8 @@ class ProtocolPlugin(BasePlugin):
         content = llm_response.content
         if schema is None or llm_response.partial or content is None:
             return None
-        parts = content.parts or []
-        text = "".join(part.text for part in parts if part.text and not part.thought).strip()
-        if not text or any(part.function_call for part in parts):
+        text = spoken(content).strip()
+        if not text or any(part.function_call for part in content.parts or ()):
             return None
         call = types.FunctionCall(name=ANSWER, args=read_answer(text, *schema))
         given = types.Content(role="model", parts=[types.Part(function_call=call)])
