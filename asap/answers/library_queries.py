@@ -93,7 +93,7 @@ class Ideas(Query):
         from asap.proposals.ideas import engine_ideas, is_moot
         from asap.proposals.typed_change import typed_or_none
 
-        study, typed, records = inquiry.study, typed_or_none(self.words or ""), _families()
+        study, typed, records = inquiry.study, typed_or_none(self.words or ""), families()
         named = named_families(self.words) if self.words else []
         if self.words and not named and typed is None:
             raise NotFoundError("no run on record tried it", where=self.words, hint="`ideas` lists what may help here")
@@ -125,7 +125,7 @@ _ALIKE = 0.35
 
 
 @cache
-def _families() -> dict[str, list[HistoryRecord]]:
+def families() -> dict[str, list[HistoryRecord]]:
     """Runs on record that tried a change beside the plan, by the family of the change."""
     from asap.history.files import load_records
     from asap.proposals.ideas import family_of
@@ -141,12 +141,11 @@ def named_families(words: str) -> list[str]:
     """Families of changes whose names share the most with some words, by their stems and concepts."""
     from asap.knowledge.index.terms import terms as terms_of
 
-    families = list(_families())
-    said, own = set(terms_of(words)), [set(terms_of(one)) for one in families]
+    said, own = set(terms_of(words)), [set(terms_of(one)) for one in families()]
     rarity = {term: math.log(1 + len(own) / count) for term, count in Counter(t for one in own for t in one).items()}
     shares = [sum(rarity[t] for t in one & said) / sum(rarity[t] for t in one) if one else 0.0 for one in own]
     least = max(_ALIKE, 0.8 * max(shares, default=0.0))
-    return [one for one, share in zip(families, shares, strict=True) if share >= least]
+    return [one for one, share in zip(families(), shares, strict=True) if share >= least]
 
 
 class NoteRow(Part):

@@ -112,7 +112,7 @@ class Family:
 
 
 def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[str] = ()) -> tuple[Idea, ...]:
-    """The ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest; or those named."""
+    """Ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest; or those named."""
     model, workload = study.experiment.model, study.experiment.workload
     size = count_parameters(model).total if model and not model.missing() else None
     situation = Situation(study.chip.name if study.chip else None, size, workload.sequence_length)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from asap.chat import restore
-from asap.chat.chat import NOTHING
+from asap.chat import open_conversation, restore
+from asap.chat.chat import NOTHING, Chat
 from asap.chat.verbs import USAGE
 from asap.experiments import ExperimentStore
+from asap.experiments.create import Statement
 from asap.sharding_memory import Kind, read_session
 from tests.chat.conftest import BUNDLED
 
@@ -18,6 +19,7 @@ COMMANDS = (
     "settings", "flags",
     "run", "health", "bottleneck", "operations", "operations 3", "operation 1", "roofline", "trace", "capture",
     "plausible 38s", "plausible 45% mfu", "precedents", "precedents fsdp", "notes ring attention", "define MFU",
+    "ideas", "ideas async TP",
     "facts", "ran 1 = 4.1s", "ran now = 9s", "oom 1", "failed 1", "fits 1", "slower 1", "faster 1", "runs batch=64",
     "limit model<=8", "limit batch", "forget 1", "help", "? why", "history", "export", "cost", "model",
 )  # fmt: skip
@@ -105,7 +107,6 @@ def test_a_fact_moves_the_order_and_is_taken_back(chat, say):
 
 def test_another_process_goes_on_where_one_stopped(say, opened):
     from asap.agents.workflow.analyze import analyze
-    from asap.chat.chat import Chat
 
     session = analyze("paper-v6e-16", store=ExperimentStore()).analysis.session
     talk = Chat(restore(session, ExperimentStore()))
@@ -115,6 +116,21 @@ def test_another_process_goes_on_where_one_stopped(say, opened):
     assert again.evidence == talk.conversation.evidence
     assert again.order == talk.conversation.order
     assert again.offered == talk.conversation.offered
+
+
+def test_a_chat_goes_on_with_what_was_stated_and_says_which_analysis_that_is(home, store, tmp_path, say):
+    log = tmp_path / "train.yml"
+    log.write_text("model_name: llama3.1-8b\nper_device_batch_size: 2\nmax_target_length: 8192\nremat_policy: full\n")
+    here, there = Statement(hardware="v5e-64"), Statement(hardware="v5e-128")
+    first = open_conversation(str(log), store, stated=here)
+    say("oom 1", Chat(first))
+    again, other = (open_conversation(str(log), store, stated=one) for one in (here, there))
+    assert (again.session, again.evidence) == (first.session, first.evidence)
+    assert (other.evidence, other.session == first.session) == ((), False)
+    assert open_conversation(str(log), store).stated == ("--hardware v5e-128",)
+    line, fact = again.opening("train.yml")
+    assert "asap analyze train.yml --hardware v5e-64 starts anew" in line
+    assert "On record, 1:" in fact
 
 
 def test_every_turn_is_on_record_with_its_query(chat, say):
