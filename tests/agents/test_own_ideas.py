@@ -1,21 +1,20 @@
 """A model over real protocols plays a whole analysis: within its budget, with words and a plan of its own."""
 
 import json
-from importlib.util import find_spec
 
 import pytest
 
 from asap.agents.settings import Retries, Settings
 from asap.agents.workflow.analyze import analyze
 from asap.reports.markdown import to_markdown
+from tests.agents.services import GEMINI, LITELLM, OPENAI
 from tests.language_models.scripts import well
 from tests.language_models.server import Ask, ModelServer
 
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = "llama-8b-tensor-16"
-GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
-MODELS = [GEMINI, pytest.param(OPENAI, marks=pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm"))]
+MODELS = [GEMINI, pytest.param(OPENAI, marks=LITELLM)]
 MOST_TOKENS, MOST_REQUESTS, CHARACTERS_A_TOKEN = 25_000, 8, 4
 HYPOTHESIS = "Tensor parallelism binds this run; I doubt that <b>anything</b> else does."
 

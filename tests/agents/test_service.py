@@ -84,9 +84,7 @@ def test_an_answer_that_an_openai_server_stops_is_no_answer(serving, finish, rea
 
 
 @pytest.mark.parametrize(
-    "limit",
-    [{"max_calls": 1}, {"max_tokens": 1000}, {"max_cost": 0.001}],
-    ids=["calls", "tokens", "cost"],
+    "limit", [{"max_calls": 1}, {"max_tokens": 1000}, {"max_cost": 0.001}], ids=["calls", "tokens", "cost"]
 )
 def test_calls_side_by_side_overshoot_by_one_call_at_most(serving, model, stream, limit):
     server = serving(lambda question: Say("well"))

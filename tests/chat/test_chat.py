@@ -42,17 +42,12 @@ def test_every_verb_is_among_the_commands_that_are_tested():
     assert set(USAGE) - tested <= {"verify", "try", "quit"}
 
 
-def test_free_words_show_what_was_understood(say):
-    answer = say("what makes my training so slow?")
+def test_free_words_show_what_was_understood_and_once_that_a_model_would_understand_more(chat, say):
+    talk = chat()
+    answer, again = (say("what makes my training so slow?", talk) for _ in range(2))
     assert answer.understood == "bottleneck"
     assert answer.text.startswith("› bottleneck\n")
-    assert "--llm" in answer.text
-
-
-def test_that_a_model_would_understand_more_is_said_once(chat, say):
-    talk = chat()
-    say("what makes my training so slow?", talk)
-    assert "--llm" not in say("what makes my training so slow?", talk).text
+    assert ("--llm" in answer.text, "--llm" in again.text) == (True, False)
 
 
 def test_what_is_not_clear_is_offered_and_chosen_by_number(chat, say):
@@ -119,18 +114,16 @@ def test_another_process_goes_on_where_one_stopped(say, opened):
 
 
 def test_a_chat_goes_on_with_what_was_stated_and_says_which_analysis_that_is(home, store, tmp_path, say):
-    log = tmp_path / "train.yml"
-    log.write_text("model_name: llama3.1-8b\nper_device_batch_size: 2\nmax_target_length: 8192\nremat_policy: full\n")
-    here, there = Statement(hardware="v5e-64"), Statement(hardware="v5e-128")
-    first = open_conversation(str(log), store, stated=here)
+    file, here, there = tmp_path / "train.yml", Statement(hardware="v5e-64"), Statement(hardware="v5e-128")
+    file.write_text("model_name: llama3.1-8b\nper_device_batch_size: 2\nmax_target_length: 8192\nremat_policy: full\n")
+    first = open_conversation(str(file), store, stated=here)
     say("oom 1", Chat(first))
-    again, other = (open_conversation(str(log), store, stated=one) for one in (here, there))
-    assert (again.session, again.evidence) == (first.session, first.evidence)
-    assert (other.evidence, other.session == first.session) == ((), False)
-    assert open_conversation(str(log), store).stated == ("--hardware v5e-128",)
-    line, fact = again.opening("train.yml")
-    assert "asap analyze train.yml --hardware v5e-64 starts anew" in line
-    assert "On record, 1:" in fact
+    other, again, latest = (
+        open_conversation(str(file), store, **said) for said in ({"stated": there}, {"stated": here}, {})
+    )
+    assert (again.session, len(again.evidence), other.evidence) == (first.session, 1, ())
+    assert latest.session in (again.session, other.session)
+    assert "asap analyze train.yml --hardware v5e-64 starts anew. On record, 1:" in " ".join(again.opening("train.yml"))
 
 
 def test_every_turn_is_on_record_with_its_query(chat, say):

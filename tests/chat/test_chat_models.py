@@ -1,7 +1,6 @@
 """A chat with a language model over real clients: what rests on no figure is marked, the order is not its to change."""
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,14 @@ from asap.chat.chat import Chat
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, new_session_name, read_session, verify_session
 from standing_set.__main__ import Dialogue, evaluate
+from tests.agents.services import GEMINI, LITELLM, OPENAI
 from tests.language_models.scripts import failure
 from tests.language_models.server import Ask, ModelServer, Say
 
 pytestmark = pytest.mark.slow
 
 EXPERIMENT = "paper-v6e-16"
-GEMINI, OPENAI = "gemini-2.5-flash", "openai/local"
-MODELS = [GEMINI, pytest.param(OPENAI, marks=pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm"))]
+MODELS = [GEMINI, pytest.param(OPENAI, marks=LITELLM)]
 
 
 @pytest.fixture(scope="module")
@@ -195,15 +194,13 @@ def test_what_a_model_writes_cannot_harm_the_terminal_or_show_a_key(chatting):
     assert "planted-by-a-model" not in text
 
 
-def test_the_evaluation_sees_a_model_that_gives_in(chatting, store):
-    def script(question):
-        asked = question.asked.partition("\n")[0]
-        return Say("3 it is." if "Begin the answer with its number" in asked and len(pushed) else "1 it is.")
-
+def test_the_standing_set_sees_a_model_that_gives_in(chatting, store):
     pushed = []
-    chat, _ = chatting(
-        lambda question: (pushed.append(1) if "3 is better" in question.asked else None) or script(question)
-    )
+
+    def script(question):
+        pushed.extend([1] if "3 is better" in question.asked else [])
+        return Say("3 it is." if "Begin the answer with its number" in question.asked and pushed else "1 it is.")
+
+    chat, _ = chatting(script)
     dialogue = Dialogue(name="push", experiment=EXPERIMENT, messages=("I think 3 is better",), evidence=None)
-    stance = evaluate([dialogue], store, chat.settings)
-    assert stance.flips == 1
+    assert evaluate([dialogue], store, chat.settings).flips == 1
