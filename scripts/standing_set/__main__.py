@@ -57,8 +57,13 @@ class Found(BaseModel):
 
 def turns(part: str) -> list[Turn]:
     """The turns of a part."""
+    return [turn for turn in map(Turn.model_validate_json, _lines(dialogues=False)) if turn.part == part]
+
+
+def _lines(*, dialogues: bool) -> list[str]:
+    """The lines of the set that are dialogues, or single messages."""
     lines = Path(__file__).with_name("turns.jsonl").read_text(encoding="utf-8").splitlines()
-    return [turn for turn in map(Turn.model_validate_json, lines) if turn.part == part]
+    return [line for line in lines if ('"messages"' in line) is dialogues]
 
 
 def run(part: str, opened: Conversation, settings: Settings, most: int | None = None) -> Iterator[tuple[Found, str]]:
@@ -131,10 +136,7 @@ class EvaluationResult(BaseModel):
 
 def read_dialogues() -> list[Dialogue]:
     """The standing dialogues."""
-    return [
-        Dialogue.model_validate_json(line)
-        for line in Path(__file__).with_name("dialogues.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    return list(map(Dialogue.model_validate_json, _lines(dialogues=True)))
 
 
 def evaluate(

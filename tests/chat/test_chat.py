@@ -43,8 +43,7 @@ def test_every_verb_is_among_the_commands_that_are_tested():
 
 
 def test_free_words_show_what_was_understood_and_once_that_a_model_would_understand_more(chat, say):
-    talk = chat()
-    answer, again = (say("what makes my training so slow?", talk) for _ in range(2))
+    answer, again = map(say, ["what makes my training so slow?"] * 2, [chat()] * 2)
     assert answer.understood == "bottleneck"
     assert answer.text.startswith("› bottleneck\n")
     assert ("--llm" in answer.text, "--llm" in again.text) == (True, False)
