@@ -46,13 +46,6 @@ _TPU = re.compile(r"v\d[ep]?$|tpu")
 _OF_TRANSFORMERS = {"attn_implementation": "flash_attention_2", "attn_impl": "flash_attn", "flash_attn": "fa2"}
 """Arguments of programs on Hugging Face's transformers, ms-swift and LLaMA-Factory, and what turns the kernel on."""
 
-_OF_MEGATRON: Mapping[str, Mapping[str, str]] = {
-    "Megatron-Core": {"attention-backend": "fused"},
-    "Megatron-LM": {"use-flash-attn": "true"},
-    "Megatron-DeepSpeed": {"use-flash-attn-v2": "true"},
-}
-"""Where Transformer Engine attends, where Megatron's own module does, and in its fork."""
-
 
 def _has_kernels(chip: str) -> bool:
     """Whether Triton and FlashAttention-2 have kernels for a chip."""
@@ -67,12 +60,10 @@ def _fused_attention(run: Run) -> Mapping[str, str]:
         return _attention_of_xla(run)
     if not _has_kernels(run.chip):
         return {}
-    if run.stack == "megatron":
-        return _OF_MEGATRON.get(run.workload.framework or "", {})
     if run.stack in ("deepspeed", "accelerate", "axolotl"):
         named = {f"{before}{key}": value for key, value in _OF_TRANSFORMERS.items() for before in ("", f"{SECTION}.")}
         return {key: value for key, value in named.items() if key in run.settings}
-    return {}
+    return run.words("fused_attention")
 
 
 def _attention_of_xla(run: Run) -> Mapping[str, str]:
@@ -181,13 +172,9 @@ _WITHOUT_BF16 = ("v100", "t4")
 def _in_16_bits(run: Run) -> Mapping[str, str]:
     if run.workload.precision not in _SLOW or run.chip.startswith(_WITHOUT_BF16):
         return {}
-    if run.stack == "maxtext":
-        return {"dtype": "bfloat16"}
-    if run.stack == "torchtitan":
-        return {"training.mixed_precision_param": "bfloat16"}
-    if run.stack == "megatron":
-        return {"bf16": "true"}
-    return _precision_of_trainer(run.settings) if run.stack in ("deepspeed", "accelerate") else {}
+    if run.stack in ("deepspeed", "accelerate"):
+        return _precision_of_trainer(run.settings)
+    return run.words("mixed_precision")
 
 
 def _precision_of_trainer(settings: Mapping[str, object]) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from typing import Literal
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.stacks.launchers import Stack
-from asap.stacks.registry import contracts
+from asap.stacks.registry import contracts, words_of_trial
 
 Known = Literal["modelled", "compiled"]
 """How its effect is known: by the step model or by the compiler."""
@@ -36,6 +36,10 @@ class Run:
     chip: str = ""
     node: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+
+    def words(self, trial: str) -> Mapping[str, str]:
+        """How its stack says a setting of that name; nothing where it does not."""
+        return words_of_trial(trial, self.workload.framework, self.stack)
 
 
 @dataclass(frozen=True)

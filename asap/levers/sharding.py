@@ -4,18 +4,10 @@ from collections.abc import Mapping
 
 from asap.levers.lever import Run, Trial
 
-_OPTIMIZER_SAID_BY: Mapping[str, Mapping[str, str]] = {
-    "Megatron-Core": {"use-distributed-optimizer": "true"},
-    "Megatron-LM": {"use-distributed-optimizer": "true"},
-    "DeepSpeed": {"zero_optimization.stage": "1"},
-    "nanotron": {"optimizer.zero_stage": "1"},
-}
-"""Framework → its words."""
-
 
 def _state_in_parts(run: Run) -> Mapping[str, str]:
     whole = not run.workload.zero_stage and run.plan.degree("replica") > 1
-    return _OPTIMIZER_SAID_BY.get(run.workload.framework or "", {}) if whole else {}
+    return run.words("distributed_optimizer") if whole else {}
 
 
 DISTRIBUTED_OPTIMIZER = Trial(
@@ -29,17 +21,9 @@ DISTRIBUTED_OPTIMIZER = Trial(
 )
 
 
-_SEQUENCE_SAID_BY: Mapping[str, Mapping[str, str]] = {
-    "Megatron-Core": {"sequence-parallel": "true"},
-    "Megatron-LM": {"sequence-parallel": "true"},
-    "nanotron": {"parallelism.tp_mode": "REDUCE_SCATTER"},
-}
-"""Framework → its words."""
-
-
 def _along_the_sequence(run: Run) -> Mapping[str, str]:
     """In place of saved activations in parts, beside which Megatron refuses it (``training/arguments.py``)."""
-    words = _SEQUENCE_SAID_BY.get(run.workload.framework or "", {})
+    words = run.words("sequence_parallel")
     if not words or run.workload.sequence_parallel is not False or run.plan.degree("model") == 1:
         return {}
     in_parts = run.settings.get("distribute_saved_activations")

@@ -19,18 +19,18 @@ _MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/tra
 def _of_experts(run: Run) -> Mapping[str, str]:
     if not _may_be_captured(run) or not _has_experts(run) or run.workload.capacity_factor is not None:
         return {}
-    return {"cuda-graph-impl": "transformer_engine", "cuda-graph-modules": _CAPTURED}
+    return run.words("cuda_graphs")
 
 
 def _of_layers(run: Run) -> Mapping[str, str]:
-    return {"cuda-graph-impl": "local"} if _may_be_captured(run) and not _has_experts(run) else {}
+    return run.words("cuda_graphs_of_layers") if _may_be_captured(run) and not _has_experts(run) else {}
 
 
 def _may_be_captured(run: Run) -> bool:
     """Not beside recomputation of layers, of large modules or of attention with dropout, or activations in host memory,
     which Megatron Core refuses (``transformer_config.py``), nor by a version that has no option for it."""
     work = run.workload
-    launched = run.stack == "megatron" and work.framework == "Megatron-Core" and work.cuda_graphs in (None, "none")
+    launched = bool(run.words("cuda_graphs")) and work.cuda_graphs in (None, "none")
     launched = launched and lacks(run.settings, _GRAPHS) is None
     policy = run.plan.remat
     dropped = policy is Remat.SELECTIVE and has_attention_dropout(run.settings)
@@ -81,13 +81,11 @@ def _overlapped(run: Run) -> Mapping[str, str]:
     """Only beside sequence parallelism (Megatron Core, ``arguments.py``) and inside of a node; layers of experts run
     without these buffers, and deterministic mode refuses them (``training/determinism.py``)."""
     work, degree = run.workload, run.plan.degree("model")
-    launched = run.stack == "megatron" and work.framework == "Megatron-Core" and not run.chip.startswith(_AMD)
+    words = {} if run.chip.startswith(_AMD) else run.words("tensor_overlap")
     split = 1 < degree <= _NODE and bool(work.sequence_parallel)
     dense = str(run.settings.get("num_experts") or 0) in ("0", "1")
     refused = run.settings.get("deterministic_mode") or lacks(run.settings, _OVERLAP) is not None
-    if not (launched and split and dense) or refused or work.overlaps_tensor:
-        return {}
-    return {"tp-comm-overlap": "true"}
+    return words if split and dense and not refused and not work.overlaps_tensor else {}
 
 
 TENSOR_OVERLAP = Trial(
@@ -108,22 +106,16 @@ _BACKEND = "moe_flex_dispatcher_backend"
 
 
 def _exchanged(run: Run) -> Mapping[str, str]:
-    gathers = run.workload.framework == "Megatron-Core" and run.workload.expert_dispatcher == "all_gather"
-    return {"moe-token-dispatcher-type": "alltoall"} if gathers and run.plan.degree("expert") > 1 else {}
+    gathers = run.workload.expert_dispatcher == "all_gather"
+    return run.words("token_exchange") if gathers and run.plan.degree("expert") > 1 else {}
 
 
 def _sent_once(run: Run) -> Mapping[str, str]:
     """Not for experts that are padded to a capacity, which Megatron Core refuses (``transformer_config.py``)."""
     work = run.workload
-    by_nccl = work.framework == "Megatron-Core" and work.expert_dispatcher == "all_to_all"
     spread = run.plan.degree("expert") > 1 and work.capacity_factor is None
-    if not (by_nccl and spread and _NVIDIA.match(run.chip)) or lacks(run.settings, _BACKEND) is not None:
-        return {}
-    return {
-        "moe-token-dispatcher-type": "flex",
-        "moe-flex-dispatcher-backend": "deepep",
-        "moe-router-dtype": "fp32",
-    }
+    sent = work.expert_dispatcher == "all_to_all" and spread and _NVIDIA.match(run.chip)
+    return run.words("expert_dispatcher") if sent and lacks(run.settings, _BACKEND) is None else {}
 
 
 TOKEN_EXCHANGE = Trial(

@@ -65,6 +65,18 @@ def contracts() -> Mapping[str, Contract]:
 
 
 @cache
+def _trials() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
+    return tomllib.loads((_FOLDER / "trials.toml").read_text(encoding="utf-8"))
+
+
+def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[str, str]:
+    """How a setting that is offered for a test is said under a key of the contract and a record's framework; nothing
+    where there are no words for it."""
+    words = _trials()[name].get(contract, {})
+    return words.get(framework or "", words.get("any", {}))
+
+
+@cache
 def specs() -> Mapping[str, Spec]:
     """Every table, by the name of its folder."""
     folders = [path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}"))]
