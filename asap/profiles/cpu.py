@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asap.profiles.totals import HOST, PS, CpuInstruction, Total, Totals
-from asap.profiles.xplane.columns import Integers, alike, covered, own_times
+from asap.profiles.xplane.columns import Integers, alike, covered, distinct, own_times
 from asap.profiles.xplane.planes import Events, Plane
 from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import MemoryProfile, Peaks, StepRow, Summary
@@ -90,7 +90,7 @@ class CpuEvents:
                 numbers = (int(work.modules[rows[0]]), int(work.names[rows[0]]))
                 instruction = CpuInstruction(*map(work.plane.text, numbers))
                 totals.operations[instruction] += Total(PS * int(own[rows].sum()), len(rows))
-        for device in {device for work in self.work for device in np.unique(work.device).tolist()}:
+        for device in {device for work in self.work for device in distinct(work.device).tolist()}:
             mine = [work.of_device(device) for work in self.work]
             start, end = (np.concatenate([getattr(work, side) for work in mine]) for side in ("start", "end"))
             totals.virtual += 1

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asap.profiles.cpu import CpuEvents, origin_of
-from asap.profiles.xplane.columns import Integers, union
+from asap.profiles.xplane.columns import Integers, distinct, union
 from asap.profiles.xplane.planes import Line, Plane
 
 PYTHON, LAUNCH, SYNCHRONISATION, EVALUATION = "python", "launch", "synchronisation", "evaluation"
@@ -77,7 +77,7 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
     """
     begin, end = waits
     every = [moments for kind in activities.spans.values() for moments in kind]
-    moments = np.unique(np.concatenate([begin, end, *every])) if len(begin) or every else _NONE
+    moments = distinct(np.concatenate([begin, end, *every])) if len(begin) or every else _NONE
     if window <= 0 or len(moments) < 2:
         return {}
     length = np.diff(moments)
@@ -140,7 +140,7 @@ def _covers(moments: Integers, start: Integers, end: Integers) -> np.ndarray:
 
 _HOST = "/host:CPU"
 _DEVICE = "/device:"
-_PROGRAMS = "XLA Modules"
+_PROGRAMS, _STREAM = "XLA Modules", "Stream #"
 _PS_PER_NS = 1000
 
 
@@ -177,16 +177,17 @@ def mean_of_hosts(found: Iterable[dict[str, float] | None]) -> dict[str, float]:
 
 
 def _programs(planes: Iterable[Plane], host: Plane | None, events: CpuEvents | None) -> Iterator[Spans]:
-    """When programs ran on the devices of a host; gaps within a program are not the host's."""
+    """When programs ran on the devices of a host, or kernels; gaps within a program are not the host's."""
     if events is not None and events.runs and host is not None:
         runs = np.array([*events.runs.values()], dtype=np.int64) // _PS_PER_NS + origin_of(host)
         yield runs[:, 0], runs[:, 1]
         return
     for plane in planes:
         if plane.name.startswith(_DEVICE):
-            for line in plane.lines:
-                if line.name == _PROGRAMS and not line.is_empty:
-                    yield _spans(line)[:2]
+            lines = [line for line in plane.lines if not line.is_empty]
+            programs = [line for line in lines if line.name == _PROGRAMS]
+            for line in programs or [line for line in lines if line.name.startswith(_STREAM)]:
+                yield _spans(line)[:2]
 
 
 def _joined(parts: Iterable[Spans]) -> Spans:
@@ -201,9 +202,9 @@ def _activities_of_plane(plane: Plane) -> Activities | None:
     launching = [number for number, kind in kinds.items() if kind == LAUNCH]
     spans: dict[str, list[Spans]] = defaultdict(list)
     for line in plane.lines:
-        start, end, metadata = _spans(line)
-        if not np.isin(metadata, launching).any():
+        if not line.has_any(launching):
             continue
+        start, end, metadata = _spans(line)
         for kind, rows in _by_kind(metadata, kinds).items():
             spans[kind].append((start[rows], end[rows]))
     if not spans:
@@ -214,7 +215,7 @@ def _activities_of_plane(plane: Plane) -> Activities | None:
 
 def _by_kind(metadata: Integers, kinds: Mapping[int, str]) -> dict[str, Integers]:
     numbers: dict[str, list[int]] = defaultdict(list)
-    for number in np.unique(metadata).tolist():
+    for number in distinct(metadata).tolist():
         if number in kinds:
             numbers[kinds[number]].append(number)
     return {kind: np.flatnonzero(np.isin(metadata, found)) for kind, found in numbers.items()}

@@ -2,18 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
-from asap.profiles.hlo.program import CompiledProgram, Computation, Instruction
+from asap.profiles.hlo.program import CompiledProgram, Computation, Instruction, protos_of
 from asap.profiles.locate import locate
 from asap.profiles.xplane.planes import Plane, read_planes
 
-_METADATA, _TPU = "/host:metadata", "/device:TPU:0"
-_PROTO = {"Hlo Proto", "hlo_proto"}
+_TPU = "/device:TPU:0"
 _CAPTURE = "jax.profiler.ProfileOptions().enable_hlo_proto = True"
 
 
@@ -91,21 +90,11 @@ def surroundings(path: str | Path, operation: str) -> Surroundings:
     raise NotFoundError("no such instruction in the HLO of the profile", where=plain(operation, 80))
 
 
-def _compiled(planes: Iterable[Plane]) -> list[CompiledProgram]:
+def _compiled(planes: Sequence[Plane]) -> list[CompiledProgram]:
     """Those of a file, the longest first."""
-    metadata = [plane for plane in planes if plane.name == _METADATA]
-    stats = [(plane, plane.description(number).stats) for plane in metadata for number in plane.names]
-    protos = [
-        (plane, value)
-        for plane, one in stats
-        for name, value in one.items()
-        if name in _PROTO and isinstance(value, bytes)
-    ]
-    found = []
-    for plane, proto in sorted(protos, key=lambda each: -len(each[1])):
-        with plane.reading():
-            found.append(CompiledProgram(proto))
-    return found
+    protos = sorted((proto for _, proto in protos_of(planes)), key=len, reverse=True)
+    with planes[0].reading():
+        return [CompiledProgram(proto) for proto in protos]
 
 
 def _around(program: str, own: Instruction, around: Computation, called: Iterable[Computation]) -> Surroundings:

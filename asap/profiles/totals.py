@@ -125,7 +125,7 @@ def memory_profile(planes: Sequence[Plane]) -> MemoryProfile:
     for plane in planes:
         wanted = [key for key, name in plane.names.items() if name in _EVENTS] if plane.name == HOST else []
         for line in plane.lines if wanted else ():
-            if not np.isin(line.events().metadata, wanted).any():
+            if not line.has_any(wanted):
                 continue
             events = line.events((*_WHERE, *_SIZES))
             rows = np.flatnonzero(np.isin(events.metadata, wanted))

@@ -6,11 +6,14 @@ that of a data sheet and the bandwidth half of it, the data sheet counts.
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from asap.core.units import GIB, format_rate
-from asap.hardware import Chip, find_chip, known_chips, load_chip
 from asap.profiles.xplane.planes import Value
 from asap.profiles.xprof.tables import Peaks
+
+if TYPE_CHECKING:
+    from asap.hardware import Chip
 
 GIGA, KILO = 1e9, 1e3
 _MODELS: dict[str, dict[int, tuple[str, int]]] = {
@@ -49,8 +52,10 @@ def peaks_of(stats: Mapping[str, Value]) -> tuple[Peaks, tuple[str, ...]]:
     return peaks, (sentence,)
 
 
-def _halved(model: str, flop_rate: float, bandwidth: float) -> Chip | None:
+def _halved(model: str, flop_rate: float, bandwidth: float) -> "Chip | None":
     """The whole chip of this model and peak that moves twice as much."""
+    from asap.hardware import find_chip, known_chips, load_chip
+
     named = find_chip(model)
     chips = [chip for chip in map(load_chip, known_chips()) if named and chip.is_called_like(named.chip)]
     if any(_agree(bandwidth, chip.hbm_bandwidth) for chip in chips):

@@ -13,17 +13,16 @@ from asap.profiles.cpu import PS_PER_NS, has_groups_of_tensorflow, joined_steps,
 from asap.profiles.gpu.chip import model_of, peaks_of
 from asap.profiles.gpu.steps import Events, step_rows
 from asap.profiles.hlo.cost import Costs, category_of, costs_of, expression_of
-from asap.profiles.hlo.program import DAMAGED, CompiledProgram, Instruction
+from asap.profiles.hlo.program import DAMAGED, CompiledProgram, Instruction, protos_of
 from asap.profiles.totals import PS
 from asap.profiles.xplane.columns import alike
 from asap.profiles.xplane.planes import Plane, Value
 from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import HloRow, KernelRow, MemoryProfile, Peaks, RooflineRow, StepRow, Summary
 
-_DEVICE, _METADATA, _STREAM = "/device:GPU:", "/host:metadata", "Stream #"
+_DEVICE, _STREAM = "/device:GPU:", "Stream #"
 _OPERATION, _PROGRAM, _KERNEL, _PATH, _LAUNCH = "hlo_op", "program_id", "kernel_details", "name", "correlation_id"
 _TO_DEVICE = ("MemcpyH2D", "CopyHostToDevice")
-_PROTO = {"Hlo Proto", "hlo_proto"}
 US_PER_PS, GIGA = 1e-6, 1e9
 
 
@@ -167,13 +166,9 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
 def _programs(planes: Sequence[Plane]) -> dict[int, CompiledProgram]:
     """Compiled programs by their number."""
     found: dict[int, CompiledProgram] = {}
-    for plane in (plane for plane in planes if plane.name == _METADATA):
-        for number in plane.names:
-            stats = plane.description(number).stats
-            key = stats.get(_PROGRAM, number)
-            proto = next((value for name, value in stats.items() if name in _PROTO), None)
-            if isinstance(proto, bytes) and isinstance(key, int):
-                found.setdefault(key, CompiledProgram(proto))
+    for number, proto in protos_of(planes):
+        if number not in found:
+            found[number] = CompiledProgram(proto)
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from asap.profiles.xplane.planes import Plane
 from asap.profiles.xplane.wire import BYTES, VARINT, Data, Place, fields, signed, text, varint
 
 _MODULE = 1
@@ -96,6 +97,16 @@ class Computation:
     def operands(self, instruction: Instruction) -> list[Instruction]:
         """The instructions whose results an instruction takes."""
         return [self.instructions[number] for number in instruction.operands if number in self.instructions]
+
+
+def protos_of(planes: Iterable[Plane]) -> Iterator[tuple[int, bytes]]:
+    """The compiled programs of a file, with their numbers."""
+    for plane in (plane for plane in planes if plane.name == "/host:metadata"):
+        for number in plane.names:
+            stats = plane.description(number).stats
+            key, proto = stats.get("program_id", number), stats.get("Hlo Proto", stats.get("hlo_proto"))
+            if isinstance(proto, bytes) and isinstance(key, int):
+                yield key, proto
 
 
 class CompiledProgram:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.profiles.xplane.columns import Integers, covered, own_times
+from asap.profiles.xplane.columns import Integers, covered, distinct, own_times
 from asap.profiles.xplane.planes import Events, Line, Plane
 from asap.profiles.xplane.wire import Place, fields
 
@@ -146,7 +146,7 @@ def steps_of_host(every: Sequence[Core]) -> Mapping[int, MarkedStep]:
     """By group; a step has one length on all cores of a host, that of its longest mark."""
     cores = [core for core in every if len(core.operations)]
     marks = [_longest(core.steps) for core in cores]
-    ran = [np.unique(core.operations.group).tolist() for core in cores]
+    ran = [distinct(core.operations.group).tolist() for core in cores]
     steps = [marked.keys() & groups for marked, groups in zip(marks, ran, strict=True) if set(groups) - {NO_GROUP}]
     common = sorted(set.intersection(*map(set, steps))) if steps else []
     waited = [_infeed(core) for core in cores]

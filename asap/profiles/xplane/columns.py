@@ -5,7 +5,7 @@ one follows, so the first byte without it is the last, and three shifts close th
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -51,8 +51,8 @@ class Buffer:
 
     def __init__(self, data: bytes):
         self.data = data
-        padded = np.frombuffer(data + bytes(2 * _WIDTH), dtype=np.uint8)
-        self.words: Words = as_strided(padded[:_WIDTH].view("<u8"), shape=(len(data) + _WIDTH,), strides=(1,))
+        self.bytes = np.frombuffer(data + bytes(2 * _WIDTH), dtype=np.uint8)
+        self.words: Words = as_strided(self.bytes[:_WIDTH].view("<u8"), shape=(len(data) + _WIDTH,), strides=(1,))
 
 
 def decode(buffer: Buffer, begin: Integers, end: Integers, numbers: Sequence[int], nested: int = 0) -> Decoded:
@@ -74,11 +74,13 @@ def decode(buffer: Buffer, begin: Integers, end: Integers, numbers: Sequence[int
     rows = np.flatnonzero(begin < end)
     position, limit = begin[rows], end[rows]
     while len(rows):
-        tag, at = _varints(buffer, position)
+        tag, at = buffer.bytes[position], position + 1
+        if (tag >= _MORE_FOLLOWS).any():
+            tag, at = _varints(buffer, position)
         if not _KNOWN[tag & 7].all():
             raise KeyError
         same = bool((tag == tag[0]).all())
-        for each in [int(tag[0])] if same else np.unique(tag).tolist():
+        for each in [int(tag[0])] if same else distinct(tag).tolist():
             mine = slice(None) if same else np.flatnonzero(tag == each)
             here, number = at[mine], each >> 3
             if each & 7 == VARINT:
@@ -168,23 +170,35 @@ def contents(buffer: Buffer, headers: Integers) -> tuple[Integers, Integers]:
     return begin, begin + length
 
 
-def first_integers(buffer: Buffer, begin: Integers, number: int) -> Integers:
-    """The integer with which each message begins if that is the field of this number; ``UNTOLD`` if it is another."""
-    value, _ = _varints(buffer, begin + 1)
-    return np.where(buffer.words[begin] & np.uint64(0xFF) == number << 3 | VARINT, value, UNTOLD)
+def first_integers(buffer: Buffer, begin: Integers, number: int) -> tuple[Integers, Integers]:
+    """The integer with which each message begins, and where the rest does.
+
+    Where a message begins with another field than that of this number: ``UNTOLD``, and its own begin.
+    """
+    told = buffer.bytes[begin] == number << 3 | VARINT
+    value, after = _varints(buffer, begin + 1)
+    return np.where(told, value, UNTOLD), np.where(told, after, begin)
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The values without repetition, in their order."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def _varints(buffer: Buffer, position: Integers) -> tuple[Integers, Integers]:
     """The integers at these positions, and where they end."""
+    first = buffer.bytes[position]
+    if not (first >= _MORE_FOLLOWS).any():
+        return first.astype(np.int64), position + 1
     word = buffer.words[position]
-    if not (word & np.uint64(0x80)).any():
-        return (word & np.uint64(0x7F)).astype(np.int64), position + 1
     stops = ~word & _MORE
-    last = stops & (~stops + np.uint64(1))
-    below = last - np.uint64(1)
-    value = word & (below | last) & ~_MORE
+    below = (stops & (~stops + np.uint64(1))) - np.uint64(1)
+    value = word & below & ~_MORE
+    longest = int(below.max()).bit_length()
     for low, high, shift in _CLOSING:
-        value = (value & np.uint64(low)) | ((value & np.uint64(high)) >> np.uint64(shift))
+        if longest > 8 * shift:
+            value = (value & np.uint64(low)) | ((value & np.uint64(high)) >> np.uint64(shift))
     after = position + (np.bitwise_count(below).astype(np.int64) >> 3) + 1
     if len(long := np.flatnonzero(stops == 0)):
         value[long], after[long] = _long_varints(buffer, position[long], value[long])

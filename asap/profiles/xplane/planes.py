@@ -23,6 +23,7 @@ from asap.profiles.xplane.columns import (
     Nested,
     contents,
     decode,
+    distinct,
     first_integers,
     headers,
 )
@@ -92,6 +93,7 @@ class Line:
     def __init__(self, plane: "Plane", data: Data, place: Place):
         self.plane, self._data, self._place = plane, data, place
         self.name, self.timestamp_ns, self.is_empty = "", 0, True
+        self._kinds: Integers | None = None
         for number, _, value, inside in fields(data, place):
             if number == _LINE_NAME:
                 self.name = text(data, inside)
@@ -100,6 +102,16 @@ class Line:
             elif number == _EVENTS:
                 self.is_empty = False
                 break
+
+    def has_any(self, kinds: Sequence[int]) -> bool:
+        """Whether it has events of these kinds, numbers of their metadata.
+
+        Raises:
+            ProfileError: the file is damaged.
+        """
+        if self._kinds is None:
+            self.events()
+        return bool(np.isin(self._kinds, kinds).any())
 
     def events(self, stats: Sequence[str] = ()) -> Events:
         """Decode the events, with these of their integer and text statistics.
@@ -129,30 +141,28 @@ class Line:
                 piece = {name: Column(known[first:last], value[first:last]) for name, (known, value) in columns.items()}
                 self._statistics(buffer, nested, numbers, piece)
             release(data, place)
+        self._kinds = distinct(metadata)
         return Events(self.timestamp_ns, metadata, offset, duration, columns)
 
     def _statistics(
         self, buffer: Buffer, stats: Nested, wanted: Sequence[tuple[str, int]], columns: Mapping[str, Column]
     ) -> None:
-        """Fill the columns of these statistics."""
-        stats = _of_keys(buffer, stats, [number for _, number in wanted])
-        (key, unsigned, integer, reference), (_, is_unsigned, is_integer, _), texts = decode(
-            buffer, stats.begin, stats.end, (_STAT_ID, _UNSIGNED, _SIGNED, _REFERENCE), _STRING
+        """Fill the columns of these statistics; writers put the number of a statistic first."""
+        first, rest = first_integers(buffer, stats.begin, _STAT_ID)
+        kept = np.flatnonzero(np.isin(first, [UNTOLD, *(number for _, number in wanted)]))
+        owner = stats.owner[kept]
+        (key, unsigned, integer, reference), (is_key, is_unsigned, is_integer, _), texts = decode(
+            buffer, rest[kept], stats.end[kept], (_STAT_ID, _UNSIGNED, _SIGNED, _REFERENCE), _STRING
         )
+        key = np.where(is_key, key, first[kept])
         value = np.where(is_unsigned, unsigned, np.where(is_integer, integer, reference))
         kept = np.isin(key[texts.owner], [number for _, number in wanted])
-        for owner, begin, end in zip(*(column[kept].tolist() for column in texts), strict=True):
-            value[owner] = self.plane.numbered(buffer.data[begin:end].decode(errors="replace"))
+        for row, begin, end in zip(*(column[kept].tolist() for column in texts), strict=True):
+            value[row] = self.plane.numbered(buffer.data[begin:end].decode(errors="replace"))
         for name, number in wanted:
             mine = np.flatnonzero(key == number)
-            columns[name].known[stats.owner[mine]] = True
-            columns[name].value[stats.owner[mine]] = value[mine]
-
-
-def _of_keys(buffer: Buffer, stats: Nested, numbers: Sequence[int]) -> Nested:
-    """Those of the statistics that may have one of these numbers: writers put the number first."""
-    kept = np.flatnonzero(np.isin(first_integers(buffer, stats.begin, _STAT_ID), [*numbers, UNTOLD]))
-    return Nested(*(column[kept] for column in stats))
+            columns[name].known[owner[mine]] = True
+            columns[name].value[owner[mine]] = value[mine]
 
 
 Shared = dict[tuple[tuple[int, str], ...], dict[bytes, Description]]

@@ -158,14 +158,9 @@ def _conversion(files: Sequence[Path], output: Callable[[str], bytes]) -> Conver
     try:
         return _checked(output)
     except (ValueError, LookupError) as error:
-        message = f"XProf returned a table of an unknown form: {plain(_complaint(error), 120)}"
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else f"{error!r}"
+        message = f"XProf returned a table of an unknown form: {plain(reason, 120)}"
         raise ProfileError(message, where=plain(files[0]), hint="xprof 2.24 is known") from error
-
-
-def _complaint(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return error.errors()[0]["msg"]
-    return f"{error} is missing" if isinstance(error, LookupError) else str(error)
 
 
 def _checked(output: Callable[[str], bytes]) -> Conversion:
