@@ -10,6 +10,7 @@ import argparse
 import gc
 import hashlib
 import os
+import pickle
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -194,7 +195,137 @@ def _communicates(kind: str) -> Callable[[float], Step]:
     return make
 
 
+def _of_each_shard(body: Callable[[object], object], each_s: float) -> Callable[[float], Step]:
+    """Something that every device does again and again, by itself or with the others."""
+
+    def make(seconds: float) -> Step:
+        import jax
+        import jax.numpy as jnp
+        from jax.sharding import Mesh, PartitionSpec
+
+        mesh, spec = Mesh(np.array(jax.devices()), ("d",)), PartitionSpec("d")
+        shard = jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+        many = max(int(seconds / each_s), 1)
+        repeated = jax.jit(lambda x: jax.lax.fori_loop(0, many, lambda _, y: shard(y), x))
+        return _with(lambda number: repeated(jnp.ones((DEVICES, 1 << 20))).block_until_ready())
+
+    return make
+
+
+def _permutes(x: object) -> object:
+    import jax
+
+    return jax.lax.ppermute(x, "d", [(each, (each + 1) % DEVICES) for each in range(DEVICES)])
+
+
+def _sorts(x: object) -> object:
+    import jax.numpy as jnp
+
+    return jnp.sort(jnp.sin(x * 1e4), axis=-1)  # pyright: ignore[reportOperatorIssue]
+
+
+def _reduces_scalars(x: object) -> object:
+    import jax
+
+    return x + jax.lax.psum(x[0, 0], "d") * 1e-9  # pyright: ignore[reportIndexIssue, reportOperatorIssue]
+
+
+def _recompiles_for_a_static_argument(seconds: float) -> Step:
+    import jax
+    import jax.numpy as jnp
+
+    depth = max(int(seconds / 0.004), 2)
+
+    def scaled(x: object, by: int) -> object:
+        for _ in range(depth):
+            x = jnp.cos(x * by) @ jnp.ones((8, 8))  # pyright: ignore[reportOperatorIssue, reportArgumentType]
+        return x
+
+    call = jax.jit(scaled, static_argnums=1)
+    return _with(lambda number: call(jnp.ones((8, 8)), number).block_until_ready())
+
+
+def _debugs(seconds: float) -> Step:
+    import jax
+    import jax.numpy as jnp
+
+    def report(value: np.ndarray) -> None:
+        time.sleep(seconds)
+
+    def step(x: object) -> object:
+        jax.debug.callback(report, x[0], ordered=True)  # pyright: ignore[reportIndexIssue]
+        return x
+
+    call = jax.jit(step)
+
+    def both(number: int) -> None:
+        call(jnp.ones(8)).block_until_ready()
+        jax.effects_barrier()
+
+    return _with(both)
+
+
+def _iterates(seconds: float) -> Step:
+    class DataLoader:
+        def __next__(self) -> None:
+            time.sleep(seconds)
+
+    loader = DataLoader()
+    return _with(lambda number: loader.__next__())
+
+
+def _pickles(seconds: float) -> Step:
+    def save_state() -> None:
+        until = time.perf_counter() + seconds
+        with tempfile.TemporaryFile() as file:
+            while time.perf_counter() < until:
+                pickle.dump(np.ones(1 << 20), file)
+
+    return _with(lambda number: save_state())
+
+
+def _runs_evaluation(seconds: float) -> Step:
+    def run_eval() -> None:
+        time.sleep(seconds)
+
+    return _with(lambda number: run_eval())
+
+
+def _reads_losses(seconds: float) -> Step:
+    import jax
+    import jax.numpy as jnp
+
+    small = jax.jit(lambda x: jnp.sum(x) * 2)
+    many = max(int(seconds / 0.0002), 2)
+
+    def read(number: int) -> None:
+        for each in range(many):
+            float(small(jnp.full(8, float(each))))
+
+    return _with(read)
+
+
+def _formats(seconds: float) -> Step:
+    def format_metrics() -> str:
+        until, text = time.perf_counter() + seconds, ""
+        while time.perf_counter() < until:
+            text = ", ".join(f"{each:.3f}" for each in range(100))
+        return text
+
+    return _with(lambda number: format_metrics())
+
+
 JAX_FAULTS: dict[str, Callable[[float], Step]] = {
+    "compilation: a static argument": _recompiles_for_a_static_argument,
+    "callback: debug.callback": _debugs,
+    "slow_loader: an iterator": _iterates,
+    "checkpoint: pickle": _pickles,
+    "evaluation: run_eval": _runs_evaluation,
+    "synchronisation: losses one by one": _reads_losses,
+    "python: text of metrics": _formats,
+    "exposed_ring_permutes: ppermute": _of_each_shard(_permutes, 0.002),
+    "indexing: sort": _of_each_shard(_sorts, 0.05),
+    "small_collectives: scalars": _of_each_shard(_reduces_scalars, 0.0005),
     "compilation": _compiles,
     "callback": _calls_back,
     "slow_loader": _loads,

@@ -14,8 +14,6 @@ from asap.profiles.xplane.planes import Plane, read_planes
 
 _TPU = "/device:TPU:0"
 _CAPTURE = "jax.profiler.ProfileOptions().enable_hlo_proto = True"
-
-
 _EXPRESSION = re.compile(r"%?(?P<name>[\w.-]+) = (?P<shape>.+?) (?P<opcode>[a-z][\w-]*)\((?P<rest>.*)", re.S)
 _LAYOUT = re.compile(r"\{[^{}]*\}")
 _OPERAND = re.compile(r"%([\w.-]+)")

@@ -134,11 +134,7 @@ def memory_profile(planes: Sequence[Plane]) -> MemoryProfile:
             for where, row in zip(_allocators(plane, events.stats, rows), range(len(rows)), strict=True):
                 if used[row] >= fullest.get(where, (0, 0))[0]:
                     fullest[where] = (int(used[row]), int(used[row] + available[row]))
-    allocators: dict[str, Any] = {
-        where: {"profileSummary": {"peakStats": {"peakBytesInUse": used}, "memoryCapacity": capacity}}
-        for where, (used, capacity) in fullest.items()
-    }
-    return MemoryProfile.model_validate({"memoryProfilePerAllocator": allocators})
+    return MemoryProfile(memoryProfilePerAllocator=fullest)
 
 
 def _allocators(plane: Plane, stats: Mapping[str, Any], rows: np.ndarray) -> list[str]:

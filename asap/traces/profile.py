@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
 from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, split
-from asap.profiles.kpis import NO_BACKWARD_PASS, Busy, kpis_from, looks_like_training
+from asap.profiles.kpis import JAX_TRACE, NO_BACKWARD_PASS, Busy, kpis_from, looks_like_training
 from asap.profiles.operations import Steps
 from asap.profiles.operators import program_roofline
 from asap.traces.analysis.breakdown import RankTimes, breakdown, host_waits, rank_times
@@ -27,10 +27,9 @@ from asap.traces.readers.operators import HostWork
 from asap.traces.trace import RankTrace
 
 EXPOSED = "Collectives count with the time that no computation hides."
-KERNELS = Gap(
-    what="FLOPs and bytes of kernels: what bounds them is a guess from their names",
-    capture="torch.profiler.profile(record_shapes=True, with_stack=True)",
-)
+_WITH_SHAPES = "torch.profiler.profile(record_shapes=True, with_stack=True)"
+_CAPTURES = {"pytorch": _WITH_SHAPES, "xla": JAX_TRACE, None: f"PyTorch: {_WITH_SHAPES}; JAX: {JAX_TRACE}"}
+_NO_COSTS = "FLOPs and bytes of kernels: what bounds them is a guess from their names"
 START_UP = 2.0
 """A first execution that takes as many times the others, or more, holds the start-up of the job."""
 
@@ -60,11 +59,13 @@ def profile_of(
     chip = named.chip if named else chip
     kernels = kernel_operations(settled, hosts, chip, steps.mean if steps else None)
     operations, trains = kernels.operations, looks_like_training(str(name) for rank in ranks for name in rank.names)
+    framework = _FRAMEWORKS.get(graph.trace.format)
+    no_costs = Gap(what=_NO_COSTS, capture=_CAPTURES[framework])
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source),
         extent="step" if marked else "window",
-        framework=_FRAMEWORKS.get(graph.trace.format),
+        framework=framework,
         device_type=device,
         devices=max(worlds, default=len(ranks) if len(ranks) > 1 else None),
         kpis=kpis_from(steps, _busy(settled), operations),
@@ -72,7 +73,7 @@ def profile_of(
         modules=kernels.modules,
         host=_host(settled, hosts),
         roofline=program_roofline(operations, chip),
-        gaps=() if any(op.roofline_efficiency for op in operations) else (KERNELS,),
+        gaps=() if any(op.roofline_efficiency for op in operations) else (no_costs,),
         warnings=(EXPOSED, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
     )
 

@@ -5,6 +5,7 @@ from jax.profiler import ProfileData
 from xspaces import plane, serialised, tpu_profile
 
 from asap.core.errors import ProfileError
+from asap.profiles.host_time import host_time
 from asap.profiles.totals import Totals, totals_of
 from asap.profiles.xplane.planes import read_planes
 
@@ -76,3 +77,14 @@ def test_runs_of_all_hosts_add_up(write):
     totals = read_totals(files)
     assert (totals.devices, totals.active) == (4, 4)
     assert totals.modules == {"jit_train_step(77)": [pytest.approx(900e-6)] * 12}
+
+
+def test_a_gpu_waits_for_what_its_host_does_by_its_kernels(tmp_path):
+    gpu, host = plane("/device:GPU:0"), plane("/host:CPU")
+    gpu.line(1, "Stream #1(Kernel)", [gpu.event("fusion", start, 10) for start in (0, 60)])
+    calls = [host.event("PjitFunction(step)", 0, 10), host.event("$checkpointer.py:9 save", 12, 46)]
+    host.line(1, "python", [*calls, host.event("PjitFunction(step)", 59, 5)])
+    path = tmp_path / "host.xplane.pb"
+    path.write_bytes(serialised([gpu, host]))
+    planes = read_planes(path)
+    assert (host_time(planes, None) or {})["checkpoint"] == pytest.approx(46 / 70)

@@ -89,7 +89,7 @@ def read_gpu(planes: Sequence[Plane]) -> GpuHost | None:
     kernels: _Kernels = defaultdict(_Total)
     devices = [device for device in (_read(plane, operations, kernels) for plane in gpus) if device]
     try:
-        compiled = dict(_compiled(operations, _programs(planes)))
+        compiled = dict(_compiled(operations, planes))
     except DAMAGED:
         return None
     known = [plane.stats for plane in gpus if plane.stats]
@@ -163,18 +163,10 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
     return Events(*map(np.concatenate, zip(*streams, strict=True))) if streams else None
 
 
-def _programs(planes: Sequence[Plane]) -> dict[int, CompiledProgram]:
-    """Compiled programs by their number."""
-    found: dict[int, CompiledProgram] = {}
-    for number, proto in protos_of(planes):
-        if number not in found:
-            found[number] = CompiledProgram(proto)
-    return found
-
-
 def _compiled(
-    operations: Iterable[tuple[int, str]], programs: Mapping[int, CompiledProgram]
+    operations: Iterable[tuple[int, str]], planes: Sequence[Plane]
 ) -> Iterator[tuple[tuple[int, str], Compiled]]:
+    programs = {number: CompiledProgram(proto) for number, proto in dict(reversed([*protos_of(planes)])).items()}
     for number, name in operations:
         program = programs.get(number)
         found = program.find(name) if program else None

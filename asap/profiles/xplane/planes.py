@@ -109,9 +109,8 @@ class Line:
         Raises:
             ProfileError: the file is damaged.
         """
-        if self._kinds is None:
-            self.events()
-        return bool(np.isin(self._kinds, kinds).any())
+        found = distinct(self.events().metadata) if self._kinds is None else self._kinds
+        return bool(np.isin(found, kinds).any())
 
     def events(self, stats: Sequence[str] = ()) -> Events:
         """Decode the events, with these of their integer and text statistics.

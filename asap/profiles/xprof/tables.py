@@ -143,27 +143,21 @@ class StepRow(_Record):
     infeed: Count = Field(default=0.0, alias="infeedTimeMs")
 
 
-class _Peak(_Record):
-    in_use: int = Field(default=0, alias="peakBytesInUse")
-
-
-class _Use(_Record):
-    peak: _Peak = Field(default=_Peak(), alias="peakStats")
-    capacity: int = Field(default=0, alias="memoryCapacity")
-
-
-class _Allocator(_Record):
-    use: _Use = Field(default=_Use(), alias="profileSummary")
+def _used(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    summary = entry.get("profileSummary") or {}
+    return (summary.get("peakStats") or {}).get("peakBytesInUse", 0), summary.get("memoryCapacity", 0)
 
 
 class MemoryProfile(_Record):
-    """The allocators of one host in ``memory_profile``, in bytes."""
+    """The peak and the capacity of each allocator of one host in ``memory_profile``, in bytes."""
 
-    allocators: dict[str, _Allocator] = Field(default={}, alias="memoryProfilePerAllocator")
+    allocators: dict[str, Annotated[tuple[int, int], BeforeValidator(_used)]] = Field(
+        default={}, alias="memoryProfilePerAllocator"
+    )
 
     @property
     def fullest(self) -> tuple[int, int] | None:
         """Peak and capacity of the device whose memory was filled most; host allocators are left out."""
-        uses = [entry.use for name, entry in self.allocators.items() if "host" not in name and entry.use.capacity]
-        used = max(uses, key=lambda use: use.peak.in_use, default=None)
-        return (used.peak.in_use, used.capacity) if used else None
+        return max((use for name, use in self.allocators.items() if "host" not in name and use[1]), default=None)

@@ -191,7 +191,7 @@ class _Builder:
             raise InsufficientEvidenceError(
                 "holds no GPU activity, so there is nothing to replay" + (f"; its events are {found}" if found else ""),
                 where=plain(path),
-                hint="record with ProfilerActivity.CUDA; a CPU or TPU run is profiled otherwise",
+                hint="record the device too: torch.profiler.profile(activities=[ProfilerActivity.CUDA, …])",
             )
         names = list(self.names)
         calls, operations, spans = (Events.joined(rows) for rows in (self.calls, self.operations, self.spans))
