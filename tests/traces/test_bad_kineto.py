@@ -48,7 +48,7 @@ def test_what_is_no_trace_is_named(read, document, message):
 
 
 def test_a_trace_without_gpu_says_so(read, events):
-    with pytest.raises(InsufficientEvidenceError, match="no GPU activity.* its events are cuda_runtime") as refusal:
+    with pytest.raises(InsufficientEvidenceError, match=r"no GPU activity.* its events are cuda_runtime") as refusal:
         read({"traceEvents": [event for event in events if event["cat"] == "cuda_runtime"]})
     assert "ProfilerActivity.CUDA" in (refusal.value.hint or "")
 
