@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,25 +43,16 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, data):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_agrees_with_the_reader_of_jax(shared, name):
-    file = shared(name)
-    totals = read_totals([file])
+    totals = read_totals([file := shared(name)])
     planes = [p for p in ProfileData.from_file(str(file)).planes if p.name.startswith("/device:")]
     lines = [{line.name: [*line.events] for line in p.lines} for p in planes]
     runs = [event for plane_lines in lines for event in plane_lines.get("XLA Modules", [])]
     assert totals.devices == len(planes)
     assert sum(len(times) for times in totals.modules.values()) == len(runs)
     assert {event.name for event in runs} == set(totals.modules)
-    total = sum(sum(times) for times in totals.modules.values())
-    assert total == pytest.approx(sum(event.duration_ns for event in runs) * 1e-9)
-    work = [
-        [
-            event
-            for line, events in plane_lines.items()
-            if line == "XLA Ops" or "Compute" in line or "Kernel" in line
-            for event in events
-        ]
-        for plane_lines in lines
-    ]
+    assert sum(map(sum, totals.modules.values())) == pytest.approx(sum(event.duration_ns for event in runs) * 1e-9)
+    works = re.compile("XLA Ops$|.*(Compute|Kernel)").match
+    work = [[event for line, events in found.items() if works(line) for event in events] for found in lines]
     extents = [max(e.start_ns + e.duration_ns for e in w) - min(e.start_ns for e in w) for w in work if w]
     assert totals.active == len(extents)
     if "gpu" in name:
@@ -67,24 +60,18 @@ def test_it_agrees_with_the_reader_of_jax(shared, name):
     assert totals.recorded_hosts
 
 
-def test_devices_that_did_nothing_are_counted_apart(write):
-    totals = read_totals([write(serialised([plane("/device:TPU:0"), plane("/host:CPU")]))])
-    assert (totals.devices, totals.active, totals.windows_s) == (1, 0, 0)
-
-
-def test_runs_of_all_hosts_add_up(write):
-    files = [write(tpu_profile(devices=2, steps=3), host=host) for host in "ab"]
-    totals = read_totals(files)
+def test_runs_of_all_hosts_add_up_and_devices_that_did_nothing_are_counted_apart(write):
+    idle = read_totals([write(serialised([plane("/device:TPU:0"), plane("/host:CPU")]))])
+    assert (idle.devices, idle.active, idle.windows_s) == (1, 0, 0)
+    totals = read_totals([write(tpu_profile(devices=2, steps=3), host=host) for host in "ab"])
     assert (totals.devices, totals.active) == (4, 4)
     assert totals.modules == {"jit_train_step(77)": [pytest.approx(900e-6)] * 12}
 
 
-def test_a_gpu_waits_for_what_its_host_does_by_its_kernels(tmp_path):
+def test_a_gpu_waits_for_what_its_host_does_by_its_kernels(write):
     gpu, host = plane("/device:GPU:0"), plane("/host:CPU")
     gpu.line(1, "Stream #1(Kernel)", [gpu.event("fusion", start, 10) for start in (0, 60)])
-    calls = [host.event("PjitFunction(step)", 0, 10), host.event("$checkpointer.py:9 save", 12, 46)]
-    host.line(1, "python", [*calls, host.event("PjitFunction(step)", 59, 5)])
-    path = tmp_path / "host.xplane.pb"
-    path.write_bytes(serialised([gpu, host]))
-    planes = read_planes(path)
-    assert (host_time(planes, None) or {})["checkpoint"] == pytest.approx(46 / 70)
+    calls = (("PjitFunction(step)", 0, 10), ("$checkpointer.py:9 save", 12, 46), ("PjitFunction(step)", 59, 5))
+    host.line(1, "python", [host.event(*call) for call in calls])
+    found = host_time(read_planes(write(serialised([gpu, host]))), None)
+    assert found and found["checkpoint"] == pytest.approx(46 / 70)

@@ -48,9 +48,8 @@ def test_what_is_no_trace_is_named(read, document, message):
 
 
 def test_a_trace_without_gpu_says_so(read, events):
-    with pytest.raises(InsufficientEvidenceError, match=r"no GPU activity.* its events are cuda_runtime") as refusal:
+    with pytest.raises(InsufficientEvidenceError, match=r"no GPU activity.* its events are cuda_runtime"):
         read({"traceEvents": [event for event in events if event["cat"] == "cuda_runtime"]})
-    assert "ProfilerActivity.CUDA" in (refusal.value.hint or "")
 
 
 def test_names_in_another_encoding_are_read(read):
