@@ -74,4 +74,4 @@ def test_a_gpu_waits_for_what_its_host_does_by_its_kernels(write):
     calls = (("PjitFunction(step)", 0, 10), ("$checkpointer.py:9 save", 12, 46), ("PjitFunction(step)", 59, 5))
     host.line(1, "python", [host.event(*call) for call in calls])
     found = host_time(read_planes(write(serialised([gpu, host]))), None)
-    assert found and found["checkpoint"] == pytest.approx(46 / 70)
+    assert (found or {})["checkpoint"] == pytest.approx(46 / 70)
