@@ -57,8 +57,17 @@ class WhatIf(Change, Query):
             run=_batch_on(supposed.study.experiment),
             throughput=_against(other, one, 1.0, "throughput_vs_now"),
             per_chip=_against(other, one, chips, "throughput_per_chip_vs_now") if chips != 1 else None,
-            notes=(*supposed.notes, *notes_of([then])),
+            notes=(*supposed.notes, *_kept_batch(self, inquiry, chips), *notes_of([then])),
         )
+
+
+def _kept_batch(change: Change, inquiry: Inquiry, chips: float) -> tuple[str, ...]:
+    """That more devices divide the same batch, and what a launcher that states it for each device would run."""
+    batch = inquiry.study.experiment.workload.global_batch
+    if chips == 1 or not batch or change.global_batch is not None:
+        return ()
+    larger = f"; a launcher that states it for each device runs {batch * chips:,.0f}: batch={batch * chips:.0f}"
+    return (f"The batch stays {batch:,} sequences{larger if (batch * chips).is_integer() else ''}.",)
 
 
 def _batch_on(experiment: Experiment) -> str | None:

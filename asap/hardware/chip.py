@@ -74,7 +74,8 @@ class Chip(BaseModel):
         default=None, description="bytes/s between HBM and host memory in one direction; None: not published"
     )
     host_memory: PositiveFloat | None = Field(
-        default=None, description="bytes of the memory of its maker's host for each chip; None: not known"
+        default=None,
+        description="bytes for each chip: the memory of its maker's host over the chips of that host; None: not known",
     )
     cores: PositiveInt = Field(default=1, description="TensorCores per chip; cloud names of v2 to v5p count them")
     devices: PositiveInt = Field(default=1, description="JAX devices per chip")

@@ -65,7 +65,8 @@ class SpaceRequest(Runs):
         return Overrides(stack="maxtext", text=words, exports=tuple(exports))
 
     def evaluator(self, session: str, report: Callable[[str], None], timed: Sequence[float] = ()) -> RunEvaluator:
-        """What evaluates, as :meth:`Request.evaluator`; raises like :attr:`command_of_space`."""
+        """What evaluates, as :meth:`Request.evaluator`; raises like :attr:`command_of_space`, or without Optuna."""
+        _optuna()
         return RunEvaluator(
             command=self.command_of_space, session=session, overrides=self.overrides, tokens=None, limits=self.limits,
             folder=Path(self.folder), report=report, parallel=self.parallel, timed=list(timed),

@@ -192,7 +192,7 @@ def _notes(evaluation: Evaluation, index: int, asked: Plan) -> tuple[str, ...]:
     if on_host > (holds := _at(rates.host_bytes, 0)):
         notes.append(
             f"What is offloaded needs {format_bytes(on_host)} of host memory for each device; its maker's host has"
-            f" {format_bytes(holds)}: it does not fit."
+            f" {format_bytes(holds)} for each: it does not fit."
         )
     if (ratio := _at(rates.peak_matmul, 0) / _at(rates.peak_bf16, 0)) > 1:
         notes.append(f"MFU is of the peak at this precision, and {significant(ratio)} times as high of the bf16 peak.")

@@ -54,7 +54,7 @@ def options(study: Study, incumbent: Prediction | None) -> tuple[Option, ...]:
     now = expect(bare, [study.plan])[0]
     if not incumbent.memory.fits:
         return (*_sharded_gradients(bare), *_on_request(bare), *_smaller_batch(bare), *_more_chips(bare))
-    return (*_precision(bare, now), *_batch(bare, now))
+    return (*_faster_with_sharded_gradients(bare, now), *_precision(bare, now), *_batch(bare, now))
 
 
 def _sharded_gradients(study: Study) -> Iterator[Option]:
@@ -70,6 +70,19 @@ def _sharded_gradients(study: Study) -> Iterator[Option]:
         what = "what runs now" if fits else str(found.plan)
         statement = f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS}) {what} fits, {_costs(found)}."
         yield Option(changes=SETTING, plan=found.plan, statement=statement)
+
+
+def _faster_with_sharded_gradients(study: Study, now: Prediction) -> Iterator[Option]:
+    """What the HBM of whole gradients makes possible, where that is faster than anything that keeps them."""
+    if not accumulates_whole(study.experiment.workload):
+        return
+    found, kept = _best_or_present(_with_workload(study, sync_each_batch=True)), _best_or_present(study)
+    if found is not None and _is_faster(found, now) and (kept is None or _is_faster(found, kept)):
+        ratio, statement = _against(found, now)
+        yield Option(
+            changes=SETTING, plan=found.plan, tokens_per_second=ratio,
+            statement=f"With gradients sharded in every microbatch ({SHARDED_GRADIENTS}) {found.plan}: {statement}.",
+        )  # fmt: skip
 
 
 def _on_request(study: Study) -> Iterator[Option]:

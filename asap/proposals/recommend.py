@@ -170,7 +170,8 @@ def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None,
 
 def add_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:
     """Advice that names a setting first with which what runs needs less, where it does not fit."""
-    if advice.setting is not None or not any(option.changes == SETTING for option in options):
+    makes_fit = any(option.changes == SETTING and option.tokens_per_second is None for option in options)
+    if advice.setting is not None or not makes_fit:
         return advice
     statement = f"{_SETTING_FIRST} gradients that are sharded in every microbatch (below)."
     return Recommendation(first=None, keep_incumbent=False, statement=statement, setting=SYNC_EACH_BATCH)

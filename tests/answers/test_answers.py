@@ -193,6 +193,9 @@ def test_more_chips_keep_the_batch_and_stretch_the_plan(run):
     answer = ask(run, "what_if", chips=512)
     assert answer.throughput.value > 0
     assert answer.per_chip.value < 0
+    assert (
+        "The batch stays 256 sequences; a launcher that states it for each device runs 512: batch=512." in answer.notes
+    )
     assert "dcn.replica=2" in answer.then.plan
 
 

@@ -129,7 +129,7 @@ def test_a_proposal_is_that_of_the_latest_session_and_makes_no_other(run_known):
     analysis = analyze("known", store=store, session="first").analysis
     done = run_known("known", "--proposal", "2", "--format", "json")
     assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == analysis.proposals[1].plan
-    assert "proposals of session first" in done.stderr
+    assert "proposals of session first, predicted step time against now 1: -" in done.stderr
     assert list(sessions()) == ["first"]
     Chat(restore("first", store)).turn("oom 1", lambda piece: None)
     best = restore("first", store).proposals[0].plan

@@ -54,6 +54,22 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
         launch_lines(minimal, "deepspeed", run.hyperparameters, global_batch=32)
 
 
+@pytest.mark.parametrize(
+    ("said", "assumed"),
+    [
+        ("finetuning_type: full", "disable_gradient_checkpointing=false"),
+        ("finetuning_type: full\ndisable_gradient_checkpointing: true", None),
+        ("bf16: true", "gradient_checkpointing=false (TRL has true)"),
+        ("gradient_checkpointing: true", None),
+    ],
+)
+def test_a_default_of_recomputation_that_is_assumed_is_said(read, said, assumed):
+    text = f"model_name_or_path: a/llama3.1-8b\nper_device_train_batch_size: 2\ndeepspeed: {{zero_optimization: {{stage: 3}}}}\n{said}\n"
+    run = read("train.yaml", text, "model=llama3.1-8b", hardware="h100-8")
+    expected = [f"not said, and taken as the program has it today: {assumed}"] if assumed else []
+    assert [note for note in run.notes if note.startswith("not said")] == expected
+
+
 def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_where_it_says_auto(read):
     left = {"train_micro_batch_size_per_gpu": "auto", "train_batch_size": "auto", "gradient_accumulation_steps": 1}
     run = read("ds.json", json.dumps(DEEPSPEED | left), "model=llama3.1-8b", hardware="h100-16")

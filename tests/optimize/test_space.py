@@ -62,6 +62,14 @@ def test_the_loop_finds_the_best_keeps_the_rules_and_goes_on(run_command, space,
     assert "export STARTS_TOO=" in found["best"]["lines"][0]
 
 
+def test_without_optuna_nothing_is_run(run_command, space, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    command = ("--command", f"touch {tmp_path}/ran; echo {{overrides}}", "--budget", "6", "--yes")
+    done = run_command("optimize", "run", "--space", str(space), *command)
+    assert (done.code, "pip install 'asap[optuna]'" in done.err) == (2, True)
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

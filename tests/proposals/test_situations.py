@@ -280,6 +280,18 @@ def test_whole_gradients_are_sharded_before_anything_else_is_changed(framework, 
         assert add_options(kept, offered[1:]) == kept
 
 
+@pytest.mark.parametrize(("batch", "microbatches"), [(256, 4), (16, 1)])
+def test_sharded_gradients_are_offered_where_their_room_makes_something_faster(batch, microbatches):
+    plan = f"data=16 microbatches={microbatches} remat=full"
+    study = run(plan, "llama2-13b", "h100-16", batch, 4096, "Accelerate FSDP")
+    ranked = rank_candidates(study, priors={})
+    assert ranked.incumbent.memory.fits
+    offered = options(study, ranked.incumbent)
+    found = [option for option in offered if option.changes == "setting"]
+    assert [option.tokens_per_second > 1 for option in found] == ([True] if microbatches > 1 else [])
+    assert add_options(kept := recommend((), ranked.considered), offered) == kept
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
     study = run("replica=8 microbatches=16 remat=none", "llama3.1-8b", "h100-8", 128, 8192, "Megatron-LM")

@@ -128,6 +128,7 @@ def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
     """The proposals of the latest session, as evidence has left them; without one, those of the engine."""
     from asap.chat.restore import restore
     from asap.core.errors import AsapError
+    from asap.core.units import format_percent
     from asap.experiments import ExperimentStore
     from asap.sharding_memory.analyses import latest_session
 
@@ -141,7 +142,9 @@ def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
     analysed = conversation.analysed_study.experiment
     if any(getattr(analysed, part) != getattr(record, part) for part in ("model", "workload", "hardware")):
         return _of_engine(record, f"session {session} analysed another model, workload or hardware")
-    warn(f"proposals of session {session}")
+    steps = [candidate.prediction.relative_step_time for candidate in conversation.proposals]
+    gains = ", ".join(f"{rank}: {format_percent(each.value - 1)}" for rank, each in enumerate(steps, 1) if each)
+    warn(f"proposals of session {session}" + (f", predicted step time against now {gains}" if gains else ""))
     return [candidate.plan for candidate in conversation.proposals]
 
 

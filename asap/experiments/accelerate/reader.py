@@ -39,7 +39,10 @@ UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
 ARGUMENTS = abstract("trainer").words()
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
-_NO_RECOMPUTATION = f"what is recomputed is not said, and taken as the least that fits: add {RECOMPUTE}=true or false"
+_NO_RECOMPUTATION = (
+    "what is recomputed is not said, and taken as the least that fits (the Trainer recomputes nothing unless it is told"
+    f" to, TRL and LLaMA-Factory all layers): add {RECOMPUTE}=true or false"
+)
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
     " gradient_accumulation_kwargs of accelerator_config keeps them sharded"

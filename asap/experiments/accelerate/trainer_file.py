@@ -71,7 +71,9 @@ def read_trainer_file(
     experiment = _with_workers(values, experiment)
     own, more, rest = split_overrides(overrides)
     given = {key: value for key, value in overriding(rest).items() if not is_deepspeed_setting(key) or key in values}
-    stated = in_words_of_trainer({**values, **more, **given}, path)
+    written = {**values, **more, **given}
+    experiment = experiment.knowing(*_on_recomputation(written))
+    stated = in_words_of_trainer(written, path)
     stated = {key: value for key, value in stated.items() if value is not None}
     if _DEEPSPEED in {**values, **more}:
         sharded = {KIND: "DEEPSPEED", IN_FILE: stated.get(_DEEPSPEED) or ""}
@@ -84,6 +86,15 @@ def read_trainer_file(
         return read
     top = {TRAINER_MICRO_BATCH: stated.get(TRAINER_MICRO_BATCH, TRAINER.defaults[TRAINER_MICRO_BATCH])}
     return read.model_copy(update={"hyperparameters": read.hyperparameters | top})
+
+
+def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
+    """The default that is assumed where a file does not say what is recomputed."""
+    if {RECOMPUTE, KEEP} & written.keys():
+        return []
+    factory = bool({*_FACTORY.files.own} & written.keys())
+    default = f"{KEEP}=false" if factory else f"{RECOMPUTE}=false (TRL has true)"
+    return [f"not said, and taken as the program has it today: {default}"] if factory or _DEEPSPEED in written else []
 
 
 def _with_workers(values: Mapping[str, Any], experiment: Experiment) -> Experiment:
