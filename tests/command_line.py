@@ -1,16 +1,14 @@
 """The command line in tests: in this process, or as a process of its own."""
 
-import shutil
+import io
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from asap.cli import main
-from asap.history import index_warmup
 
 MAIN = "from asap.cli import main; main()"
 
@@ -26,10 +24,11 @@ class Done:
 
 @pytest.fixture
 def run_command(monkeypatch, capsys) -> Callable[..., Done]:
-    """Run the command line in this process."""
+    """Run the command line in this process, with what is typed as its standard input."""
 
-    def run(*arguments: str) -> Done:
+    def run(*arguments: str, typed: str = "") -> Done:
         monkeypatch.setattr("sys.argv", ["asap", *arguments])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
         try:
             main()
             code = 0
@@ -39,24 +38,6 @@ def run_command(monkeypatch, capsys) -> Callable[..., Done]:
         return Done(code, captured.out, captured.err)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def indexed_home(tmp_path_factory) -> Path:
-    """A home with both search indexes and nothing else."""
-    home = tmp_path_factory.mktemp("indexed") / "home"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASAP_HOME", str(home))
-        index_warmup.main()
-    return home
-
-
-@pytest.fixture
-def asap(run_command, monkeypatch, tmp_path, indexed_home) -> Callable[..., Done]:
-    """Run the command line in a home of its own, with the built-in model."""
-    monkeypatch.setenv("ASAP_HOME", str(shutil.copytree(indexed_home, tmp_path / "home")))
-    monkeypatch.delenv("ASAP_MODEL", raising=False)
-    return run_command
 
 
 def run_process(*arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":

@@ -1,21 +1,12 @@
 """How a batch is worked on: its size, microbatches, virtual stages, the loss in parts."""
 
-from asap.levers.lever import PRESENT, Lever, Run, Value
+from asap.levers.lever import PRESENT, Lever, Run, Value, set_to
 from asap.plans import Plan
 from asap.stacks.registry import contracts
-
-
-def _with(**change: int) -> Value:
-    return Value(lambda plan: plan.model_copy(update=change))
-
 
 _MOST = 32
 _LARGEST = 8
 """Sequences of a microbatch that are tried: published runs of PyTorch stacks use 1 to 8."""
-
-
-def _microbatches(plan: Plan) -> str:
-    return str(plan.microbatches or 1)
 
 
 def _numbers(run: Run) -> tuple[Value, ...]:
@@ -23,7 +14,10 @@ def _numbers(run: Run) -> tuple[Value, ...]:
     if batch is None:
         return (PRESENT,)
     if not contracts()[run.stack].sets_micro_batch:
-        return (PRESENT, *(_with(microbatches=count) for count in _counts(run.plan, batch) if count != (now or 1)))
+        return (
+            PRESENT,
+            *(set_to(microbatches=count) for count in _counts(run.plan, batch) if count != (now or 1)),
+        )
     if now is None:
         return (PRESENT,)
     each = max(batch // (run.plan.batch_shards * now), 1)
@@ -43,7 +37,7 @@ MICROBATCHES = Lever(
     title="microbatches",
     changes="time: sharded weights are gathered for each, and a pipeline's bubble; HBM: activations; numerics: none",
     known="modelled",
-    read=_microbatches,
+    read=lambda plan: str(plan.microbatches or 1),
     values=_numbers,
 )
 
@@ -51,14 +45,13 @@ MICROBATCHES = Lever(
 _REPEATS = (1, 2, 4)
 
 
-def _repeats_of(plan: Plan) -> str:
-    return str(plan.pipeline_repeats)
-
-
 def _virtual_stages(run: Run) -> tuple[Value, ...]:
     if run.plan.degree("stage") == 1:
         return (PRESENT,)
-    return (PRESENT, *(_with(pipeline_repeats=count) for count in _REPEATS if count != run.plan.pipeline_repeats))
+    return (
+        PRESENT,
+        *(set_to(pipeline_repeats=count) for count in _REPEATS if count != run.plan.pipeline_repeats),
+    )
 
 
 PIPELINE_REPEATS = Lever(
@@ -66,7 +59,7 @@ PIPELINE_REPEATS = Lever(
     title="virtual pipeline stages",
     changes="time: a shorter bubble, more messages; HBM: more microbatches in flight; numerics: none",
     known="modelled",
-    read=_repeats_of,
+    read=lambda plan: str(plan.pipeline_repeats),
     values=_virtual_stages,
 )
 
@@ -74,13 +67,9 @@ PIPELINE_REPEATS = Lever(
 _PARTS = (4, 16)
 
 
-def _parts_of(plan: Plan) -> str:
-    return str(plan.loss_chunks or "default")
-
-
 def _losses(run: Run) -> tuple[Value, ...]:
     now, tokens = run.plan.loss_chunks or run.workload.loss_chunks or 1, run.workload.tokens or 0
-    return (PRESENT, *(_with(loss_chunks=count) for count in _PARTS if count > now and tokens % count == 0))
+    return (PRESENT, *(set_to(loss_chunks=count) for count in _PARTS if count > now and tokens % count == 0))
 
 
 LOSS_CHUNKS = Lever(
@@ -88,7 +77,7 @@ LOSS_CHUNKS = Lever(
     title="loss in parts",
     changes="time: little; HBM: logits, divided by the parts; numerics: none but the order of a sum",
     known="modelled",
-    read=_parts_of,
+    read=lambda plan: str(plan.loss_chunks or "default"),
     values=_losses,
 )
 
@@ -96,13 +85,9 @@ LOSS_CHUNKS = Lever(
 TIMES = (2, 4, 8)
 
 
-def _batch_of(plan: Plan) -> str:
-    return str(plan.global_batch or "default")
-
-
 def _batches(run: Run) -> tuple[Value, ...]:
     now = run.plan.global_batch or run.workload.global_batch
-    return (PRESENT, *(_with(global_batch=now * times) for times in TIMES)) if now else (PRESENT,)
+    return (PRESENT, *(set_to(global_batch=now * times) for times in TIMES)) if now else (PRESENT,)
 
 
 GLOBAL_BATCH = Lever(
@@ -110,7 +95,7 @@ GLOBAL_BATCH = Lever(
     title="larger batch",
     changes="time: less communication per token; HBM: activations; numerics: fewer, larger steps",
     known="modelled",
-    read=_batch_of,
+    read=lambda plan: str(plan.global_batch or "default"),
     values=_batches,
     on_request=True,
 )

@@ -113,11 +113,8 @@ def _fused_loss(run: Run) -> Mapping[str, str]:
 def _loss_of_trainer(settings: Mapping[str, object]) -> Mapping[str, str]:
     """Beside the Trainer's other arguments; LLaMA-Factory has a word of its own."""
     places = [before for before in ("", f"{SECTION}.") if f"{before}{TRAINER_MICRO_BATCH}" in settings]
-    return {f"{before}{_word_of_trainer(settings, before)}": "true" for before in places}
-
-
-def _word_of_trainer(settings: Mapping[str, object], before: str) -> str:
-    return "enable_liger_kernel" if f"{before}{KEEP}" in settings else "use_liger_kernel"
+    words = {True: "enable_liger_kernel", False: "use_liger_kernel"}
+    return {f"{before}{words[f'{before}{KEEP}' in settings]}": "true" for before in places}
 
 
 def _loss_of_plugins(settings: Mapping[str, object]) -> Mapping[str, str]:

@@ -57,6 +57,11 @@ PRESENT = Value()
 """As it runs now."""
 
 
+def set_to(**change: object) -> Value:
+    """The value that sets fields of a plan."""
+    return Value(lambda plan: plan.model_copy(update=change))
+
+
 @dataclass(frozen=True)
 class Lever:
     """One setting beside the meshes.

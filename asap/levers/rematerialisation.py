@@ -1,6 +1,7 @@
 """Rematerialisation: what the backward pass computes again, and which activations wait in host memory meanwhile."""
 
 from fractions import Fraction
+from functools import partial
 
 from asap.levers.lever import PRESENT, Lever, Run, Value
 from asap.models import Architecture
@@ -77,11 +78,7 @@ def _values(run: Run) -> tuple[Value, ...]:
     choices += _BY_TENSOR if Remat.OFFLOAD in known else ()
     now = _read(run.plan)
     plans = [(policy, host) for policy, host in choices if _read(_under(run.plan, policy, host)) != now]
-    return (PRESENT, *(_value(policy, host) for policy, host in plans))
-
-
-def _value(policy: Policy, host: bool) -> Value:
-    return Value(lambda plan: _under(plan, policy, host))
+    return (PRESENT, *(Value(partial(_under, policy=policy, host=host)) for policy, host in plans))
 
 
 def _under(plan: Plan, policy: Policy, host: bool) -> Plan:

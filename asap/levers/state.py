@@ -2,15 +2,11 @@
 
 from typing import Literal, get_args
 
-from asap.levers.lever import PRESENT, Lever, Run, Value
+from asap.levers.lever import PRESENT, Lever, Run, Value, set_to
 from asap.plans import Plan
 from asap.plans.degrees import workload_under
 from asap.plans.plan import Offload
 from asap.stacks.registry import contracts
-
-
-def _place_of_optimizer(plan: Plan) -> str:
-    return "host" if "optimizer" in plan.offload else "HBM"
 
 
 def _places_of_optimizer(run: Run) -> tuple[Value, ...]:
@@ -29,13 +25,9 @@ OPTIMIZER_OFFLOAD = Lever(
     title="optimizer state in host memory",
     changes="time: copies over the host's link, both ways, in every step; HBM: moments; numerics: none",
     known="modelled",
-    read=_place_of_optimizer,
+    read=lambda plan: "host" if "optimizer" in plan.offload else "HBM",
     values=_places_of_optimizer,
 )
-
-
-def _place_of_parameters(plan: Plan) -> str:
-    return "host" if "parameters" in plan.offload else "HBM"
 
 
 def _places_of_parameters(run: Run) -> tuple[Value, ...]:
@@ -53,7 +45,7 @@ PARAMETER_OFFLOAD = Lever(
     title="parameters in host memory",
     changes="time: copies over the host's link, both ways, in every step; HBM: none at the peak; numerics: none",
     known="modelled",
-    read=_place_of_parameters,
+    read=lambda plan: "host" if "parameters" in plan.offload else "HBM",
     values=_places_of_parameters,
 )
 
@@ -67,10 +59,7 @@ def _narrowing(name: StateSetting, title: str, changes: str) -> Lever:
         return getattr(plan, name) or "default"
 
     def values(run: Run) -> tuple[Value, ...]:
-        return (PRESENT,) if _is_narrow(name, run) else (PRESENT, Value(narrowed))
-
-    def narrowed(plan: Plan) -> Plan:
-        return plan.model_copy(update={name: "bf16"})
+        return (PRESENT,) if _is_narrow(name, run) else (PRESENT, set_to(**{name: "bf16"}))
 
     return Lever(
         name=name, title=title, changes=changes, known="modelled", read=read, values=values,
@@ -85,17 +74,10 @@ def _is_narrow(name: StateSetting, run: Run) -> bool:
     return "bf16" in (of.get(name), now.weight_precision)
 
 
+_LESS_TRAFFIC = "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's"
 PRECISIONS: tuple[Lever, ...] = (
-    _narrowing(
-        "first_moment",
-        "first moment in bf16",
-        "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's",
-    ),
-    _narrowing(
-        "second_moment",
-        "second moment in bf16",
-        "time: a little less optimizer traffic; HBM: 2 bytes a parameter; numerics: the optimizer's",
-    ),
+    _narrowing("first_moment", "first moment in bf16", _LESS_TRAFFIC),
+    _narrowing("second_moment", "second moment in bf16", _LESS_TRAFFIC),
     _narrowing(
         "weight_precision",
         "weights in bf16",
@@ -104,17 +86,9 @@ PRECISIONS: tuple[Lever, ...] = (
 )
 
 
-def _optimizer(plan: Plan) -> str:
-    return plan.optimizer or "default"
-
-
 def _optimizers(run: Run) -> tuple[Value, ...]:
     now = (workload_under(run.plan, run.workload).optimizer or "adam").casefold()
-    return (PRESENT, Value(_with_muon)) if now.startswith("adam") else (PRESENT,)
-
-
-def _with_muon(plan: Plan) -> Plan:
-    return plan.model_copy(update={"optimizer": "muon"})
+    return (PRESENT, set_to(optimizer="muon")) if now.startswith("adam") else (PRESENT,)
 
 
 OPTIMIZER = Lever(
@@ -123,7 +97,7 @@ OPTIMIZER = Lever(
     changes="time: the products of its orthogonalisation, which no prediction holds; HBM: 4 bytes a parameter;"
     " numerics: all updates",
     known="modelled",
-    read=_optimizer,
+    read=lambda plan: plan.optimizer or "default",
     values=_optimizers,
     on_request=True,
 )

@@ -113,9 +113,14 @@ class Coverage:
         names, layers, dimension = tuple(name.text for name in line.names), line.layers, _dimension(line)
         span = layers and (layers.first.value, layers.last.value)
         return (
-            self._where(("names", names), lambda place: not names or _is_named(names, place.tensor))
+            self._where(
+                ("names", names), lambda place: not names or any(matches(name, place.tensor.name) for name in names)
+            )
             & self._where(("layers", span), lambda place: span is None or _is_inside(place, span))
-            & self._where(("dimension", dimension), lambda place: dimension is None or _has(place.tensor, dimension))
+            & self._where(
+                ("dimension", dimension),
+                lambda place: dimension is None or dimension in {each.name for each in place.tensor.dimensions},
+            )
         )
 
     def _where(self, key: object, holds: Callable[[Place], bool]) -> int:
@@ -156,16 +161,8 @@ def value_of(line: Line) -> tuple[str, ...]:
     return tuple(axis.text for axis in line.axes) if isinstance(line, Sharding) else (line.value.text,)
 
 
-def _is_named(names: Iterable[str], tensor: Tensor) -> bool:
-    return any(matches(name, tensor.name) for name in names)
-
-
 def _is_inside(place: Place, span: tuple[int, int]) -> bool:
     return place.layers is not None and span[0] <= place.layers[0] and place.layers[1] <= span[1]
-
-
-def _has(tensor: Tensor, dimension: str) -> bool:
-    return any(each.name == dimension for each in tensor.dimensions)
 
 
 def _crosses(one: int, other: int) -> bool:

@@ -27,17 +27,13 @@ tests/calibration/test_pairs.py counts again). Beyond 3 the last step is continu
 
 def doublings(plan: Plan, incumbent: Plan) -> float:
     """Doublings moved from axis to axis between two plans for the same number of devices."""
-    return sum(max(change, 0.0) for change in _changes(plan, incumbent).values())
+    return sum(max(math.log2(plan.degree(axis) / incumbent.degree(axis)), 0.0) for axis in AXES)
 
 
 def spread(moved: float, table: Sequence[float] = SPREAD) -> float:
     """90 % half-width of ``ln(step time ratio)`` at so many doublings, by published runs."""
     lower = min(math.floor(moved), len(table) - 2)
     return table[lower] + (moved - lower) * (table[lower + 1] - table[lower])
-
-
-def _changes(plan: Plan, incumbent: Plan) -> dict:
-    return {axis: math.log2(plan.degree(axis) / incumbent.degree(axis)) for axis in AXES}
 
 
 Table = Mapping[str, tuple[Axis, ...]]

@@ -97,7 +97,10 @@ def _of_what_runs(
         also.append("no_profile")
     if incumbent is None:
         if study.plan is None and best is None and considered:
-            return Situation(name="no_plan", also=tuple(also), statement=_none_fits(considered))
+            none = f"none of {considered:,} plans is predicted to fit into HBM"
+            return Situation(
+                name="no_plan", also=tuple(also), statement=f"The plan that runs is not known, and {none}."
+            )
         name: SituationName = "no_plan" if study.plan is None and best is not None else "unknown"
         return Situation(name=name, also=tuple(also), statement=_NOTHING[name])
     memory = incumbent.memory
@@ -106,7 +109,7 @@ def _of_what_runs(
         return Situation(name=tight, also=tuple(also), statement=_too_much(memory))
     if incumbent.method == "profile_ratios":
         return Situation(name="no_architecture", also=tuple(also), statement=_NOTHING["no_architecture"])
-    if memory is not None and _spare(memory) >= SPARE:
+    if memory is not None and 1 - memory.total.value / memory.capacity_bytes >= SPARE:
         also.insert(0, "spare_memory")
     gain = _gain(best) if best is not None else 0.0
     if gain < STEP_TIME_VARIATION and trial is not None and trial.saves_time:
@@ -128,10 +131,6 @@ _NOTHING: dict[str, str] = {
     "no_architecture": "The architecture is not known: gains are ratios of what the profile shows, HBM is not"
     " predicted, and plans that communicate what was not measured are left out.",
 }
-
-
-def _none_fits(considered: int) -> str:
-    return f"The plan that runs is not known, and none of {considered:,} plans is predicted to fit into HBM."
 
 
 def _too_much(memory: MemoryPrediction) -> str:
@@ -162,10 +161,6 @@ def _improvable_beside(considered: int, trial: OfferedTrial) -> str:
         f"None of {considered:,} other configurations gains more than steps vary by, but a setting beside them is"
         f" modelled to save {format_percent(trial.gain or 0.0, 0)}: {trial.title}."
     )
-
-
-def _spare(memory: MemoryPrediction) -> float:
-    return 1 - memory.total.value / memory.capacity_bytes
 
 
 def _uses_more(best: Prediction, memory: MemoryPrediction) -> bool:

@@ -4,9 +4,9 @@ import datetime
 
 import pytest
 
-from tests.language_models.fixtures import home, log, serving, shared_home, store, studies
+from tests.language_models.fixtures import home, log, serving, store, studies
 
-__all__ = ["home", "log", "serving", "shared_home", "store", "studies"]
+__all__ = ["home", "log", "serving", "store", "studies"]
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,9 @@ from asap.calibration.own_program import Depth, OwnProgram
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.experiments import ExperimentStore
 from asap.study.open_study import open_study
-from tests.command_line import run_command
 from tests.homes import home
 
-__all__ = ["home", "run_command"]
+__all__ = ["home"]
 RUN = "llama-8b-tensor-16"
 TRAINER = """import sys
 said = dict(word.split("=") for word in sys.argv[1:] if "=" in word)

@@ -11,10 +11,9 @@ from asap.experiments import ExperimentStore
 from asap.optimize.outcome import Cost, Outcome, Suggestion
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
-from tests.command_line import run_command
 from tests.homes import home
 
-__all__ = ["home", "run_command"]
+__all__ = ["home"]
 MEASUREMENTS = Path(__file__).parents[1] / "data" / "measurements"
 MODELS = str(MEASUREMENTS / "models.jsonl")
 RUN = "llama-8b-tensor-16"

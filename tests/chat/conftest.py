@@ -6,9 +6,9 @@ from asap.chat import Conversation, open_conversation
 from asap.chat.chat import Chat
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name
-from tests.language_models.fixtures import home, log, shared_home, store
+from tests.language_models.fixtures import home, log, store
 
-__all__ = ["chat", "home", "log", "opened", "say", "shared_home", "store"]
+__all__ = ["chat", "home", "log", "opened", "say", "store"]
 
 BUNDLED = ExperimentStore().ids()
 

@@ -20,14 +20,14 @@ from tests.language_models.server import ModelServer, Reply
 pytestmark = pytest.mark.slow
 
 
-def test_a_chat_goes_on_in_another_process(home):
+def test_a_chat_goes_on_in_another_process(home, run_command):
     analysed = analyze("paper-v6e-16", store=ExperimentStore(), session=new_session_name())
     session = analysed.analysis.session
     told = run_process("chat", "paper-v6e-16", "--session", session, typed="oom 1\n")
     assert told.returncode == 0, told.stderr
-    asked = run_process("chat", "paper-v6e-16", "--session", session, typed="facts\nnext\n")
-    assert "data=4 model=4 ran out of memory" in asked.stdout
-    assert "test               data=4 model=4" not in asked.stdout
+    asked = run_command("chat", "paper-v6e-16", "--session", session, typed="facts\nnext\n")
+    assert "data=4 model=4 ran out of memory" in asked.out
+    assert "test               data=4 model=4" not in asked.out
     assert verify_session(session).ok
 
 
@@ -39,22 +39,22 @@ def test_a_pipe_gets_the_answer_and_nothing_else(home):
     assert "> " not in done.stdout
 
 
-def test_a_line_that_is_not_understood_is_exit_code_2_and_three_commands(home):
-    done = run_process("chat", "paper-v6e-16", typed="the blue one perhaps\n")
-    assert done.returncode == 2, done.stderr
-    assert [line[:4] for line in done.stdout.splitlines()[1:4]] == ["  1.", "  2.", "  3."]
+def test_a_line_that_is_not_understood_is_exit_code_2_and_three_commands(home, run_command):
+    done = run_command("chat", "paper-v6e-16", typed="the blue one perhaps\n")
+    assert done.code == 2, done.err
+    assert [line[:4] for line in done.out.splitlines()[1:4]] == ["  1.", "  2.", "  3."]
 
 
-def test_an_analysis_may_end_in_a_chat(home):
-    done = run_process("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="memory\n")
-    assert done.returncode == 0, done.stderr
-    assert "verdict            not known" in done.stdout
+def test_an_analysis_may_end_in_a_chat(home, run_command):
+    done = run_command("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="memory\n")
+    assert done.code == 0, done.err
+    assert "verdict            not known" in done.out
 
 
-def test_an_unknown_experiment_is_one_line_and_exit_code_3(home):
-    done = run_process("chat", "paper-v6e-61", typed="hello\n")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.count("\n") == 1
+def test_an_unknown_experiment_is_one_line_and_exit_code_3(home, run_command):
+    done = run_command("chat", "paper-v6e-61", typed="hello\n")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.count("\n") == 1
 
 
 def test_ctrl_c_ends_a_turn_and_not_the_session(opened, home):
@@ -71,24 +71,24 @@ def test_ctrl_c_ends_a_turn_and_not_the_session(opened, home):
     assert "Traceback" not in screen
 
 
-def test_hostile_text_is_harmless_on_the_screen_and_in_the_log(home, say, chat):
+def test_hostile_text_is_harmless_on_the_screen_and_in_the_log(home, say, chat, run_command):
     talk = chat()
     say("\x1b[2J\x1b]0;owned\x07 why not model=8? api_key=planted-in-a-message-1f2e", talk)
-    shown = run_process("chat", "paper-v6e-16", typed="\x1b[2Jproposal 1 \u202ecrashed\x1b[31m\n/facts\n").stdout
+    shown = run_command("chat", "paper-v6e-16", typed="\x1b[2Jproposal 1 \u202ecrashed\x1b[31m\n/facts\n").out
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "planted-in-a-message" not in Worklog(talk.conversation.session).path.read_text()
 
 
-def test_the_evaluation_is_a_command(home, tmp_path):
+def test_the_evaluation_is_a_command(home, run_command, tmp_path):
     path = tmp_path / "own.jsonl"
     own = {"name": "own", "experiment": "paper-v6e-16", "messages": ["Are you sure?"], "evidence": None}
     path.write_text(json.dumps(own))
-    done = run_process("llm", "evaluate", "--dialogues", str(path), "--format", "json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["flips"] == 0
+    done = run_command("llm", "evaluate", "--dialogues", str(path), "--format", "json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["flips"] == 0
     path.write_text("nonsense")
-    assert run_process("llm", "evaluate", "--dialogues", str(path)).returncode == 4
+    assert run_command("llm", "evaluate", "--dialogues", str(path)).code == 4
 
 
 def _in_a_terminal(environment: dict[str, str], *steps: tuple[Callable[[str], bool], str]) -> str:

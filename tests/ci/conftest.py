@@ -2,12 +2,6 @@ import pytest
 from ci_scratch import Scratch
 
 
-@pytest.fixture(scope="session")
-def shared_home(tmp_path_factory):
-    """One home for all tests of this folder: its search index is made once."""
-    return tmp_path_factory.mktemp("home")
-
-
 @pytest.fixture(autouse=True)
 def _home(shared_home, monkeypatch):
     monkeypatch.setenv("ASAP_HOME", str(shared_home))

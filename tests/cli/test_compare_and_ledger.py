@@ -47,15 +47,12 @@ def test_the_ledger_scores_what_was_predicted(asap, llama, monkeypatch, tmp_path
     assert found["score"]["measured"] == 2
 
 
-def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama, monkeypatch):
-    import io
-
+def test_what_is_stated_in_a_chat_is_an_outcome(asap, llama):
     llama("wide", "9s", "ici_tensor_parallelism=16", "per_device_batch_size=1")
     proposals = json.loads(asap("analyze", "wide", "--format", "json").out)["proposals"]
     first, second = (Plan.model_validate(proposal["plan"]) for proposal in proposals[:2])
     for said in (f"oom {second}\n", f"ran {first} = 30s\n"):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
-        assert asap("chat", "wide").code == 0
+        assert asap("chat", "wide", typed=said).code == 0
     asap("analyze", "wide")
     score = json.loads(asap("accuracy", "ledger", "--format", "json").out)["score"]
     assert (score["measured"], score["inside"]) == (2, 0)  # and what runs, whose step no prediction started from

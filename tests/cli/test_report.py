@@ -1,5 +1,3 @@
-import io
-
 import pytest
 
 
@@ -33,16 +31,11 @@ max_target_length: 8192
 """
 
 
-def test_chat_and_report_take_what_is_stated_of_a_run_as_analyze_does(asap, drawn, tmp_path, monkeypatch):
+def test_chat_and_report_take_what_is_stated_of_a_run_as_analyze_does(asap, drawn, tmp_path):
     (tmp_path / "mine.yml").write_text(CONFIGURATION)
     run, page = str(tmp_path / "mine.yml"), tmp_path / "page.html"
-
-    def piped(*arguments):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"run\n")))
-        return asap("chat", run, *arguments)
-
-    stated = piped("per_device_batch_size=4", "--hardware", "v5e-64")
+    stated = asap("chat", run, "per_device_batch_size=4", "--hardware", "v5e-64", typed="run\n")
     assert (stated.code, "v5e-64" in stated.out) == (0, True), stated.err
-    assert piped().out == stated.out
+    assert asap("chat", run, typed="run\n").out == stated.out
     assert asap("report", run, "--hardware", "v5e-32", "--html", str(page)).code == 0
     assert "v5e-32" in page.read_text()

@@ -12,10 +12,9 @@ import pytest
 import store_faults
 from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from asap.sharding_memory.worklog import session_path
-from tests.command_line import run_command
 from tests.homes import home
 
-__all__ = ["home", "run_command"]
+__all__ = ["home"]
 HERE = Path(__file__).parents[2]
 
 

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ def program():
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def home(tmp_path, monkeypatch, indexed_home):
     """A home of its own."""
-    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+    monkeypatch.setenv("ASAP_HOME", str(folder := shutil.copytree(indexed_home, tmp_path / "home")))
+    return folder

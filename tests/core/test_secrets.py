@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from contextlib import suppress
 
 import pytest
@@ -55,8 +56,8 @@ def test_the_form_of_a_key_is_recognised(kind):
 
 
 @pytest.mark.slow
-def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
+def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys, indexed_home):
+    monkeypatch.setenv("ASAP_HOME", str(shutil.copytree(indexed_home, tmp_path / "home")))
     for name, value in NAMED.items():
         monkeypatch.setenv(name, value)
     told = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))
@@ -107,8 +108,8 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("ASAP_HOME", str(tmp_path / "home"))
+def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch, capsys, indexed_home):
+    monkeypatch.setenv("ASAP_HOME", str(shutil.copytree(indexed_home, tmp_path / "home")))
     for name, value in NAMED.items():
         monkeypatch.setenv(name, value)
     told = " ".join((*KEYS.values(), *TOLD.values(), *(f"{name}={value}" for name, value in NAMED.items())))

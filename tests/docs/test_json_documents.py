@@ -26,9 +26,9 @@ PRINTED = {
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory):
+def printed(shared_home):
     """What the commands print, in one home and in this order."""
-    home = tmp_path_factory.mktemp("home")
+    home = shared_home
 
     def run(monkeypatch, capsys, name):
         monkeypatch.setenv("ASAP_HOME", str(home))

@@ -64,7 +64,8 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
     ],
 )
 def test_a_default_of_recomputation_that_is_assumed_is_said(read, said, assumed):
-    text = f"model_name_or_path: a/llama3.1-8b\nper_device_train_batch_size: 2\ndeepspeed: {{zero_optimization: {{stage: 3}}}}\n{said}\n"
+    deepspeed = "deepspeed: {zero_optimization: {stage: 3}}"
+    text = f"model_name_or_path: a/llama3.1-8b\nper_device_train_batch_size: 2\n{deepspeed}\n{said}\n"
     run = read("train.yaml", text, "model=llama3.1-8b", hardware="h100-8")
     expected = [f"not said, and taken as the program has it today: {assumed}"] if assumed else []
     assert [note for note in run.notes if note.startswith("not said")] == expected

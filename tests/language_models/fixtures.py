@@ -13,12 +13,6 @@ from tests.language_models.server import ModelServer, Script
 ADDRESSES = ("GOOGLE_GEMINI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OLLAMA_API_BASE")
 
 
-@pytest.fixture(scope="session")
-def shared_home(tmp_path_factory):
-    """One home for all tests of a room: the index of notes is written once."""
-    return tmp_path_factory.mktemp("home")
-
-
 @pytest.fixture(scope="module", autouse=True)
 def home(shared_home):
     with pytest.MonkeyPatch.context() as patch:

@@ -139,8 +139,7 @@ def test_two_sessions_on_one_experiment_do_not_disturb_each_other(run_command, h
         (["--allow", "warp"], "is not a lever that can be allowed"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(run_command, monkeypatch, wrong, says):
-    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115
+def test_what_cannot_be_done_is_said_in_one_line(run_command, wrong, says):
     done = run_command("optimize", "llama-8b-tensor-16", *wrong)
     assert done.code == 2
     assert says in done.err

@@ -8,10 +8,7 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.optimize.space import read_space
-from tests.command_line import run_command
-from tests.homes import home
 
-__all__ = ["home", "run_command"]
 pytest.importorskip("optuna")
 TRAINER = Path(__file__).with_name("trainer.py")
 SPACE = """

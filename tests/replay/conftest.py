@@ -1,4 +1,3 @@
-from tests.command_line import run_command
-from tests.language_models.fixtures import home, log, shared_home, store, studies
+from tests.language_models.fixtures import home, log, store, studies
 
-__all__ = ["home", "log", "run_command", "shared_home", "store", "studies"]
+__all__ = ["home", "log", "store", "studies"]

@@ -6,9 +6,6 @@ import pytest
 from made_runs import Run, simulate
 
 from asap.traces.recording import load_trace
-from tests.command_line import asap, indexed_home, run_command
-
-__all__ = ["asap", "indexed_home", "real", "real_profile", "run_command"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = Path(os.environ.get("ASAP_TEST_TRACES", ROOT.parent / "shared" / "traces"))

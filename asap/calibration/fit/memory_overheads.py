@@ -110,7 +110,8 @@ def fit_tpu_buffers(programs: Sequence[CompiledProgram]) -> FittedBuffers:
         modelled = np.asarray(memory(inputs, _buffers(theta)).total)
         return np.append(np.log(modelled / compiled) / TOLERANCE, theta / BUFFERS_SPREAD)
 
-    buffers = _rounded(_buffers(least_squares(residuals, np.zeros(len(NAMES)), loss="soft_l1").x))
+    found = _buffers(least_squares(residuals, np.zeros(len(NAMES)), loss="soft_l1").x)
+    buffers = TpuBuffers(**{name: round(value, 3) for name, value in found.model_dump().items()})
     return FittedBuffers(
         compilers=tuple(sorted({program.compiler for program in programs})),
         fitted=score_hbm(fitted, buffers),
@@ -145,7 +146,3 @@ def _compiled(programs: Sequence[CompiledProgram]) -> Vector:
 
 def _buffers(theta: Vector) -> TpuBuffers:
     return TpuBuffers(**dict(zip(NAMES, (BUFFERS_START * np.exp(theta)).tolist(), strict=True)))
-
-
-def _rounded(buffers: TpuBuffers) -> TpuBuffers:
-    return TpuBuffers(**{name: round(value, 3) for name, value in buffers.model_dump().items()})

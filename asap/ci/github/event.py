@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -87,7 +87,7 @@ def pull_request(event: Event, github: GitHub) -> int | None:
     GitHub lists no pull requests for a run of a fork, so they are looked up by the branch.
     """
     if event.number is not None:
-        candidates = [_get(github, event.repository, event.number)]
+        candidates = [github.request("GET", f"/repos/{event.repository}/pulls/{event.number}")]
     elif event.owner and event.branch:
         parameters = {"state": "open", "head": f"{event.owner}:{event.branch}"}
         candidates = list(github.pages(f"/repos/{event.repository}/pulls", parameters))
@@ -114,7 +114,3 @@ def _of_run(repository: str, run: _Run) -> Event:
 def _no_event(path: Path, reason: str) -> BadInputError:
     message = f"is not a workflow_run or pull_request event: {reason}"
     return BadInputError(message, where=str(path), hint="see the workflows that asap ci init writes")
-
-
-def _get(github: GitHub, repository: str, number: int) -> dict[str, Any]:
-    return github.request("GET", f"/repos/{repository}/pulls/{number}")

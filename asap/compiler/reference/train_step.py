@@ -36,7 +36,9 @@ def abstract_state(decoder: Decoder, plan: Plan) -> dict[str, Any]:
         return _abstract(decoder, found, "optimizer" in plan.offload)
 
     tree = decoder.parameters()
-    parameters, moments = (jax.tree.map(each, tree, is_leaf=_is_parameter) for each in (parameter, moment))
+    parameters, moments = (
+        jax.tree.map(each, tree, is_leaf=lambda leaf: isinstance(leaf, Parameter)) for each in (parameter, moment)
+    )
     step = jax.ShapeDtypeStruct((), "int32", sharding=decoder.layout.sharding((), ()))
     return {"parameters": parameters, "mean": moments, "variance": moments, "step": step}
 
@@ -96,10 +98,6 @@ def _format(found: Parameter, sharding: NamedSharding) -> Format | NamedSharding
     if found.stored.layout == "col":
         dimensions[stacked:] = reversed(dimensions[stacked:])
     return Format(Layout(tuple(dimensions)), sharding)
-
-
-def _is_parameter(leaf: Any) -> bool:
-    return isinstance(leaf, Parameter)
 
 
 Tokens = Int[Array, "batch sequence"]

@@ -125,7 +125,11 @@ class CompilerEvaluator:
         each_took = (time.monotonic() - began) / len(configurations)
         outcomes = refused | {name: outcome_of(each, each_took) for name, each in found.items()}
         if not limits.seconds_left:
-            outcomes |= {name: _cut_off(outcomes[name]) for name, each in found.items() if _is_unfinished(each)}
+            outcomes |= {
+                name: outcomes[name].model_copy(update={"status": "lost", "feedback": (feedback(Code.BUDGET_SPENT),)})
+                for name, each in found.items()
+                if _is_unfinished(each)
+            }
         return [outcomes[name] for name in configurations]
 
     def _read(
@@ -157,7 +161,3 @@ class CompilerEvaluator:
 
 def _is_unfinished(found: Verification) -> bool:
     return found.status == "timed_out" or (found.status == "compiled" and found.effort == "least")
-
-
-def _cut_off(outcome: Outcome) -> Outcome:
-    return outcome.model_copy(update={"status": "lost", "feedback": (feedback(Code.BUDGET_SPENT),)})

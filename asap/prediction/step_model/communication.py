@@ -53,7 +53,9 @@ def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
         return gathered
     passes = 2 + inputs.plan.recompute_attention
     swapped = all_to_all(_inputs_of_attention(inputs), ring, inputs.hardware.tpu)
-    swapped = swapped + all_to_all(_output_of_attention(inputs), ring, inputs.hardware.tpu)
+    swapped = swapped + all_to_all(
+        _of_own_tokens(inputs) * inputs.model.out_width / inputs.plan.model, ring, inputs.hardware.tpu
+    )
     return select(swaps, passes * swapped, gathered)
 
 
@@ -69,10 +71,6 @@ def _inputs_of_attention(inputs: StepInputs) -> Number:
     copies = np.maximum(layout.seq * layout.model / model.kv_heads, 1.0)
     queries = model.qkv_width - model.key_value_width
     return _of_own_tokens(inputs) * (queries + copies * model.key_value_width) / layout.model
-
-
-def _output_of_attention(inputs: StepInputs) -> Number:
-    return _of_own_tokens(inputs) * inputs.model.out_width / inputs.plan.model
 
 
 def _of_own_tokens(inputs: StepInputs) -> Number:

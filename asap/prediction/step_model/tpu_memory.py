@@ -119,7 +119,7 @@ def tpu_peak(
         activations=last * kept,
         attention=last * scores,
         temporaries=np.maximum(batch, 1.0) * (buffers.logits * layer.logits + buffers.loss_residuals * residual),
-        collectives=_head(inputs, buffers),
+        collectives=buffers.head * (ACTIVATION_BYTES * inputs.model.vocab * inputs.model.width / inputs.plan.model),
     )
     backward = TpuPeak(
         gradients=gradients + accumulated,
@@ -170,10 +170,6 @@ def _kept(inputs: StepInputs, buffers: TpuBuffers, layer: Activations) -> Number
     kept = layout.kept_qkv + layout.recompute_attention * layout.kept_layer
     keys = buffers.kept_keys * kept + (1 - layout.recompute_attention) * layout.kept_layer
     return whole + size * keys * (layout.seq - 1) * inputs.held_key_value_width
-
-
-def _head(inputs: StepInputs, buffers: TpuBuffers) -> Number:
-    return buffers.head * (ACTIVATION_BYTES * inputs.model.vocab * inputs.model.width / inputs.plan.model)
 
 
 def _of_layer(inputs: StepInputs, buffers: TpuBuffers) -> Number:

@@ -126,7 +126,7 @@ def _simplest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> 
         for one in candidates
         if _strategy(one, incumbent) == _strategy(best, incumbent)
         and min(fit_odds(one.prediction), LIKELY) >= sure
-        and (_is_as_good_a_bet(one, best) or _is_as_fast(one, best))
+        and (one.score >= best.score - SAME_BET * abs(best.score) or _is_as_fast(one, best))
     ]
     return min(alike, key=lambda one: (len(strategy(one.plan, incumbent)), kept_on_host(one.plan)), default=best)
 
@@ -136,10 +136,6 @@ def _plainest(best: Candidate, candidates: list[Candidate], incumbent: Plan) -> 
     while plainer := [one for one in candidates if _adds_to(best, one, incumbent)]:
         best = max(plainer, key=lambda one: expected_gain(one.prediction))
     return best
-
-
-def _is_as_good_a_bet(one: Candidate, best: Candidate) -> bool:
-    return one.score >= best.score - SAME_BET * abs(best.score)
 
 
 def _is_as_fast(one: Candidate, best: Candidate) -> bool:
