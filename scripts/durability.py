@@ -1,4 +1,4 @@
-"""``scripts/torture``: what was acknowledged is there after kill -9, and nothing else breaks. Counted and printed.
+"""``scripts/measure torture``: what was acknowledged is there after kill -9, and nothing else breaks.
 
 Writers are forked, acknowledge each write through a pipe once the call has returned, and are killed at a random moment.
 """
@@ -50,7 +50,7 @@ class Count:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="scripts/torture", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/measure torture", description=__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""What ``scripts/torture`` writes while the writer is killed, and how it reads back what is stored."""
+"""What ``scripts/measure torture`` writes while the writer is killed, and how it reads back what is stored."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -5,9 +5,6 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.commands import (
     analyze_bundled,
@@ -70,7 +67,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
 def main(names: list[str]) -> None:
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
-        sys.exit(f"scripts/bench: unknown {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+        sys.exit(f"scripts/measure bench: unknown {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     machine = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
     results = {name: BENCHMARKS[name]() for name in names or BENCHMARKS}
     print(json.dumps({"schema": "asap.bench/1", "machine": machine, "results": results}, indent=2))

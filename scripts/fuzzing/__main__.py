@@ -1,4 +1,4 @@
-"""``scripts/fuzz TARGET``: mutated examples until the time is over or something breaks.
+"""``scripts/measure fuzz TARGET``: mutated examples until the time is over or something breaks.
 
 What breaks is made as small as it can be, printed, and to become a test.
 """
@@ -18,7 +18,7 @@ BATCH = 50
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/measure fuzz", description=__doc__)
     parser.add_argument("target", nargs="?", choices=TARGETS)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first case; printed")

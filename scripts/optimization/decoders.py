@@ -31,7 +31,7 @@ from asap.plans import Plan, Remat
 from asap.plans.enumeration import enumerate_plans, factorisations, mesh_of
 from asap.study.study import study_of
 
-ROOM = Path(__file__).parent
+ROOM = Path(__file__).parents[2] / "tests" / "data" / "search"
 
 
 class Space(NamedTuple):
@@ -108,7 +108,7 @@ def _append_row(name: str, row: dict[str, Any]) -> None:
         stream.write(gzip.compress(f"{json.dumps(row)}\n".encode(), mtime=0))
 
 
-TABLE = Path(__file__).with_name("decoder_runs.json")
+TABLE = ROOM / "decoder_runs.json"
 OVERRIDES = [
     "base_emb_dim=128",
     "base_mlp_dim=512",

@@ -1,4 +1,4 @@
-"""``scripts/bench optimize``: evaluations until the best of a table is found, by us and by others on the same tables.
+"""``scripts/measure bench optimize``: evaluations until the best of a table is found, by us and by others.
 
 Ours needs no luck. Random search, optuna (TPE) and OpenTuner are given the legal configurations alone and have twenty
 seeds. A table of compilations, and the small decoder as well, is searched from each of its configurations; the start

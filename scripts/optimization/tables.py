@@ -25,9 +25,9 @@ from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import Fit, load_calibration
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 from asap.study.study import study_of
-from optimization.decoders import compiled, decoder
+from optimization.decoders import ROOM, compiled, decoder
 
-DECODER = Path(__file__).with_name("decoder_runs.json")
+DECODER = ROOM / "decoder_runs.json"
 MAD_TO_DEVIATION = 1.4826
 """Standard deviation over median absolute deviation, of a normal distribution."""
 

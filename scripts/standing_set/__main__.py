@@ -1,6 +1,6 @@
 """Runs the standing set, or a part of it, with a language model, and prints what became of it.
 
-scripts/real_model [--llm MODEL] [--parts analysis questions facts planted dialogues] [--most N]
+scripts/measure real_model [--llm MODEL] [--parts analysis questions facts planted dialogues] [--most N]
 """
 
 import argparse
@@ -62,7 +62,7 @@ def turns(part: str) -> list[Turn]:
 
 def _lines(*, dialogues: bool) -> list[str]:
     """The lines of the set that are dialogues, or single messages."""
-    lines = Path(__file__).with_name("turns.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (Path(__file__).parents[2] / "tests/data/chat/standing_set.jsonl").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if ('"messages"' in line) is dialogues]
 
 
@@ -192,7 +192,7 @@ def _first_by_answer(chat: Chat) -> str | None:
 
 def main() -> None:
     """Model, date, turns right, facts heard and invented, tokens, seconds."""
-    parser = argparse.ArgumentParser(prog="scripts/real_model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/measure real_model", description=__doc__)
     parser.add_argument("--llm", help="language model; as for asap")
     parser.add_argument("--parts", nargs="*", default=[ANALYSIS, *PARTS, DIALOGUES],
                         choices=[ANALYSIS, *PARTS, DIALOGUES])  # fmt: skip

@@ -68,7 +68,7 @@ def test_explain_says_what_a_device_keeps(asap, file):
 
 def test_explain_predicts_the_step_of_an_experiment(asap, file):
     file.write_text("mesh data=16\nremat full\nshard head by embed over none\norder col\n")
-    config = Path(__file__).parents[2] / "scripts/optimization/dense.yml"
+    config = Path(__file__).parents[2] / "tests/data/search/dense.yml"
     assert asap("experiments", "add", "mine", "--config", str(config), "--hardware", "v5e:4x4").code == 0
     done = asap("map", "explain", str(file), "--experiment", "mine")
     assert "\nPredicted: " in done.out

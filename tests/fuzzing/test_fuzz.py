@@ -1,4 +1,4 @@
-"""A small sample of scripts/fuzz: some mutations of the corpus break nothing."""
+"""A small sample of scripts/measure fuzz: some mutations of the corpus break nothing."""
 
 from contextlib import suppress
 

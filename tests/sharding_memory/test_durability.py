@@ -1,4 +1,4 @@
-"""A small sample of scripts/torture."""
+"""A small sample of scripts/measure torture."""
 
 import pytest
 

@@ -24,7 +24,7 @@ from asap.plans.remat import Policy, RecomputedLayers, RecomputedModules, SavedT
 
 COMPILED = 2.5
 """Scatter of compiled steps about the model over that of measured ones: likeliest of a dense decoder and a mixture that
-were compiled under 60 and 20 configurations (``dense`` and ``moe16`` of ``scripts/optimization``)."""
+were compiled under 60 and 20 configurations (``dense`` and ``moe16`` of ``tests/data/search``)."""
 PRIOR_WEIGHT = 4.0
 """Residuals that the published variance counts as, against those of one machine or team: the inverse-gamma prior on it
 (Gelman et al., *Bayesian Data Analysis*, section 3.2)."""
