@@ -11,7 +11,7 @@ from math import hypot, lcm
 from pathlib import Path
 
 from asap.calibration.dataset.runs import PublishedRun
-from asap.calibration.dataset.sources import with_inferred_remat
+from asap.calibration.dataset.sources import infer_missing_remat
 from asap.calibration.fit.predicted_runs import predict_each
 from asap.calibration.own_runs import Reading, own_run
 from asap.core.errors import InsufficientEvidenceError, UsageError
@@ -79,7 +79,7 @@ class OwnProgram:
         found = own_run(experiment.id, experiment.model, experiment.workload, study.slice, plan, 1.0)
         if isinstance(found, str):
             raise InsufficientEvidenceError(found, where=experiment.id)
-        program = cls(with_inferred_remat([found])[0], stack_of(experiment.workload.framework))
+        program = cls(infer_missing_remat([found])[0], stack_of(experiment.workload.framework))
         if program.depths[1] >= (found.architecture.layers or 0):
             hint = "measure the whole step: asap experiments add … --step-time"
             raise InsufficientEvidenceError("has too few layers to leave any out", where=experiment.id, hint=hint)

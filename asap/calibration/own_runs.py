@@ -9,7 +9,7 @@ import numpy as np
 
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
-from asap.calibration.dataset.sources import with_inferred_remat
+from asap.calibration.dataset.sources import infer_missing_remat
 from asap.calibration.fit.predicted_runs import half_widths, likeness_of, predict_each
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.core.files import home, is_file, user_path
@@ -60,20 +60,20 @@ def read_measured(origin: str, models: Path | None = None) -> Reading:
         BadInputError: it cannot be read.
     """
     if origin == HISTORY:
-        found = list(_of_history())
+        found = list(_history_runs())
     elif is_file(path := user_path(origin)):
         if models is None:
             hint = "--models FILE, one JSON object a line, as for asap accuracy backtest"
             raise UsageError("the rows name models whose shapes are needed", where=origin, hint=hint)
         found = list(read_runs([_MEASURED_HERE | row for row in read_rows(path)], read_models(models)))
     else:
-        found = list(_of_session(origin))
+        found = list(_session_runs(origin))
     skipped = Counter(each for each in found if isinstance(each, str))
     timed = [each for each in found if isinstance(each, PublishedRun) and each.step_time is not None]
-    return Reading(origin, tuple(with_inferred_remat(timed)), skipped)
+    return Reading(origin, tuple(infer_missing_remat(timed)), skipped)
 
 
-def with_own_runs(readings: Sequence[Reading]) -> OwnRuns:
+def merge_own_runs(readings: Sequence[Reading]) -> OwnRuns:
     """The runs on record with those that were read; runs of the same place are replaced.
 
     Raises:
@@ -107,19 +107,19 @@ def with_own_runs(readings: Sequence[Reading]) -> OwnRuns:
 
 
 def add_own_runs(readings: Sequence[Reading]) -> OwnRuns:
-    """Write down the runs on record with those that were read; raises like :func:`with_own_runs`.
+    """Write down the runs on record with those that were read; raises like :func:`merge_own_runs`.
 
     Raises:
         LockedError: another process holds the runs for too long.
         BadInputError: the folder cannot be written.
     """
     with locked(home(), "your own runs"):
-        found = with_own_runs(readings)
+        found = merge_own_runs(readings)
         keep_own_runs(found)
         return found
 
 
-def _of_session(name: str) -> Iterator[PublishedRun | str]:
+def _session_runs(name: str) -> Iterator[PublishedRun | str]:
     """The configurations that a session ran."""
     from asap.optimize.by_evaluation import open_session
     from asap.optimize.results import results
@@ -133,7 +133,7 @@ def _of_session(name: str) -> Iterator[PublishedRun | str]:
         yield own_run(f"{name}-{number}", experiment.model, experiment.workload, hardware, plan, found.step_time_s)
 
 
-def _of_history() -> Iterator[PublishedRun | str]:
+def _history_runs() -> Iterator[PublishedRun | str]:
     """Both sides of each of one's own records that were timed."""
     from asap.history.files import load_records
 

@@ -16,13 +16,13 @@ _CAPTURED = "attn moe_router moe_preprocess"
 _MODULES = "https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/megatron/training/arguments.py"
 
 
-def _of_experts(run: Run) -> Mapping[str, str]:
+def _graphs_of_experts(run: Run) -> Mapping[str, str]:
     if not _may_be_captured(run) or not _has_experts(run) or run.workload.capacity_factor is not None:
         return {}
     return run.words("cuda_graphs")
 
 
-def _of_layers(run: Run) -> Mapping[str, str]:
+def _graphs_of_layers(run: Run) -> Mapping[str, str]:
     return run.words("cuda_graphs_of_layers") if _may_be_captured(run) and not _has_experts(run) else {}
 
 
@@ -49,7 +49,7 @@ GRAPHS_OF_LAYERS = Trial(
     changes="time: of launches; HBM: buffers of the graphs, which stay; numerics: none",
     reason="the host launches the kernels of a layer more slowly than the GPU runs them; Megatron Core since 0.15",
     source=_MODULES,
-    settings=_of_layers,
+    settings=_graphs_of_layers,
     workload={"cuda_graphs": "layer"},
     at_most="remove:host",
 )
@@ -64,7 +64,7 @@ GRAPHS_OF_EXPERTS = Trial(
     source=f"{_MODULES},"
     " https://github.com/NVIDIA-NeMo/Megatron-Bridge/blob/v0.3.0/scripts/performance/configs/qwen/"
     "qwen3_workload_base_configs.py",
-    settings=_of_experts,
+    settings=_graphs_of_experts,
     workload={"cuda_graphs": "module", "graph_modules": tuple(_CAPTURED.split())},
     at_most="remove:host",
 )

@@ -11,7 +11,7 @@ from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.study_prior import GuidedPlans, Searched
 from asap.optimize.report import OptimizationReport, best_measured, spent_on
 from asap.optimize.request import Request
-from asap.optimize.results import of_the_language_model, results, step_times
+from asap.optimize.results import language_model_record, results, step_times
 from asap.optimize.session import Session, only_session
 from asap.optimize.stopping import Stopped, Worth
 from asap.sharding_memory import readable
@@ -92,7 +92,7 @@ def _report(
         learnt=(
             *_learnt(guided, session.tries, "compiled" if request.evaluate == "compiler" else "measured"),
             *_undecided(session.tries),
-            *of_the_language_model(session.tries),
+            *language_model_record(session.tries),
             *map(_fared, tried_ideas(session.tries)),
         ),
     )

@@ -28,7 +28,7 @@ from asap.optimize.loop import Making, engine_alone, optimize
 from asap.optimize.outcome import Configuration, Outcome, Try
 from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings, mapping_prior
 from asap.optimize.proposers.model_guided import ModelGuided
-from asap.optimize.results import best_of, of_the_language_model
+from asap.optimize.results import best_of, language_model_record
 from asap.optimize.session import Session
 from asap.optimize.stopping import Stopped, StoppingRule
 
@@ -117,7 +117,7 @@ def optimize_program(
         session=begun.name, tries=tuple(begun.tries), stopped=stopped,
         best=best.configuration if best else None, best_seconds=best.step_time_s if best else None,
         gain=1 - best.step_time_s / start if best and start else None,
-        learnt=tuple(of_the_language_model(begun.tries)),
+        learnt=tuple(language_model_record(begun.tries)),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def plan_in(configuration: Configuration) -> Plan:
     return Plan.parse(split_idea(configuration)[0])
 
 
-def with_idea(configuration: Configuration, idea: str) -> Configuration:
+def add_idea(configuration: Configuration, idea: str) -> Configuration:
     """A configuration with an idea: ``data=4 model=4 with num_vocab_tiling=4``."""
     return f"{split_idea(configuration)[0]}{_WITH}{idea}"
 
@@ -58,7 +58,7 @@ class WithIdeas:
         other = self.others.propose(tries) if best is None or not left or remaining > len(left) else None
         if best is None or not left or (other and (other.saving is None or other.saving > WORTH_KNOWING)):
             return other
-        return Suggestion(configuration=with_idea(best.configuration, left[0]), why="an untested idea, as asked for")
+        return Suggestion(configuration=add_idea(best.configuration, left[0]), why="an untested idea, as asked for")
 
 
 class TriedIdea(BaseModel, frozen=True):

@@ -18,14 +18,14 @@ from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.optimize.evaluators.run.settings import decisive
-from asap.optimize.ideas import plan_in, split_idea, with_idea
+from asap.optimize.ideas import add_idea, plan_in, split_idea
 from asap.optimize.loop import Evaluator, SeveralAtOnce
 from asap.optimize.outcome import Configuration
 from asap.optimize.stopping import Machine, StoppingRule
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
-from asap.proposals.typed_change import with_typed
+from asap.proposals.typed_change import add_typed_change
 from asap.stacks.launchers import stack_of
 from asap.study.open_study import reopen_study
 from asap.study.study import Preferences, Study
@@ -138,7 +138,7 @@ class Request(Runs):
                 "Megatron-LM takes its settings as arguments, not in a file", where="--template", hint=hint
             )
         for idea in self.ideas if self.study.plan else ():
-            self.overrides(with_idea(str(self.study.plan), idea))
+            self.overrides(add_idea(str(self.study.plan), idea))
         tokens = workload.tokens
         return RunEvaluator(
             command=command,
@@ -192,4 +192,4 @@ class Request(Runs):
             PlanError: the launcher has no words for it.
         """
         found, idea = overrides_of(self.study, plan_in(configuration)), split_idea(configuration)[1]
-        return with_typed(found, idea) if idea else found
+        return add_typed_change(found, idea) if idea else found

@@ -153,7 +153,7 @@ def best_of(tries: Iterable[Try]) -> Result | None:
     return next(iter(results(tries)), None)
 
 
-def of_the_language_model(tries: Sequence[Try]) -> Iterator[str]:
+def language_model_record(tries: Sequence[Try]) -> Iterator[str]:
     """What a language model brought: how often it chose otherwise than the engine, and how often that was faster."""
     own = [each for each in tries if each.instead_of is not None]
     if not own:

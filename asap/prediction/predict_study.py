@@ -80,9 +80,9 @@ def expect(study: Study, plans: Sequence[Plan]) -> list[Prediction]:
         predictions = _from_architecture(study, study.slice, plans)
         if study.recording is None:
             return predictions
-        from asap.prediction.from_trace.predict import with_replay
+        from asap.prediction.from_trace.predict import replay_step_times
 
-        return with_replay(study, predictions)
+        return replay_step_times(study, predictions)
     if study.profile is not None and study.shares is not None and study.plan is not None and study.profile.operations:
         from asap.prediction.profile_ratios import MeasuredSplit, predict_from_profile, unmeasured_axes
 

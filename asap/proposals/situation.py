@@ -58,13 +58,13 @@ def situation_of(
         considered: configurations that were evaluated.
         trial: the most promising setting beside every plan.
     """
-    found = _with_odds(_of_what_runs(study, incumbent, best, considered, trial), incumbent, study)
+    found = _state_fit_odds(_situation(study, incumbent, best, considered, trial), incumbent, study)
     if incumbent is None or not is_start(study.experiment):
         return found
     return found.model_copy(update={"statement": f"{_START} {found.statement}"})
 
 
-def _with_odds(found: Situation, incumbent: Prediction | None, study: Study) -> Situation:
+def _state_fit_odds(found: Situation, incumbent: Prediction | None, study: Study) -> Situation:
     """The situation with how likely what runs is to fit, where that is open; what may die is not well set."""
     memory = incumbent.memory if incumbent is not None else None
     odds = memory.probability_fits if memory is not None else None
@@ -89,7 +89,7 @@ def _uneven(study: Study) -> str:
     return " That is of tokens spread evenly over the experts: none are dropped, so a busier device holds more."
 
 
-def _of_what_runs(
+def _situation(
     study: Study, incumbent: Prediction | None, best: Prediction | None, considered: int, trial: OfferedTrial | None
 ) -> Situation:
     also: list[SituationName] = []

@@ -48,7 +48,7 @@ def is_flag(typed: str) -> bool:
     return all(word.startswith(_XLA) or _VARIABLE.match(word) for word in typed.split())
 
 
-def with_typed(overrides: Overrides, typed: str) -> Overrides:
+def add_typed_change(overrides: Overrides, typed: str) -> Overrides:
     """What to paste, with a change: its flags and variables as exports, the rest before the launcher's own words.
 
     Raises:

@@ -13,7 +13,7 @@ import numpy as np
 
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
-from asap.calibration.dataset.sources import grouped, with_inferred_remat
+from asap.calibration.dataset.sources import grouped, infer_missing_remat
 from asap.calibration.fit.predicted_runs import predict_each
 from asap.core.units import Provenance
 from asap.evidence.step_belief import Array, Prior, prior_of
@@ -107,7 +107,7 @@ FEWEST = 4
 def sweeps() -> Iterator[Table]:
     """Every group with at least four shardings; runs of one sharding count as their mean."""
     found = read_runs(read_rows(MEASUREMENTS / "runs.jsonl.gz"), read_models(MEASUREMENTS / "models.jsonl"))
-    runs = [run for run in with_inferred_remat([r for r in found if isinstance(r, PublishedRun)]) if run.step_time]
+    runs = [run for run in infer_missing_remat([r for r in found if isinstance(r, PublishedRun)]) if run.step_time]
     calibration = load_calibration()
     fits = [calibration.fit_for(run.source) for run in runs]
     predicted = predict_each(runs, fits)

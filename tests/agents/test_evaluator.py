@@ -16,7 +16,7 @@ from asap.optimize.outcome import Code, Outcome, feedback
 from asap.optimize.proposers.mapping_prior import KERNEL, PredictedMappings
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.proposers.study_prior import GuidedPlans, Searched
-from asap.optimize.results import of_the_language_model
+from asap.optimize.results import language_model_record
 from asap.optimize.session import Session
 from asap.optimize.stopping import StoppingRule
 from asap.plans import Plan
@@ -139,7 +139,7 @@ def test_the_engine_is_overruled_in_a_quarter_of_the_budget(played):
     said = iter([choice("data=256 microbatches=1 remat=full"), *map(choice, slow), choice("")])
     session, _, questions = played(lambda question: next(said), budget=8)
     assert [each.configuration for each in session.tries if each.overrules] == slow[:2]
-    (brought,) = of_the_language_model(Session.resume(session.name).tries)
+    (brought,) = language_model_record(Session.resume(session.name).tries)
     assert brought.endswith("2 of these against what the engine expects; 1 of the 3 became the best so far (try 2)")
     assert "save nothing that is worth" in questions[-1].asked
 

@@ -6,7 +6,7 @@ import pytest
 
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
-from asap.calibration.dataset.sources import with_inferred_remat
+from asap.calibration.dataset.sources import infer_missing_remat
 from asap.calibration.fit.memory_overheads import fit_allocator_overheads
 from asap.calibration.fit.predicted_runs import minimum_memory
 from asap.prediction.prediction import FIT_CONFIDENCE
@@ -18,7 +18,7 @@ MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
 def runs():
     rows = [row for row in read_rows(MEASUREMENTS / "runs.jsonl.gz") if row["source_key"] == "bigscience_a100"]
     found = read_runs(rows, read_models(MEASUREMENTS / "models.jsonl"))
-    return with_inferred_remat([run for run in found if isinstance(run, PublishedRun)])
+    return infer_missing_remat([run for run in found if isinstance(run, PublishedRun)])
 
 
 def telling(runs, factor):

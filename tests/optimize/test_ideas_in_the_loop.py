@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from asap.core.errors import PlanError, UsageError
 from asap.core.units import Provenance
-from asap.optimize.ideas import WithIdeas, tried_ideas, with_idea
+from asap.optimize.ideas import WithIdeas, add_idea, tried_ideas
 from asap.optimize.outcome import Outcome, Suggestion, Try
 from asap.proposals.proposal import Overrides
-from asap.proposals.typed_change import read_typed, with_typed
+from asap.proposals.typed_change import add_typed_change, read_typed
 from tests.optimize.test_optimization_sessions import arguments
 
 PIECES = st.sampled_from(
@@ -44,13 +44,13 @@ def test_a_change_of_the_code_is_no_idea_that_is_typed(text):
     ],
 )
 def test_an_idea_stands_where_its_launcher_looks_for_it(stack, idea, text, exports):
-    found = with_typed(Overrides(stack=stack, text="plan"), read_typed(idea))
+    found = add_typed_change(Overrides(stack=stack, text="plan"), read_typed(idea))
     assert (found.text, found.exports) == (text, exports)
 
 
 def test_a_launcher_that_takes_a_file_says_so():
     with pytest.raises(PlanError, match="takes a file"):
-        with_typed(Overrides(stack="torchtitan", text="[a]\nb = 1"), "c=2")
+        add_typed_change(Overrides(stack="torchtitan", text="[a]\nb = 1"), "c=2")
 
 
 class _Others:
@@ -71,7 +71,7 @@ def test_ideas_are_tried_on_the_best_plan_before_the_budget_ends(budget, expecte
 
 def test_an_idea_is_tried_once_and_judged_against_the_same_plan_without_it():
     tries = [_try(n, "data=4", 1.0 + n / 1000) for n in (1, 2, 3)]
-    tries += [_try(4, with_idea("data=4", "a=1"), 0.5), _try(5, with_idea("data=4", "b=2"), 1.001)]
+    tries += [_try(4, add_idea("data=4", "a=1"), 0.5), _try(5, add_idea("data=4", "b=2"), 1.001)]
     assert WithIdeas(_Others(), ["a=1", "b=2"], 9).propose(tries) is None
     assert [one.verdict for one in tried_ideas(tries)] == ["faster", "undecided"]
 

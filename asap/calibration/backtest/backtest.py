@@ -26,7 +26,7 @@ from asap.calibration.backtest.scores import (
 )
 from asap.calibration.dataset.rows import read_models, read_rows
 from asap.calibration.dataset.runs import PublishedRun, read_runs
-from asap.calibration.dataset.sources import UNFITTED, duplicates, with_inferred_remat
+from asap.calibration.dataset.sources import UNFITTED, duplicates, infer_missing_remat
 from asap.calibration.fit.predicted_runs import reserved_bytes, stacked
 from asap.prediction.step_model.groups import framework_class
 from asap.prediction.uncertainty.calibration import Calibration, Fit, load_calibration
@@ -169,7 +169,7 @@ def backtest(
     rows = [row for path in runs_paths for row in read_rows(path)]
     fitted = calibration or load_calibration()
     found = list(read_runs(rows, read_models(models_path)))
-    runs = with_inferred_remat([run for run in found if isinstance(run, PublishedRun)])
+    runs = infer_missing_remat([run for run in found if isinstance(run, PublishedRun)])
     skipped = Counter(reason for reason in found if isinstance(reason, str))
     timed = [run for run in runs if run.step_time is not None]
     fits = [fitted.fit_for(run.source) for run in timed]

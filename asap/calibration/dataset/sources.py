@@ -91,7 +91,7 @@ def _measured_twice(run: PublishedRun, other: PublishedRun) -> bool:
     return mine == (other.plan, other.architecture, other.workload, other.hardware)
 
 
-def with_inferred_remat(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
+def infer_missing_remat(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
     """The runs with a rematerialisation policy and microbatches, inferred where they are not published.
 
     Runs of a group share their settings: all get the policy that most of them need; in a tie, the one that recomputes

@@ -60,10 +60,10 @@ def calibrate(
         use = fitted & (sources != name)
         theta = everything if name in UNFITTED else regression.fit(use, start=everything)
         without[name] = _fit(regression, theta, timed, use)
-    return _with_residuals(runs, [run for run in timed if not run.by_flops], full, without, date, looks)
+    return _fit_residuals(runs, [run for run in timed if not run.by_flops], full, without, date, looks)
 
 
-def with_residuals_anew(
+def refit_residuals(
     calibration: Calibration, runs: Sequence[PublishedRun], looks: Mapping[str, FirstLook]
 ) -> Calibration:
     """A calibration that keeps its constants, with all that is fitted to residuals fitted anew.
@@ -81,7 +81,7 @@ def with_residuals_anew(
         for name, fit in calibration.without.items()
     }
     scored = [run for run in timed if not run.by_flops]
-    return _with_residuals(runs, scored, full, without, calibration.date, looks)
+    return _fit_residuals(runs, scored, full, without, calibration.date, looks)
 
 
 def _sharing(
@@ -116,7 +116,7 @@ def _region(runs: Sequence[PublishedRun]) -> Region:
     return region.model_copy(update={"low": low, "high": high})
 
 
-def _with_residuals(
+def _fit_residuals(
     runs: Sequence[PublishedRun],
     timed: Sequence[PublishedRun],
     full: Fit,

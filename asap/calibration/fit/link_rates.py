@@ -76,7 +76,7 @@ def fit_link_rates(timed: Sequence[TimedCollective]) -> LinkRates:
     return LinkRates(rates, round(float(found[-1]) * 1e-6, 8))
 
 
-def with_measured_links(calibration: Calibration, rates: LinkRates) -> Calibration:
+def calibrate_links(calibration: Calibration, rates: LinkRates) -> Calibration:
     """The calibration with these rates in all of its fits."""
     fits = {name: _measured(fit, rates) for name, fit in {**calibration.without, "": calibration.full}.items()}
     return calibration.model_copy(update={"full": fits.pop(""), "without": fits})

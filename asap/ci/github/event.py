@@ -75,7 +75,7 @@ def read_event(path: Path) -> Event:
     except ValidationError as error:
         raise _no_event(path, validation_reason(error)) from error
     if event.workflow_run is not None:
-        return _of_run(event.repository.full_name, event.workflow_run)
+        return _event_of_run(event.repository.full_name, event.workflow_run)
     if event.pull_request is None:
         raise _no_event(path, "it has neither")
     return Event(event.repository.full_name, event.pull_request.head.sha, event.pull_request.number)
@@ -100,7 +100,7 @@ def pull_request(event: Event, github: GitHub) -> int | None:
     return None
 
 
-def _of_run(repository: str, run: _Run) -> Event:
+def _event_of_run(repository: str, run: _Run) -> Event:
     requests = [one for one in run.pull_requests or () if one.head.sha == run.head_sha]
     return Event(
         repository=repository,

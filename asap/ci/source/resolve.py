@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision, resolve_reference
-from asap.ci.source.without_mesh import study_without_mesh
 from asap.core.errors import AsapError, ConfigError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.text import plain
@@ -15,10 +14,12 @@ from asap.experiments import Experiment, ExperimentStore, HardwareReference, rea
 from asap.experiments.files.documents import LARGEST_BYTES
 from asap.experiments.launch import SCRIPTS, Launch, read_launch
 from asap.experiments.launch.reader import without_unsettled
+from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
 _RUN_NAME = "run_name"
+_AXIS = re.compile(r"\b((?:ici|dcn)_\w+_parallelism)[\"']?\s*[:=]\s*[\"']?(-?\d{1,9})\b", re.ASCII)
 
 
 class LinkedExperiments:
@@ -149,7 +150,7 @@ def _without_mesh(revision: Revision, sources: _Sources | None) -> Study | None:
     if sources is None:
         return None
     texts = [revision.text(path) or "" for path in reversed(sources.included) if not path.endswith(SCRIPTS)]
-    return study_without_mesh(sources.target, sources.overrides, sources.empty, texts)
+    return _open_mesh(sources.target, sources.overrides, sources.empty, texts)
 
 
 def _launch(path: str, text: str | None) -> Launch | None:
@@ -206,3 +207,26 @@ def _line(text: str | None, path: str) -> int | None:
 def _id(path: str) -> str:
     stem = _ID.sub("-", PurePosixPath(path).stem.encode(errors="ignore").decode()).strip("-._")
     return stem[:100] or "configuration"
+
+
+def _open_mesh(target: Path | None, overrides: Sequence[str], empty: Experiment, texts: Sequence[str]) -> Study | None:
+    """The run that a configuration describes with its mesh left open; ``None`` if something else is wrong too.
+
+    Args:
+        target: the file, if there is one.
+        overrides: ``key=value`` on top of it.
+        empty: what the file is read into.
+        texts: of the included files and of the file itself, later ones winning; read for the axes they set.
+    """
+    said = {key: value for text in (*texts, *overrides) for key, value in _AXIS.findall(text)}
+    if not said:
+        return None
+    left_open = {axis_key(network, name): "-1" for network, name in FILLED_BY_DEFAULT.items()}
+    free = [f"{key}={value}" for key, value in (dict.fromkeys(said, "1") | left_open).items()]
+    kept = [override for override in overrides if not _AXIS.match(override)]
+    try:
+        experiment = read_configuration(target, [*kept, *free], empty)
+        settings = {key: value for key, value in experiment.hyperparameters.items() if key not in left_open} | said
+        return study_of(experiment.model_copy(update={"plan": None, "hyperparameters": settings}))
+    except AsapError:
+        return None

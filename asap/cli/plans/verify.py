@@ -134,21 +134,21 @@ def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
 
     store, session = ExperimentStore(), latest_session(record.id, path)
     if session is None:
-        return _of_engine(record, "no session has analysed it yet")
+        return _engine_proposals(record, "no session has analysed it yet")
     try:
         conversation = restore(session, store)
     except AsapError as error:
-        return _of_engine(record, f"the latest session cannot be read: {error}")
+        return _engine_proposals(record, f"the latest session cannot be read: {error}")
     analysed = conversation.analysed_study.experiment
     if any(getattr(analysed, part) != getattr(record, part) for part in ("model", "workload", "hardware")):
-        return _of_engine(record, f"session {session} analysed another model, workload or hardware")
+        return _engine_proposals(record, f"session {session} analysed another model, workload or hardware")
     steps = [candidate.prediction.relative_step_time for candidate in conversation.proposals]
     gains = ", ".join(f"{rank}: {format_percent(each.value - 1)}" for rank, each in enumerate(steps, 1) if each)
     warn(f"proposals of session {session}" + (f", predicted step time against now {gains}" if gains else ""))
     return [candidate.plan for candidate in conversation.proposals]
 
 
-def _of_engine(record: "Experiment", reason: str) -> "list[Plan]":
+def _engine_proposals(record: "Experiment", reason: str) -> "list[Plan]":
     """What the engine proposes, without agents and without a session."""
     from asap.answers.inquiries import Inquiries
     from asap.experiments import ExperimentStore

@@ -11,7 +11,7 @@ from asap.core.units import format_percent
 from asap.evidence.step_belief import Z_90, Array, Prior, Result, StepBelief, believe
 from asap.optimize.outcome import Configuration, Expectation, Outcome, Suggestion, Try
 from asap.optimize.proposers.memory_belief import UNBIASED, MemoryKernel, probability_fits
-from asap.optimize.proposers.repairs import LIKELY, with_repairs
+from asap.optimize.proposers.repairs import LIKELY, add_repairs
 from asap.optimize.results import MOST_REPEATS, ended, repeat, results
 from asap.prediction.uncertainty.residual_kernel import ResidualKernel
 
@@ -63,7 +63,7 @@ class ModelGuided:
     def repaired(self, outcome: Outcome, configuration: Configuration, tries: Sequence[Try]) -> Outcome:
         """The outcome with a repair of what the feedback names: the nearest configuration that does as it advises."""
         known = [*tries, Try(number=0, configuration=configuration, why="", outcome=outcome)]
-        return with_repairs(outcome, configuration, self.prior, self._odds(known))
+        return add_repairs(outcome, configuration, self.prior, self._odds(known))
 
     def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion | None:
         """What is expected of a configuration, whoever proposes it; ``None`` where the prior leaves it out."""

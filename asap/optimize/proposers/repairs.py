@@ -14,7 +14,7 @@ LIKELY = 0.5
 _BY_AXIS = (Code.EXPOSED_COLLECTIVE, Code.SYNCHRONOUS_COLLECTIVE)
 
 
-def with_repairs(outcome: Outcome, configuration: Configuration, prior: Prior, odds: Array) -> Outcome:
+def add_repairs(outcome: Outcome, configuration: Configuration, prior: Prior, odds: Array) -> Outcome:
     """The outcome, with a repair wherever one of the prior's configurations is one.
 
     Args:
@@ -26,11 +26,11 @@ def with_repairs(outcome: Outcome, configuration: Configuration, prior: Prior, o
     place = prior.index.get(configuration)
     if place is None or not outcome.feedback:
         return outcome
-    said = tuple(_with_repair(each, place, prior, odds) for each in outcome.feedback)
+    said = tuple(_add_repair(each, place, prior, odds) for each in outcome.feedback)
     return outcome.model_copy(update={"feedback": said})
 
 
-def _with_repair(said: Feedback, place: int, prior: Prior, odds: Array) -> Feedback:
+def _add_repair(said: Feedback, place: int, prior: Prior, odds: Array) -> Feedback:
     advised = _advised(said, place, prior)
     if said.repair is not None or advised is None:
         return said

@@ -94,7 +94,7 @@ def _scale_classes(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
 
     def scaled(found: Factors) -> tuple[Changed, Added]:
         target = by_class.scaled_by(changed, classes, found)
-        return target, Added(measured.of_new_axes(found), measured.bubble(found, target.graph))
+        return target, Added(measured.new_axes_s(found), measured.bubble(found, target.graph))
 
     return scaled
 
@@ -149,7 +149,7 @@ class _Measured:
             step_parts(changed, step_time(changed).replayed_s).bubble_s,
         )
 
-    def of_new_axes(self, found: Factors) -> float:
+    def new_axes_s(self, found: Factors) -> float:
         """Collectives of axes that were not in use."""
         known = sum(found.before.axes.values())
         calibrated = self.transfers_s / known if known and self.transfers_s else 1.0
@@ -178,7 +178,7 @@ def _per_step(graph: Graph, times: Sequence[Integers], masks: Sequence[NDArray[n
 SOURCE = "replay of the recorded run, its kernels scaled by the step model"
 
 
-def with_replay(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
+def replay_step_times(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
     """The predictions with the step time of the replay, where the run was recorded and its replay explains it.
 
     Devices of a CPU share its cores, and it is not recorded which of them a collective joins: these are left out.

@@ -164,7 +164,7 @@ class RunEvaluator:
             measured = profiled_step(profile)
         outcome = self._outcome(process, log, over, cut_short, lasted, measured)
         if outcome.step_time_s and (wrong := self.objection(configuration, outcome.step_time_s)):
-            return outcome.model_copy(update=_of_another_run(wrong))
+            return outcome.model_copy(update=_wrong_run(wrong))
         if outcome.step_time_s:
             self.timed.append(outcome.step_time_s)
         if profile is None or outcome.status != "done":
@@ -261,7 +261,7 @@ def _wrong(log: RunLog) -> Feedback | None:
     return None
 
 
-def _of_another_run(reason: str) -> dict[str, object]:
+def _wrong_run(reason: str) -> dict[str, object]:
     """What changes about an outcome whose step time no run of this experiment has."""
     advice = "start the model, batch and length on record, or correct the record"
     said = feedback(Code.WRONG_RESULT, f"{reason}: the command trains something else", advice)
