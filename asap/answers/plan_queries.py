@@ -128,7 +128,7 @@ class Compare(Query):
             except PlanError as error:
                 refused.append(f"{name}: {error.message}")
         found = inquiry.predictions(list(dict.fromkeys(plans)))
-        found.sort(key=lambda one: _time(one.relative_step_time or one.step_time))
+        found.sort(key=lambda one: getattr(one.relative_step_time or one.step_time, "value", float("inf")))
         return CompareAnswer(
             plans=tuple(plan_row(inquiry, one) for one in found),
             not_predicted=tuple(refused),
@@ -229,7 +229,3 @@ def changes_of(inquiry: Inquiry, plan: Plan) -> tuple[ChangedSetting, ...]:
     if study.plan is None or plan == study.plan:
         return ()
     return changed_settings(plan, study.plan, study.experiment.workload)
-
-
-def _time(quantity: object) -> float:
-    return getattr(quantity, "value", float("inf"))

@@ -165,7 +165,7 @@ class NextTest(Query):
         plans = {fact.plan for fact in tried}
         best = _best(inquiry, tried)
         left = [one for one in inquiry.proposals if one.plan not in plans]
-        chosen = next((one for one in left if best is None or _gain_over(one, best) > STEP_TIME_VARIATION), None)
+        chosen = next((one for one in left if best is None or 1 - _step(one) / _step(best) > STEP_TIME_VARIATION), None)
         trial = next((one for one in trials_of(inquiry.study) if one.saves_time), None)
         gain = 1 - chosen.prediction.relative_step_time.value if chosen and chosen.prediction.relative_step_time else 0
         return NextTestAnswer(
@@ -315,10 +315,6 @@ def _best(inquiry: Inquiry, tried: list[StatedFact]) -> Candidate | None:
     found = min((one for one in inquiry.candidates if one.plan in plans), key=_step, default=None)
     relative = found.prediction.relative_step_time if found else None
     return None if relative is not None and relative.value >= 1 else found
-
-
-def _gain_over(candidate: Candidate, best: Candidate) -> float:
-    return 1 - _step(candidate) / _step(best)
 
 
 def _step(candidate: Candidate) -> float:

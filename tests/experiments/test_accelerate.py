@@ -11,9 +11,6 @@ from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.accelerate.stack import OF_PROGRAM
 from asap.stacks.launchers import launch_lines, words_of
-from tests.experiments.stack_configurations import read
-
-__all__ = ["read"]
 
 ZERO = """
 distributed_type: DEEPSPEED

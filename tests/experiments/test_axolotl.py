@@ -10,9 +10,6 @@ from asap.plans import Mesh, Plan
 from asap.prediction.predict_study import expect
 from asap.stacks.launchers import inexpressible, launch_lines
 from asap.study.study import study_of
-from tests.experiments.stack_configurations import read
-
-__all__ = ["read"]
 
 TUNING = """
 base_model: meta-llama/Llama-3.1-8B

@@ -13,11 +13,7 @@ from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
 from tests.experiments.stack_configurations import (
     DEEPSPEED,
-    read,
 )
-
-__all__ = ["read"]
-
 
 TRAINER = """
 DS=/tmp/ds.json

@@ -7,9 +7,7 @@ from asap.plans.validity import violations
 from asap.proposals.launch import launcher_line
 from asap.stacks.constraints import constraints_of
 from asap.study.study import study_of
-from tests.experiments.stack_configurations import MEGATRON, NEMO, read
-
-__all__ = ["read"]
+from tests.experiments.stack_configurations import MEGATRON, NEMO
 
 EXPERTS = "--num-experts 64 --moe-ffn-hidden-size 1024"
 

@@ -3,9 +3,7 @@
 import pytest
 
 from asap.diagnosis.diagnose import diagnose
-from tests.experiments.stack_configurations import MEGATRON, read
-
-__all__ = ["read"]
+from tests.experiments.stack_configurations import MEGATRON
 
 SWIFT = """NPROC_PER_NODE=8 NNODES=2 megatron sft \\
     --load /models/Qwen3-30B-A3B-mcore --tensor_model_parallel_size 2 --expert_model_parallel_size 8 \\

@@ -9,9 +9,6 @@ from asap.core.errors import ConfigError, PlanError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Plan, Remat
 from asap.stacks.launchers import launch_lines, stack_of
-from tests.experiments.stack_configurations import read
-
-__all__ = ["read"]
 
 EXPERIMENT = """
 work_group: ${{PRIMUS_TEAM:amd}}

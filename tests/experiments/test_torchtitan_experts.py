@@ -5,9 +5,6 @@ import pytest
 from asap.plans import Plan
 from asap.proposals.launch import launcher_line
 from asap.study.study import study_of
-from tests.experiments.stack_configurations import read
-
-__all__ = ["read"]
 
 JOB = """
 [model]

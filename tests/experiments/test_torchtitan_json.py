@@ -14,9 +14,6 @@ from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
 from asap.stacks.stack_settings import dotted
 from asap.stacks.torchtitan import settings as titan
-from tests.experiments.stack_configurations import read
-
-__all__ = ["read"]
 
 SELECTIVE = {"preserve_rng_state": True, "force_recompute_mm_shapes_by_fqns": ["moe.router.gate"]}
 SAVED = {

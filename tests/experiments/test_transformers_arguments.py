@@ -2,9 +2,6 @@ import pytest
 
 from asap.experiments.deepspeed.training_arguments import TRAINER, loaded_in_bf16
 from asap.stacks.reading import field_of
-from tests.experiments.stack_configurations import read
-
-__all__ = ["read"]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.stacks.launchers import Stack, launch_lines, stack_of
 from asap.stacks.megatron.degrees import from_arguments
-from tests.experiments.stack_configurations import BRIDGE, MEGATRON, NEMO, read
-
-__all__ = ["read"]
+from tests.experiments.stack_configurations import BRIDGE, MEGATRON, NEMO
 
 STAGES = {"tensor_model_parallel_size": "2", "pipeline_model_parallel_size": "4", "micro_batch_size": "1"}
 FIRST, LAST = "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers"

@@ -11,9 +11,7 @@ from asap.proposals.launch import launcher_line
 from asap.stacks.constraints import constraints_of
 from asap.stacks.launchers import Stack, launch_lines
 from asap.study.study import study_of
-from tests.experiments.stack_configurations import MEGATRON, read
-
-__all__ = ["read"]
+from tests.experiments.stack_configurations import MEGATRON
 
 NOW = {"pipeline_model_parallel_size": "8", "micro_batch_size": "1", "global_batch_size": "64"}
 ENDS = {"decoder_first_pipeline_num_layers": "7", "decoder_last_pipeline_num_layers": "6"}

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.hardware import Slice
 from asap.hardware.instances import chips_per_node
 from asap.levers.lever import Run
 from asap.levers.table import LEVERS
@@ -226,14 +225,10 @@ def run_of(study: Study) -> Run:
     xla = allocator_class(workload.framework, kind) in ("tpu", "xla")
     return Run(
         plan=study.plan or Plan(), workload=workload, stack=stack_of(workload.framework), xla=xla,
-        model=study.experiment.model, chip=hardware.chip.name if hardware else "", node=_node(hardware),
+        model=study.experiment.model, chip=hardware.chip.name if hardware else "",
+        node=chips_per_node(hardware.chip) if hardware else None,
         settings=study.experiment.hyperparameters,
     )  # fmt: skip
-
-
-def _node(hardware: Slice | None) -> int | None:
-    """Devices of a node, which the fast links of a GPU join; ``None`` of a slice of TPUs."""
-    return chips_per_node(hardware.chip) if hardware else None
 
 
 def _grid(study: Study, plan: Plan, model: Architecture, batch: int) -> ConfigurationGrid:

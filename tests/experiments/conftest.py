@@ -1,0 +1,3 @@
+from tests.experiments.stack_configurations import read
+
+__all__ = ["read"]
