@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 
 import pytest
 import typer
@@ -29,8 +30,9 @@ ASAP_LINES = [(name, line) for name, line in LINES if asap_arguments(line) is no
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", RUN)
-def test_commands_of_a_page_run_and_print_what_it_shows(name, tmp_path):
+def test_commands_of_a_page_run_and_print_what_it_shows(name, tmp_path, indexed_home):
     text = PAGES[name]
+    shutil.copytree(indexed_home, tmp_path / "home")
     for command, code, printed in run_page(commands(text), folder(text), tmp_path):
         where = f"{name}:{command.line}: {command.text}\n{printed}"
         assert code == 0, where
