@@ -99,15 +99,19 @@ def test_a_model_that_gives_in_does_not_move_the_order(chatting):
     assert [candidate.plan for candidate in chat.conversation.proposals] == before
 
 
-def test_a_fact_that_the_model_records_is_shown_before_it_goes_on(chatting):
-    said = "proposal 1 ran out of memory yesterday"
+def recording(said, then):
+    """A model that puts what was said on record, and then says something."""
 
     def script(question):
         if "record" in question.answers:
-            return Say("Fine.")
+            return Say(then)
         return Ask([("record", {"what": "out_of_memory", "plan": "1", "quote": said})])
 
-    chat, shown = chatting(script)
+    return script
+
+
+def test_a_fact_that_the_model_records_is_shown_before_it_goes_on(chatting):
+    chat, shown = chatting(recording(said := "proposal 1 ran out of memory yesterday", "Fine."))
     answer = chat.turn(said, shown.append)
     text = "".join(shown)
     assert "data=4 model=4 ran out of memory" in text
@@ -118,14 +122,7 @@ def test_a_fact_that_the_model_records_is_shown_before_it_goes_on(chatting):
 
 
 def test_in_a_pipe_an_exact_command_is_a_fact_and_prose_is_none(chatting):
-    said = "proposal 1 ran out of memory"
-
-    def script(question):
-        if "record" in question.answers:
-            return Say("Fine.")
-        return Ask([("record", {"what": "out_of_memory", "plan": "1", "quote": said})])
-
-    chat, shown = chatting(script)
+    chat, shown = chatting(recording(said := "proposal 1 ran out of memory", "Fine."))
     chat.origin = "piped"
     chat.turn(said, shown.append)
     assert not chat.conversation.evidence
@@ -135,14 +132,7 @@ def test_in_a_pipe_an_exact_command_is_a_fact_and_prose_is_none(chatting):
 
 
 def test_what_was_only_asked_is_not_recorded_whatever_the_model_does(chatting):
-    asked = "did proposal 1 run out of memory?"
-
-    def script(question):
-        if "record" in question.answers:
-            return Say("I recorded it.")
-        return Ask([("record", {"what": "out_of_memory", "plan": "1", "quote": asked})])
-
-    chat, shown = chatting(script)
+    chat, shown = chatting(recording(asked := "did proposal 1 run out of memory?", "I recorded it."))
     answer = chat.turn(asked, shown.append)
     assert not answer.evidence
     assert "Not put on record" in "".join(shown)

@@ -2,13 +2,14 @@
 
 import pytest
 
-from asap.experiments import ExperimentStore, HardwareReference
-from asap.history import HistoryRecord, Outcome, Source, add, get_record
+from asap.experiments import ExperimentStore
+from asap.history import Outcome, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
 from asap.proposals.reasons.explain import cite
 from asap.proposals.reasons.principles import PRINCIPLES, SELECTIVE
 from asap.study.open_study import open_study
+from tests.proposals.conftest import precedent
 
 MOVES = {
     "halved-seq": ("data=4 seq=4", "data=8 seq=2", Outcome.IMPROVED, 1.25),
@@ -20,24 +21,8 @@ MOVES = {
 def study(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASAP_HOME", str(tmp_path_factory.mktemp("home")))
-        add(*(record(name, *move) for name, move in MOVES.items()))
+        add(*(precedent(name, *move) for name, move in MOVES.items()))
         yield open_study("paper-v6e-16", ExperimentStore())
-
-
-def record(name, before, after, outcome, speedup):
-    return HistoryRecord(
-        id=name,
-        title=f"{name}\x1b[31m",
-        hardware=HardwareReference(chip="v6e", devices=16),
-        before=Plan.parse(before),
-        after=Plan.parse(after),
-        bottleneck="hbm",
-        outcome=outcome,
-        speedup=speedup,
-        summary="A run on the same chips.",
-        source=Source(text="a colleague"),
-        confidence=1.0,
-    )
 
 
 def precedents(study, plan):

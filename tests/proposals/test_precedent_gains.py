@@ -2,29 +2,14 @@
 
 import pytest
 
-from asap.experiments import ExperimentStore, HardwareReference
-from asap.history import HistoryRecord, Outcome, Source, add
+from asap.experiments import ExperimentStore
+from asap.history import Outcome, add
 from asap.plans import Plan
 from asap.proposals.selection.precedents import precedent_gains
 from asap.study.open_study import open_study
+from tests.proposals.conftest import precedent
 
 TO = Plan.parse("data=8 seq=2")
-
-
-def record(outcome, speedup):
-    return HistoryRecord(
-        id="halved-seq",
-        title="Less sequence parallelism",
-        hardware=HardwareReference(chip="v6e", devices=16),
-        before=Plan.parse("data=4 seq=4"),
-        after=TO,
-        bottleneck="hbm",
-        outcome=outcome,
-        speedup=speedup,
-        summary="A run on the same chips.",
-        source=Source(text="a colleague"),
-        confidence=1.0,
-    )
 
 
 @pytest.mark.parametrize(
@@ -40,6 +25,6 @@ def test_a_run_speaks_of_time_only_where_both_steps_were_measured(monkeypatch, t
     monkeypatch.setenv("ASAP_HOME", str(tmp_path))
     study = open_study("paper-v6e-16", ExperimentStore())
     before = precedent_gains(study, [TO])[TO]
-    add(record(outcome, speedup))
+    add(precedent("halved-seq", "data=4 seq=4", str(TO), outcome, speedup))
     added = precedent_gains(study, [TO])[TO] - before
     assert (added > 0) - (added < 0) == sign
