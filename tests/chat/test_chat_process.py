@@ -1,6 +1,5 @@
 """The chat as a process: pipes, terminals, restarts, hostile text."""
 
-import json
 import os
 import pty
 import select
@@ -78,17 +77,6 @@ def test_hostile_text_is_harmless_on_the_screen_and_in_the_log(home, say, chat, 
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "planted-in-a-message" not in Worklog(talk.conversation.session).path.read_text()
-
-
-def test_the_evaluation_is_a_command(home, run_command, tmp_path):
-    path = tmp_path / "own.jsonl"
-    own = {"name": "own", "experiment": "paper-v6e-16", "messages": ["Are you sure?"], "evidence": None}
-    path.write_text(json.dumps(own))
-    done = run_command("llm", "evaluate", "--dialogues", str(path), "--format", "json")
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["flips"] == 0
-    path.write_text("nonsense")
-    assert run_command("llm", "evaluate", "--dialogues", str(path)).code == 4
 
 
 def _in_a_terminal(environment: dict[str, str], *steps: tuple[Callable[[str], bool], str]) -> str:
