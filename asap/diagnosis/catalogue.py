@@ -25,6 +25,9 @@ SLOW_LINK = 1 / 3
 """Of the bandwidth inside of a node, below which a collective is slow: NCCL reaches 70 to 90 % with large messages
 (NVIDIA nccl-tests, doc/PERFORMANCE.md), and a network beside it about an eighth."""
 
+SLOW_RANKS = 3
+"""So many are named."""
+
 
 class Seen(NamedTuple):
     """Share of the step or window, what of it could be won by the roofline, whether the recording states it, and what
@@ -63,7 +66,7 @@ class Sign(BaseModel):
     needs: str | None = None
     general: bool = False
     host: tuple[str, ...] = ()
-    replay: Literal["waiting", "bubble", "links"] | None = None
+    replay: Literal["waiting", "bubble", "links", "slow"] | None = None
 
     def seen_in(self, facts: Facts, free: Iterable[Operation]) -> Seen:
         """How much of the time shows it.
@@ -152,6 +155,8 @@ def _replayed(sign: Sign, facts: Facts) -> Seen:
     windows = [rank.measured_breakdown for rank in replay.ranks]
     if sign.replay == "links":
         return _slow_links(facts, replay)
+    if sign.replay == "slow":
+        return _slow_ranks(replay)
     bubble = fmean((part.bubble_s or 0.0) / part.window_s for part in windows)
     exchange = sum(group.waiting_s for group in replay.groups if group.kind == "all-to-all") / windows[0].window_s
     waiting = fmean((part.waiting_s or 0.0) / part.window_s for part in windows)
@@ -166,6 +171,15 @@ def _latest(replay: ReplayReport) -> str:
         return ""
     late = replay.stragglers[0]
     return f"rank {late.rank} comes last to {late.last} of {replay.matched_collectives}"
+
+
+def _slow_ranks(replay: ReplayReport) -> Seen:
+    """What the step would save without the one that costs it most."""
+    found = replay.slow_ranks[:SLOW_RANKS]
+    if not found:
+        return Seen()
+    share = 1 - found[0].step_time_s / replay.step_time_s.replayed_s
+    return Seen(share, 0.0, True, ", ".join(f"rank {each.rank} by {format_percent(each.slower)}" for each in found))
 
 
 def _slow_links(facts: Facts, replay: ReplayReport) -> Seen:
@@ -194,6 +208,8 @@ class Entry(BaseModel):
     kind: Bottleneck
     seen: str
     gain: float | Literal["to the roofline"]
+    least: float = STEP_TIME_VARIATION
+    """Share of the time from which it is named."""
     sign: Sign
     source: str
     advice: Mapping[str, str]
@@ -224,7 +240,7 @@ def causes_of(facts: Facts) -> tuple[Cause, ...]:
     explained: list[Entry] = []
     for entry in catalogue():
         found = entry.sign.seen_in(facts, _free(entry, explained, facts.profile.operations))
-        if found.share >= STEP_TIME_VARIATION and entry.gain_of(found) > 0:
+        if found.share >= entry.least and entry.gain_of(found) > 0:
             causes.append(_cause(facts, entry, found))
             explained.append(entry)
     return tuple(sorted(causes, key=lambda cause: -cause.gain))

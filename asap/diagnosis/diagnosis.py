@@ -9,6 +9,8 @@ from asap.core.units import Quantity
 from asap.profiles import Gap
 
 _CAUSES_SHOWN = 5
+_BROKEN = frozenset({"slow_rank"})
+"""Causes that are named however little they cost."""
 
 
 class Bottleneck(StrEnum):
@@ -82,4 +84,8 @@ class Diagnosis(BaseModel):
     @property
     def inefficiencies(self) -> tuple[str, ...]:
         """The causes that cost most, each as a sentence."""
-        return tuple(f"{cause.statement} [{cause.source}]" for cause in self.causes[:_CAUSES_SHOWN])
+        return tuple(f"{cause.statement} [{cause.source}]" for cause in self.leading(_CAUSES_SHOWN))
+
+    def leading(self, count: int) -> tuple[Cause, ...]:
+        """So many that cost most, and beyond these what is broken."""
+        return tuple(cause for place, cause in enumerate(self.causes) if place < count or cause.name in _BROKEN)

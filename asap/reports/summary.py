@@ -119,7 +119,7 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     """What holds it back; then reason and cost of what is advised, a setting or the first proposal."""
     unmeasured = analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE
     said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
-    said += [cause.statement for cause in analysis.diagnosis.causes[:1]]
+    said += [cause.statement for cause in analysis.diagnosis.leading(1)]
     situations = ("does_not_fit", "may_not_fit", "near_limit")
     if analysis.judgement is None or not analysis.judgement.is_finding:
         situations += ("well_set",)  # nothing is well set whose step nobody can explain

@@ -16,6 +16,9 @@ ALIKE = 0.05
 TELLING = 0.01
 """Of the critical path: smaller parts are one row."""
 
+NAMED = 60
+"""Characters of a kernel's name."""
+
 RANGES = 4
 """So many ranges of ranks are named."""
 
@@ -65,7 +68,8 @@ def straggler_sentences(report: ReplayReport) -> list[str]:
         slow
         + _bubble_sentences(report)
         + [
-            f"rank {each.rank} came last to {each.last} collectives; the others waited {_seconds(each.waited_for_s)}"
+            f"rank {each.rank} came last to {each.last} of {report.matched_collectives} collectives; the others waited"
+            f" {_seconds(each.waited_for_s)} a step"
             for each in report.stragglers[:LATE_RANKS]
         ]
         + (
@@ -187,8 +191,9 @@ def _breakdown(report: ReplayReport) -> Table:
     rows = []
     for ranks, values in _alike(parts):
         row = [_seconds(value) for value in values]
-        rows.append((ranks, *row[:2], "unknown" if unknown else row[2], *row[3:]))
-    return ("rank", "computing", "communicating", "of it waiting", "both", "host-bound", "idle"), rows
+        whole = _seconds(sum(values[:2]) + sum(values[3:]))
+        rows.append((ranks, *row[:2], "unknown" if unknown else row[2], *row[3:], whole))
+    return ("rank", "computing", "communicating", "of it waiting", "both", "host-bound", "idle", "in a step"), rows
 
 
 def _groups(report: ReplayReport) -> Table:
@@ -205,20 +210,30 @@ def _groups(report: ReplayReport) -> Table:
         )
         for each in report.groups
     ]
-    return ("collective", "group", "groups", "calls", "transfer", "waiting", "bus bandwidth", "awaited rank"), rows
+    return (
+        "collective",
+        "group",
+        "groups",
+        "calls a step",
+        "transfer",
+        "waiting",
+        "bus bandwidth",
+        "awaited rank",
+    ), rows
 
 
 def _critical_path(report: ReplayReport) -> Table:
     shown = [part for part in report.critical_path if part.share >= TELLING]
     rows: list[Row] = [
-        (_seconds(part.time_s), format_percent(part.share), part.rank, part.category, part.name, part.occurrences)
+        (_seconds(part.time_s), format_percent(part.share), part.rank, part.category, plain(part.name, NAMED),
+         f"{part.occurrences / report.recorded_steps:.3g}")
         for part in shown
-    ]
+    ]  # fmt: skip
     left = 1 - sum(part.share for part in shown)
     if shown and left >= TELLING:
         whole = shown[0].time_s / shown[0].share
         rows.append((_seconds(left * whole), format_percent(left), "", "", f"parts below {TELLING:.0%}", ""))
-    return ("critical path", "share", "rank", "category", "what", "times"), rows
+    return ("critical path of a step", "share", "rank", "category", "what", "times"), rows
 
 
 def _shortened(report: ReplayReport) -> Table:

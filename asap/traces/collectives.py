@@ -88,6 +88,12 @@ def unmatched(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[ND
     return masks
 
 
+def among_many(rank: RankTrace) -> NDArray[np.bool_]:
+    """Operations that are collectives, without transfers from one rank to another."""
+    apart = np.array([collective_kind(name) == TRANSFER for name in rank.names], dtype=bool)
+    return (rank.operations.kind == OperationKind.COMMUNICATION) & ~apart[rank.operations.name]
+
+
 def transfer_times(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[Integers]:
     """For each rank what its operations take, without waiting: a collective as long as on the rank that came last."""
     times = [rank.operations.end - rank.operations.start for rank in ranks]

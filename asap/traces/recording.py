@@ -53,6 +53,8 @@ _SUFFIXES = {
     ".et": _CHAKRA,
     ".sqlite": _NSYS,
 }
+ROUNDING_NS = 1000
+"""By which marks of steps that follow each other may overlap: Kineto rounds starts and lengths."""
 _OF_NSYS = (".nsys-rep", ".qdrep")
 """Reports of Nsight Systems, which it alone reads."""
 
@@ -118,7 +120,7 @@ def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
 
 def _step_notes(rank: RankTrace) -> list[str]:
     pairs = list(pairwise(rank.steps))
-    overlapping = [pair for pair in pairs if pair[1].start < pair[0].end]
+    overlapping = [pair for pair in pairs if pair[1].start < pair[0].end - ROUNDING_NS]
     apart = [pair for pair in pairs if not pair[1].follows(pair[0])]
     notes = []
     if overlapping:

@@ -8,10 +8,10 @@ from pathlib import Path
 from asap.core.errors import AsapError
 from asap.core.files import write_atomically
 from asap.core.text import plain
-from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, step_parts, utilisation
+from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, step_parts
 from asap.traces.analysis.critical_path import critical_path
 from asap.traces.analysis.groups import group_times, stragglers
-from asap.traces.analysis.iterations import Times, device_iterations, step_time, step_times
+from asap.traces.analysis.iterations import Times, device_iterations, recorded_steps, step_time, step_times
 from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
 from asap.traces.analysis.report import (
     Estimate,
@@ -32,11 +32,10 @@ from asap.traces.graph.graph import Cause, Graph, RankNodes
 from asap.traces.trace import NS, Events, Integers, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
-from asap.traces.what_if.predict import WhatIfPrediction, slow_ranks
+from asap.traces.what_if.predict import WORTH_NAMING, WhatIfPrediction, slow_ranks
 
 NAME_LENGTH = 120
 PATH_PARTS = 20
-UTILISATION_PARTS = 20
 QUESTIONS = (
     "remove:communication",
     "remove:all-to-all",
@@ -69,10 +68,11 @@ def report_replay(graph: Graph) -> ReplayReport:
     trace = graph.trace
     measured, replayed = rank_times(graph, graph.measured), rank_times(graph, graph.replayed)
     columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
-    path = critical_path(graph)
+    path, steps = critical_path(graph), recorded_steps(graph)
     return ReplayReport(
         format=trace.format,
         step_time_s=_timing(step_time(graph)),
+        recorded_steps=steps,
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
@@ -80,7 +80,7 @@ def report_replay(graph: Graph) -> ReplayReport:
         slow_ranks=slow_ranks(graph),
         groups=group_times(graph),
         stragglers=stragglers(graph, graph.measured),
-        critical_path=[_named(part) for part in path[:PATH_PARTS]],
+        critical_path=[_named(part, steps) for part in path[:PATH_PARTS]],
         critical_path_shares=_by_category(path),
         shortened_by=_shortened(graph),
         notes=list(trace.notes),
@@ -125,8 +125,8 @@ def _changed_path(found: WhatIfPrediction) -> dict[str, float]:
     return shares | ({"modelled": found.modelled} if found.modelled else {})
 
 
-def _named(part: PathPart) -> PathPart:
-    return part.model_copy(update={"name": plain(part.name, NAME_LENGTH)})
+def _named(part: PathPart, steps: int) -> PathPart:
+    return part.model_copy(update={"name": plain(part.name, NAME_LENGTH), "time_s": part.time_s / steps})
 
 
 def _by_category(path: Sequence[PathPart]) -> dict[str, float]:
@@ -145,7 +145,7 @@ def _shortened(graph: Graph) -> list[Shortening]:
         except AsapError:
             continue
         left = step_time(changed.graph).replayed_s
-        if left and (question != OF_SEVERAL_RANKS or left < now):
+        if 0 < left < (1 - WORTH_NAMING) * now:
             found.append(Shortening(change=question, step_time_s=left))
     return sorted(found, key=lambda shortening: shortening.step_time_s)
 
@@ -177,15 +177,14 @@ def _rank(
 ) -> RankReport:
     marked = zip(rank.steps, step_times(graph, nodes), strict=True) if rank.step_lane >= 0 else ()
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
-    waits_known = bool(graph.matched) or not communicates
+    waits_known, steps = bool(graph.matched) or not communicates, recorded_steps(graph)
     return RankReport(
         rank=rank.rank,
         device=rank.device,
         steps=[_timing(times, step.label) for step, times in marked],
         device_iterations=[_timing(times) for times in device_iterations(graph, rank, nodes)],
-        breakdown=_parts(breakdown(rank, replayed), waits_known),
-        measured_breakdown=_parts(breakdown(rank, measured), waits_known),
-        utilisation=utilisation(rank, measured, UTILISATION_PARTS),
+        breakdown=_parts(breakdown(rank, replayed), steps, waits_known),
+        measured_breakdown=_parts(breakdown(rank, measured), steps, waits_known),
         unexplained=share,
     )
 
@@ -194,8 +193,10 @@ def _timing(times: Times, label: str = "") -> Timing:
     return Timing(label=plain(label, NAME_LENGTH), error=times.error, **times._asdict())
 
 
-def _parts(found: Breakdown, waits_known: bool) -> Parts:
-    parts = Parts(window_s=found.window_s, **found._asdict())
+def _parts(found: Breakdown, steps: int, waits_known: bool) -> Parts:
+    by_kind = {kind: time / steps for kind, time in found.exposed_by_collective_s.items()}
+    seconds = {name: time / steps for name, time in found._asdict().items() if name != "exposed_by_collective_s"}
+    parts = Parts(window_s=found.window_s / steps, exposed_by_collective_s=by_kind, **seconds)
     return parts if waits_known else parts.model_copy(update={"waiting_s": None, "bubble_s": None})
 
 

@@ -74,13 +74,7 @@ def simulate(run: Run, clocks: Sequence[int] = ()) -> list[list[dict[str, Any]]]
 def _step(run: Run, ranks: list[_Rank], step: int) -> None:
     begun = [rank.now for rank in ranks]
     for rank in ranks:
-        rank.add(
-            "user_annotation",
-            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
-            HOST,
-            rank.now,
-            run.loading,
-        )
+        rank.add("user_annotation", LOADING, HOST, rank.now, run.loading)
         rank.now += run.loading
     thread = BACKWARD if run.backward_thread else HOST
     for _ in range(run.layers):

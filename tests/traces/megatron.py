@@ -258,11 +258,8 @@ def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
 def _run(operations: list[_Operation], free: dict[tuple[int, int], float]) -> None:
     """When each operation starts and ends: none before what it waits for, none of a collective before all have come."""
     before: dict[tuple[int, int], int] = {}
-    following, missing, members = (
-        defaultdict[int, list[int]](list),
-        [0] * len(operations),
-        defaultdict[Any, list[int]](list),
-    )
+    following, members = defaultdict[int, list[int]](list), defaultdict[Any, list[int]](list)
+    missing = [0] * len(operations)
     for number, each in enumerate(operations):
         lane = each.rank, each.stream
         each.start = max(each.launched + LATENCY, free[lane] + GAP)

@@ -6,11 +6,13 @@ import pytest
 from made_runs import write
 from megatron import Job, simulate
 
+from asap.diagnosis import diagnose
 from asap.traces.analysis.groups import group_times
 from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import unexplained, verdict
 from asap.traces.analysis.report import QualityVerdict
 from asap.traces.graph.build import build_graph
+from asap.traces.profile import profile_of
 from asap.traces.recording import load_trace
 from asap.traces.summary import report_replay
 from asap.traces.what_if.change import parse_change
@@ -72,6 +74,20 @@ def test_bandwidth_and_waiting_are_told_group_by_group(graph):
     assert min(rank.breakdown.bubble_s or 0.0 for rank in report.ranks) > 0
 
 
+def test_times_are_of_a_step_however_many_were_recorded(graph):
+    """And marks that Kineto rounded into each other do not overlap."""
+    one, three = (report_replay(graph(replace(job_of((2, 2, 2)), steps=steps), steps)) for steps in (1, 3))
+    for report in (one, three):
+        step = report.step_time_s.replayed_s
+        assert max(rank.breakdown.window_s for rank in report.ranks) == pytest.approx(step, rel=0.06)
+        whole = sum(part.share for part in report.critical_path)
+        assert sum(part.time_s for part in report.critical_path) == pytest.approx(whole * step, rel=0.06)
+    assert [each.calls for each in three.groups] == [each.calls for each in one.groups]
+    transfers = [[each.transfer_s for each in report.groups] for report in (one, three)]
+    assert transfers[0] == pytest.approx(transfers[1], rel=0.1)
+    assert three.notes == []
+
+
 def test_tensor_groups_have_no_bubble(graph):
     report = report_replay(graph(job_of((4, 2, 1))))
     assert all(rank.breakdown.bubble_s == 0 for rank in report.ranks)
@@ -95,9 +111,21 @@ def test_the_slow_rank_is_named_first(graph):
     assert sum(named) >= 19
 
 
+def test_the_diagnosis_names_the_slow_rank_too(graph):
+    for number, at_once in ((0, ()), (1, ("rank 0",))):
+        rank, job = planted(number)
+        found = graph(replace(job, slow={rank: 1.15, **dict.fromkeys(range(len(at_once)), 1.3)}), number)
+        diagnosis = diagnose(profile_of(found, "run"), replay=report_replay(found))
+        said = next(cause.statement for cause in diagnosis.leading(1) if cause.name == "slow_rank")
+        assert all(each in said for each in (f"rank {rank}", *at_once))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_no_rank_is_slow_where_none_is(graph, layout):
-    assert slow_ranks(graph(job_of(layout))) == []
+    found = graph(job_of(layout))
+    assert slow_ranks(found) == []
+    causes = diagnose(profile_of(found, ""), replay=report_replay(found)).causes
+    assert "slow_rank" not in [each.name for each in causes]
 
 
 def test_clocks_are_aligned_from_group_to_group(tmp_path):

@@ -24,14 +24,14 @@ def test_load_says_what_a_trace_holds(asap, run):
     assert "NVIDIA A100" in printed.out
     assert "quality: good" in printed.out
     report = answer(asap, "load", run)
-    assert report["schema"] == "asap.trace/1"
+    assert report["schema"] == "asap.trace/2"
     ranks = [(rank["rank"], rank["world_size"], len(rank["steps"])) for rank in report["ranks"]]
     assert ranks == [(0, 2, 3), (1, 2, 3)]
 
 
 def test_replay_in_json(asap, run):
     report = answer(asap, "replay", run)
-    assert report["schema"] == "asap.trace/1"
+    assert report["schema"] == "asap.trace/2"
     assert report["quality"]["verdict"] == "good"
     for rank in report["ranks"]:
         for time in (*rank["steps"], *rank["device_iterations"]):
@@ -40,7 +40,6 @@ def test_replay_in_json(asap, run):
         names = ("exposed_compute_s", "exposed_communication_s", "overlap_s", "host_s", "idle_s")
         assert sum(parts[name] for name in names) == pytest.approx(parts["window_s"])
         assert parts["waiting_s"] <= parts["exposed_communication_s"]
-        assert len(rank["utilisation"]) == 20
         assert 0 <= rank["unexplained"] < 0.1
     assert sum(part["share"] for part in report["critical_path"]) == pytest.approx(1)
     assert report["stragglers"][0]["rank"] == 1

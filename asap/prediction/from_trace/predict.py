@@ -25,7 +25,7 @@ from asap.traces.analysis.breakdown import step_parts
 from asap.traces.analysis.critical_path import core_times, share_cores
 from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.report import QualityVerdict
-from asap.traces.collectives import transfer_times
+from asap.traces.collectives import among_many, transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace
@@ -130,10 +130,10 @@ def _core_time(ranks: Sequence[RankTrace]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Seconds of a traced step: transfers and work of a rank, mean over ranks, and the bubble of the one that works
-    longest; none where it is not known, as of one rank alone."""
+    """Seconds of a traced step: collectives, without what one stage sends another, and work of a rank, mean over ranks;
+    the bubble of the one that works longest, none where it is not known, as of one rank alone."""
 
-    transfers_s: float
+    collectives_s: float
     work_s: float
     bubble_s: float
 
@@ -144,15 +144,15 @@ class _Measured:
         communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in ranks]
         durations = [rank.operations.end - rank.operations.start for rank in ranks]
         return cls(
-            _per_step(graph, transfer_times(ranks, graph.matched), communicates),
+            _per_step(graph, transfer_times(ranks, graph.matched), [among_many(rank) for rank in ranks]),
             _per_step(graph, durations, [~mask for mask in communicates]),
             step_parts(changed, step_time(changed).replayed_s).bubble_s,
         )
 
     def new_axes_s(self, found: Factors) -> float:
         """Collectives of axes that were not in use."""
-        known = sum(found.before.axes.values())
-        calibrated = self.transfers_s / known if known and self.transfers_s else 1.0
+        known = sum(time for axis, time in found.before.axes.items() if axis != "stage")
+        calibrated = self.collectives_s / known if known and self.collectives_s else 1.0
         return found.on_new_axes(found.after.exposed) * calibrated
 
     def bubble(self, found: Factors, target: Graph) -> float:

@@ -171,16 +171,6 @@ class _Timeline(NamedTuple):
         return NS * float(self.length[mask].sum())
 
 
-def utilisation(rank: RankTrace, times: RankTimes, parts: int) -> list[float]:
-    """Share of each part of the window in which the device did something."""
-    edges = np.linspace(*times.window, parts + 1)
-    moments = np.unique(np.concatenate([times.start, times.end, edges.astype(np.int64)]))
-    busy = np.diff(moments) * (_active(moments, times.start, times.end) > 0)
-    total = np.concatenate([[0], np.cumsum(busy)])
-    at = total[np.searchsorted(moments, edges.astype(np.int64))]
-    return [float(share) for share in np.diff(at) / np.maximum(np.diff(edges), 1)]
-
-
 def _active(moments: Integers, start: Integers, end: Integers) -> Integers:
     """How many of the intervals hold each piece of time between two moments."""
     change = np.zeros(len(moments) + 1, dtype=np.int64)

@@ -1,10 +1,11 @@
 """What each kind of collective takes in each sort of process group: waiting, transfer, bandwidth, who is awaited."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from asap.traces.analysis.iterations import recorded_steps
 from asap.traces.analysis.report import GroupReport, StragglerReport
 from asap.traces.collectives import Matched
 from asap.traces.graph.graph import Graph
@@ -12,7 +13,7 @@ from asap.traces.trace import NS, Integers, bus_factor
 
 
 def group_times(graph: Graph) -> list[GroupReport]:
-    """By the time that they take, as measured."""
+    """By the time that they take in a step, as measured."""
     starts = [graph.measured[nodes.operation_start] for nodes in graph.nodes]
     ends = [graph.measured[nodes.operation_end] for nodes in graph.nodes]
     sorts: dict[tuple[str, str, int], list[Matched]] = defaultdict(list)
@@ -41,16 +42,12 @@ def _times(
         ranks = len(each.group.ranks) or size
         moved += bus_factor(kind, ranks) * float(each.size_bytes[known].sum())
         moving += NS * float(taken[known].sum())
-    members = len(_different(matched))
+    members = len({member for each in matched for member in each.members.tolist()}) * recorded_steps(graph)
     return GroupReport(
         kind=kind, group=name, size=size, groups=len({tuple(each.members.tolist()) for each in matched}),
         calls=round(calls / members), transfer_s=transfer / members, waiting_s=waiting / members,
         bus_bandwidth=moved / moving if moved and moving else None, awaited=graph.trace.ranks[int(cost.argmax())].rank,
     )  # fmt: skip
-
-
-def _different(matched: Iterable[Matched]) -> set[int]:
-    return {member for each in matched for member in each.members.tolist()}
 
 
 def stragglers(graph: Graph, times: Integers) -> list[StragglerReport]:
@@ -72,8 +69,9 @@ def stragglers(graph: Graph, times: Integers) -> list[StragglerReport]:
         waited = (start.max(axis=0) - start).sum(axis=0) / (len(each.members) - 1)
         np.add.at(count, last, 1)
         np.add.at(cost, last, waited)
+    second = NS / recorded_steps(graph)
     found = [
-        StragglerReport(rank=rank.rank, last=int(count[place]), waited_for_s=NS * float(cost[place]))
+        StragglerReport(rank=rank.rank, last=int(count[place]), waited_for_s=second * float(cost[place]))
         for place, rank in enumerate(graph.trace.ranks)
         if count[place]
     ]

@@ -105,6 +105,11 @@ def iterations(graph: Graph) -> list[list[Times]]:
     return found
 
 
+def recorded_steps(graph: Graph) -> int:
+    """How many steps each rank recorded; one where none is marked."""
+    return max(max(len(rank.steps), 1) for rank in graph.trace.ranks)
+
+
 def step_time(graph: Graph) -> Times:
     """Median over iterations, of the slowest rank: the first iteration of a job may hold its start-up."""
     typical = [

@@ -1,11 +1,11 @@
-"""The results as a contract: ``asap.trace/1``."""
+"""The results as a contract: ``asap.trace/2``."""
 
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA = "asap.trace/1"
+SCHEMA = "asap.trace/2"
 
 
 class QualityVerdict(StrEnum):
@@ -21,7 +21,7 @@ class _Result(BaseModel):
 
 
 class _Document(_Result):
-    version: Literal["asap.trace/1"] = Field(default=SCHEMA, alias="schema")
+    version: Literal["asap.trace/2"] = Field(default=SCHEMA, alias="schema")
 
 
 class Timing(_Result):
@@ -34,7 +34,8 @@ class Timing(_Result):
 
 
 class Parts(_Result):
-    """Seconds of a rank's window. The first five add up to it; waiting is a part of exposed communication."""
+    """Seconds of a rank in a step, the mean over what was recorded. The first five add up to ``window_s``; waiting is a
+    part of exposed communication."""
 
     exposed_compute_s: float = Field(description="working and not communicating")
     exposed_communication_s: float = Field(description="communicating and not working")
@@ -47,7 +48,7 @@ class Parts(_Result):
     )
     bubble_s: float | None = Field(description="of the waiting: for another stage of the pipeline")
     exposed_by_collective_s: dict[str, float] = Field(description="exposed communication by kind of collective")
-    window_s: float
+    window_s: float = Field(description="what was recorded, a step")
 
 
 class RankReport(_Result):
@@ -59,7 +60,6 @@ class RankReport(_Result):
     device_iterations: list[Timing] = Field(description="iterations as the device sees them")
     breakdown: Parts = Field(description="of the replay")
     measured_breakdown: Parts
-    utilisation: list[float] = Field(description="busy share of each twentieth of the window, as measured")
     unexplained: float = Field(description="start delay that no edge explains, as a share of the device's time")
 
 
@@ -81,9 +81,9 @@ class PathPart(_Result):
     rank: int
     category: str = Field(description="host, launch, compute, communication, copy, memset, pause or unknown")
     name: str
-    time_s: float
+    time_s: float = Field(description="in a step")
     share: float
-    occurrences: int
+    occurrences: int = Field(description="in all recorded steps")
 
 
 class Shortening(_Result):
@@ -102,13 +102,13 @@ class SlowRankReport(_Result):
 
 
 class GroupReport(_Result):
-    """Collectives of one kind in the process groups of one sort; seconds of the window, means over ranks."""
+    """Collectives of one kind in the process groups of one sort; seconds of a step, means over ranks."""
 
     kind: str
     group: str
     size: int = Field(description="ranks of each group that are at hand")
     groups: int
-    calls: int = Field(description="of each rank")
+    calls: int = Field(description="of each rank in a step")
     transfer_s: float
     waiting_s: float
     bus_bandwidth: float | None = Field(description="bytes a second; null where sizes are not known")
@@ -119,8 +119,8 @@ class StragglerReport(_Result):
     """A rank that others waited for."""
 
     rank: int
-    last: int = Field(description="collectives to which it came last")
-    waited_for_s: float = Field(description="what each other rank waited for it on average, in all")
+    last: int = Field(description="collectives of the recording to which it came last")
+    waited_for_s: float = Field(description="what each other rank waited for it in a step, mean")
 
 
 class ReplayReport(_Document):
@@ -128,6 +128,7 @@ class ReplayReport(_Document):
 
     format: str
     step_time_s: Timing = Field(description="of the slowest rank, median over iterations")
+    recorded_steps: int = Field(description="over which times of a step are means")
     ranks: list[RankReport]
     quality: Quality
     clock_spread_s: float | None = Field(description="between ranks after alignment; null for one rank")
