@@ -5,6 +5,7 @@ https://github.com/mlcommons/chakra/blob/main/schema/protobuf/et_def.proto; attr
 PyTorch traces names them.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -48,6 +49,8 @@ _KINDS = (
 )
 """By their number in ``CollectiveCommType``."""
 
+_Groups = Numbering[tuple[int, ...]]
+
 _FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
     "Attribute": (
         ("name", 1, "string"), ("double_val", 3, "double"), ("float_val", 5, "float"), ("int32_val", 7, "int32"),
@@ -72,9 +75,13 @@ def _messages() -> Mapping[str, Any]:
     file = descriptor_pb2.FileDescriptorProto(name="asap/chakra.proto", package="asap.chakra", syntax="proto3")
     for name, fields in _FIELDS.items():
         message = file.message_type.add(name=name)
+        if name == "Attribute":
+            message.oneof_decl.add(name="value")  # so that a zero is written
         for label, number, sort in fields:
             bare = sort.removesuffix("*")
             added = message.field.add(name=label, number=number)
+            if label.endswith("_val"):
+                added.oneof_index = 0
             added.label = field.LABEL_REPEATED if sort.endswith("*") else field.LABEL_OPTIONAL
             if bare in _FIELDS:
                 added.type, added.type_name = field.TYPE_MESSAGE, f".asap.chakra.{bare}"
@@ -88,21 +95,23 @@ def _messages() -> Mapping[str, Any]:
 
 
 def write_chakra(graph: Graph, folder: Path) -> list[Path]:
-    """One file a rank. Calls of the host are nodes with what passed before them; pauses of a device are not kept.
+    """A file a rank, and the ranks of each group in ``groups``, where ASTRA-sim looks them up by number. Calls of the
+    host are nodes with what passed before them; pauses of a device are not kept.
 
     Raises:
         BadInputError: the folder cannot be written.
     """
     from google.protobuf.proto import serialize_length_prefixed
 
-    files = []
+    files, groups = [], _Groups()
     for rank, nodes in zip(graph.trace.ranks, graph.nodes, strict=True):
         stream = BytesIO()
         serialize_length_prefixed(_messages()["Metadata"](version=VERSION), stream)
-        for node in _nodes(graph, rank, nodes):
+        for node in _nodes(graph, rank, nodes, groups):
             serialize_length_prefixed(node, stream)
         files.append(folder / f"trace.{rank.rank}.et")
         _write(files[-1], stream.getvalue())
+    _write(folder / "groups", json.dumps(dict(enumerate(groups, start=1))).encode())
     return files
 
 
@@ -114,7 +123,7 @@ def _write(path: Path, content: bytes) -> None:
         raise BadInputError(f"cannot be written: {error.strerror}", where=plain(path)) from error
 
 
-def _nodes(graph: Graph, rank: RankTrace, nodes: RankNodes) -> Iterator[Any]:
+def _nodes(graph: Graph, rank: RankTrace, nodes: RankNodes, groups: _Groups) -> Iterator[Any]:
     """Calls come first, then operations, each numbered by its row."""
     message, calls = _messages()["Node"], len(rank.calls)
     control, data = _dependencies(graph, rank, nodes)
@@ -127,27 +136,29 @@ def _nodes(graph: Graph, rank: RankTrace, nodes: RankNodes) -> Iterator[Any]:
                 duration_micros=-(-end // US) - start // US, ctrl_deps=control.get(number, ()),
                 data_deps=data.get(number, ()),
             )  # fmt: skip
-            _describe(node, rank, row, lanes[row], of_device=first > 0 or not calls)
+            _describe(node, rank, row, lanes[row], groups if first > 0 or not calls else None)
             yield node
 
 
-def _describe(node: Any, rank: RankTrace, row: int, lane: int, of_device: bool) -> None:
-    attributes: dict[str, bool | int | str] = {"is_cpu_op": not of_device, "stream" if of_device else "tid": lane}
-    kind = OperationKind(int(rank.operations.kind[row])) if of_device else None
-    if kind is OperationKind.COMMUNICATION:
+def _describe(node: Any, rank: RankTrace, row: int, lane: int, groups: _Groups | None) -> None:
+    on_host = groups is None
+    attributes: dict[str, bool | int | str] = {"is_cpu_op": on_host, "tid" if on_host else "stream": lane}
+    kind = None if on_host else OperationKind(int(rank.operations.kind[row]))
+    if groups is not None and kind is OperationKind.COMMUNICATION:
         said = int(rank.operations.collective[row])
         call = rank.collectives[said] if said >= 0 else UNSAID
         sort = collective_kind(node.name) or ""
-        attributes |= {"comm_size": call.size_bytes, "pg_name": call.group.name}
-        attributes["pg_ranks"] = ",".join(map(str, call.group.ranks))
+        ranks = call.group.ranks
+        attributes |= {"comm_size": call.size_bytes, "pg_desc": call.group.description or call.group.name}
+        attributes |= {"pg_name": str(1 + groups[ranks]) if ranks else "", "pg_ranks": ",".join(map(str, ranks))}
         if sort == TRANSFER and call.pair is not None:
-            attributes |= {"comm_src": call.pair[0], "comm_dst": call.pair[1]}
+            attributes |= {"comm_src": call.pair[0], "comm_dst": call.pair[1], "comm_tag": 0}
             node.type = _SEND if call.sender == rank.rank else _RECEIVE
         else:
             node.type = _COLLECTIVE
-            attributes["comm_type"] = _KINDS.index(sort) if sort in _KINDS else 0
-    elif kind in (OperationKind.COPY, OperationKind.MEMSET):
-        node.type = _LOAD if kind is OperationKind.COPY else _STORE
+            attributes["comm_type"] = _KINDS.index(sort if sort in _KINDS else "all-to-all")
+    elif kind is not None:
+        attributes["does"] = kind.name
     for name, value in attributes.items():
         key = "bool_val" if isinstance(value, bool) else "string_val" if isinstance(value, str) else "int64_val"
         node.attr.add(**{"name": name, key: value})
@@ -245,7 +256,8 @@ def _trace(rank: int, device: Sequence[_Row], host: Sequence[_Row]) -> RankTrace
     waits = []
     for number, row in enumerate(device):
         communicates = row.node.type in _COMMUNICATES
-        kind = OperationKind.COMMUNICATION if communicates else _OTHERS.get(row.node.type, OperationKind.COMPUTE)
+        stated = _DOES.get(str(row.attributes.get("does")), _OF_MEMORY.get(row.node.type, OperationKind.COMPUTE))
+        kind = OperationKind.COMMUNICATION if communicates else stated
         depends = [*row.node.ctrl_deps, *row.node.data_deps]
         launch = next((each for each in depends if each in launched), -1)
         said = calls_said[_call(row)] if communicates else -1
@@ -263,7 +275,9 @@ def _trace(rank: int, device: Sequence[_Row], host: Sequence[_Row]) -> RankTrace
     )  # fmt: skip
 
 
-_OTHERS = {_LOAD: OperationKind.COPY, _STORE: OperationKind.MEMSET}
+_OF_MEMORY = {_LOAD: OperationKind.COPY, _STORE: OperationKind.MEMSET}
+_DOES = {kind.name: kind for kind in OperationKind}
+"""In an attribute: simulators take loads and stores for those of a memory beside the device."""
 
 
 def _other_lanes(waits: Sequence[tuple[int, int]], operations: Sequence[tuple[int, ...]]) -> Integers:
@@ -289,8 +303,8 @@ def _name(row: _Row) -> str:
 
 def _call(row: _Row) -> CollectiveCall:
     said = row.attributes
-    name, listed = (str(said.get(each) or "") for each in ("pg_name", "pg_ranks"))
-    group = Group(name, name, tuple(int(each) for each in listed.split(",") if each.isdigit()))
+    name, listed, described = (str(said.get(each) or "") for each in ("pg_name", "pg_ranks", "pg_desc"))
+    group = Group(name, described or name, tuple(int(each) for each in listed.split(",") if each.isdigit()))
     pair = (said.get("comm_src"), said.get("comm_dst"))
     sender, receiver = (int(each) if isinstance(each, int) else None for each in pair)
     return CollectiveCall(group, int(said.get("comm_size", 0)), sender, receiver)

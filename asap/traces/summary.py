@@ -164,12 +164,9 @@ def _contents(rank: RankTrace, share: float) -> RankContents:
         steps=[plain(step.label, NAME_LENGTH) for step in rank.steps],
         threads=len(set(rank.calls.lane.tolist())),
         streams=[plain(rank.lanes[lane], NAME_LENGTH) for lane in sorted(set(rank.operations.lane.tolist()))],
-        calls=len(rank.calls),
-        operations=len(rank.operations),
+        calls=len(rank.calls), operations=len(rank.operations), unexplained=share, device_span_s=NS * rank.device_span,
         collectives=int((rank.operations.kind == OperationKind.COMMUNICATION).sum()),
-        device_span_s=NS * rank.device_span,
-        unexplained=share,
-    )
+    )  # fmt: skip
 
 
 def _rank(

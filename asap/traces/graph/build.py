@@ -43,11 +43,7 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
     for rank in ranks:
         numbers = []
         steps = np.array([(step.start, step.end) for step in rank.steps], dtype=np.int64).reshape(-1, 2).T
-        tables = (
-            (rank.operations.start, rank.operations.end),
-            (rank.calls.start, rank.calls.end),
-            (steps[0], steps[1]),
-        )
+        tables = [(each.start, each.end) for each in (rank.operations, rank.calls)] + [(steps[0], steps[1])]
         for start, end in tables:
             pairs = np.stack([start, end], axis=1)
             number = count + np.arange(pairs.size).reshape(-1, 2)
