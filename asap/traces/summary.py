@@ -70,9 +70,7 @@ def report_replay(graph: Graph) -> ReplayReport:
     columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
     path, steps = critical_path(graph), recorded_steps(graph)
     return ReplayReport(
-        format=trace.format,
-        step_time_s=_timing(step_time(graph)),
-        recorded_steps=steps,
+        format=trace.format, step_time_s=_timing(step_time(graph)), recorded_steps=steps,
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
@@ -84,7 +82,7 @@ def report_replay(graph: Graph) -> ReplayReport:
         critical_path_shares=_by_category(path),
         shortened_by=_shortened(graph),
         notes=list(trace.notes),
-    )
+    )  # fmt: skip
 
 
 def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction) -> WhatIfReport:
@@ -176,14 +174,12 @@ def _rank(
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
     waits_known, steps = bool(graph.matched) or not communicates, recorded_steps(graph)
     return RankReport(
-        rank=rank.rank,
-        device=rank.device,
+        rank=rank.rank, device=rank.device, unexplained=share,
         steps=[_timing(times, step.label) for step, times in marked],
         device_iterations=[_timing(times) for times in device_iterations(graph, rank, nodes)],
         breakdown=_parts(breakdown(rank, replayed), steps, waits_known),
         measured_breakdown=_parts(breakdown(rank, measured), steps, waits_known),
-        unexplained=share,
-    )
+    )  # fmt: skip
 
 
 def _timing(times: Times, label: str = "") -> Timing:
