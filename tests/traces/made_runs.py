@@ -140,13 +140,11 @@ def write(folder: Path, ranks: Sequence[list[dict[str, Any]]], **header: Any) ->
     """A file a rank, compressed."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, events in enumerate(ranks):
-        document = {
-            "schemaVersion": 1,
+        told = {
             "distributedInfo": {"rank": number, "world_size": len(ranks)},
             "deviceProperties": [{"name": "NVIDIA A100"}],
-            **header,
-            "traceEvents": events,
         }
+        document = {"schemaVersion": 1, **told, **header, "traceEvents": events}
         with gzip.open(folder / f"rank{number}.json.gz", "wt") as file:
             json.dump(document, file)
     return folder

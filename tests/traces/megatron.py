@@ -31,15 +31,13 @@ _NAMES = {
     "recv": "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
 }
 _DESCRIPTIONS = {
-    "tp": "TENSOR_MODEL_PARALLEL_GROUP",
-    "dp": "DATA_PARALLEL_GROUP",
-    "pp": "PIPELINE_MODEL_PARALLEL_GROUP",
-}
+    "tp": "TENSOR_MODEL_PARALLEL_GROUP", "dp": "DATA_PARALLEL_GROUP", "pp": "PIPELINE_MODEL_PARALLEL_GROUP",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is trained, how it is split, and what goes wrong. ``microbatches`` are those of one replica."""
+    """What is trained, how it is split, what goes wrong; ``microbatches`` of one replica, ``slow`` factors of ranks."""
 
     tp: int = 2
     dp: int = 2
@@ -52,11 +50,9 @@ class Job:
     vocab: int = 32000
     steps: int = 3
     matmul: float = 1.0
-    """How long matrix products take, against usual."""
     link: float = 1.0
-    """How long transfers take, against usual."""
+    """How long matrix products and transfers take, against usual."""
     slow: Mapping[int, float] = field(default_factory=dict)
-    """How much longer the work of a rank takes."""
     noise: float = 0.0
     seed: int = 0
     named: bool = True
@@ -169,9 +165,7 @@ class _Rank:
         for number in range(warm):
             self._backward(number == warm - 1)
         parameters = 12 * job.hidden**2 * self.layers / job.tp
-        self.awaited += [
-            number for number, each in enumerate(self.operations) if each.rank == self.number and each.stream == 24
-        ]
+        self.awaited += [n for n, each in enumerate(self.operations) if (each.rank, each.stream) == (self.number, 24)]
         self.compute("adam", 18 * parameters / (0.8 * HBM))
 
     @property
@@ -249,7 +243,8 @@ def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
             calls[rank] += 2
             events[rank].append(_call("cudaDeviceSynchronize", host[rank], waited - host[rank], calls[rank]))
             host[rank] = waited + 20
-            events[rank].append(_span(f"ProfilerStep#{number}", begun[rank], host[rank] - begun[rank]))
+            span = begun[rank], host[rank] - begun[rank]
+            events[rank].append(_event("user_annotation", f"ProfilerStep#{number}", 1, 100, *span, {}))
         ends.append(max(last))
     times = [later - one for one, later in pairwise(ends)] or ends
     return events, median(times) * 1e-6
@@ -292,9 +287,7 @@ def _run(operations: list[_Operation], free: dict[tuple[int, int], float]) -> No
 
 
 def _expected(operation: _Operation) -> int:
-    if operation.meets is None:
-        return 1
-    return 2 if operation.kind in ("send", "recv") else len(operation.meets[1])
+    return 1 if operation.meets is None else 2 if operation.kind in ("send", "recv") else len(operation.meets[1])
 
 
 def _recorded(each: _Operation) -> Iterator[dict[str, Any]]:
@@ -307,10 +300,6 @@ def _recorded(each: _Operation) -> Iterator[dict[str, Any]]:
 
 def _call(name: str, start: float, length: float, correlation: int) -> dict[str, Any]:
     return _event("cuda_runtime", name, 1, 100, start, length, {"correlation": correlation})
-
-
-def _span(name: str, start: float, length: float) -> dict[str, Any]:
-    return _event("user_annotation", name, 1, 100, start, length, {})
 
 
 def _event(
