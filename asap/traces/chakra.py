@@ -276,8 +276,7 @@ def _trace(rank: int, device: Sequence[_Row], host: Sequence[_Row]) -> RankTrace
 
 
 _OF_MEMORY = {_LOAD: OperationKind.COPY, _STORE: OperationKind.MEMSET}
-_DOES = {kind.name: kind for kind in OperationKind}
-"""In an attribute: simulators take loads and stores for those of a memory beside the device."""
+_DOES = {kind.name: kind for kind in OperationKind}  # an attribute: loads and stores are of memory beside the device
 
 
 def _other_lanes(waits: Sequence[tuple[int, int]], operations: Sequence[tuple[int, ...]]) -> Integers:
