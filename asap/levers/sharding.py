@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from asap.levers.lever import Run, Trial
+from asap.levers.lever import PRESENT, Lever, Run, Trial, Value
+from asap.plans import Plan
 
 
 def _state_in_parts(run: Run) -> Mapping[str, str]:
@@ -21,24 +22,23 @@ DISTRIBUTED_OPTIMIZER = Trial(
 )
 
 
-def _along_the_sequence(run: Run) -> Mapping[str, str]:
-    """In place of saved activations in parts, beside which Megatron refuses it (``training/arguments.py``)."""
-    words = run.words("sequence_parallel")
-    if not words or run.workload.sequence_parallel is not False or run.plan.degree("model") == 1:
-        return {}
-    in_parts = run.settings.get("distribute_saved_activations")
-    return {**words, "distribute-saved-activations": "false"} if in_parts else words
+def _split_along_the_sequence(plan: Plan) -> str:
+    return "default" if plan.sequence_parallel is None else str(plan.sequence_parallel).lower()
 
 
-SEQUENCE_PARALLEL = Trial(
+def _splits(run: Run) -> tuple[Value, ...]:
+    said = run.workload.sequence_parallel if run.plan.sequence_parallel is None else run.plan.sequence_parallel
+    on = Value(lambda plan: plan.model_copy(update={"sequence_parallel": True}))
+    return (PRESENT, on) if said is False else (PRESENT,)
+
+
+SEQUENCE_PARALLEL = Lever(
     name="sequence_parallel",
     title="sequence parallelism beside tensor parallelism",
     changes="time: of norms and residuals; HBM: their activations over the tensor degree; numerics: the order of sums",
-    reason="every tensor-parallel rank repeats norms and residuals; split along the sequence, no more is sent",
-    source="https://arxiv.org/abs/2205.05198",
-    settings=_along_the_sequence,
-    workload={"sequence_parallel": True},
-    at_most="remove:compute",
+    known="modelled",
+    read=_split_along_the_sequence,
+    values=_splits,
 )
 
 

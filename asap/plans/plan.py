@@ -10,7 +10,15 @@ from asap.plans.axes import AXES, Axis, standard_degrees
 from asap.plans.remat import Offload, Optimizer, Policy, Remat, SavedTensors, StatePrecision
 from asap.plans.text import plan_fields
 
-OF_WORKLOAD = ("loss_chunks", "first_moment", "second_moment", "weight_precision", "optimizer", "global_batch")
+OF_WORKLOAD = (
+    "sequence_parallel",
+    "loss_chunks",
+    "first_moment",
+    "second_moment",
+    "weight_precision",
+    "optimizer",
+    "global_batch",
+)
 """Fields of a plan that replace what the workload says; ``None``: as the workload says."""
 SETTINGS = ("microbatches", "pipeline_repeats", "remat", "offload", *OF_WORKLOAD)
 """Fields of a plan beside its meshes."""
@@ -57,6 +65,11 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     pipeline_repeats: PositiveInt = Field(default=1, description="virtual stages a device (interleaved schedule)")
     remat: Policy | None = Field(default=None, description="None: unknown")
     offload: tuple[Offload, ...] = Field(default=(), description="what is kept in host memory")
+    sequence_parallel: bool | None = Field(
+        default=None,
+        description="norms and residuals are split along the sequence beside tensor parallelism; None: as the workload"
+        " says",
+    )
     loss_chunks: PositiveInt | None = Field(
         default=None, description="parts in which logits and loss are computed; None: as the workload says"
     )
@@ -122,7 +135,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
             terms.append(f"remat={self.remat.value}")
         if self.offload:
             terms.append(f"offload={'+'.join(self.offload)}")
-        terms += [f"{name}={value}" for name in OF_WORKLOAD if (value := getattr(self, name)) is not None]
+        said = ((name, getattr(self, name)) for name in OF_WORKLOAD)
+        terms += [f"{name}={str(value).lower()}" for name, value in said if value is not None]
         return " ".join(term for term in terms if term) or "data=1"
 
     def beside(self, other: "Plan | None") -> str:

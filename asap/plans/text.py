@@ -28,6 +28,7 @@ SETTINGS = {
     "remat": "remat",
     "remat_policy": "remat",
     "offload": "offload",
+    "sequence_parallel": "sequence_parallel",
     "loss_chunks": "loss_chunks",
     "num_vocab_tiling": "loss_chunks",
     "first_moment": "first_moment",
@@ -40,6 +41,7 @@ SETTINGS = {
 _CHOICES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("first_moment", "second_moment", "weight_precision"), get_args(StatePrecision)),
     "optimizer": get_args(Optimizer),
+    "sequence_parallel": ("true", "false"),
 }
 
 _POLICIES = (

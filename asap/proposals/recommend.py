@@ -101,7 +101,8 @@ def add_trial(
     if trial is None or trial.gain is None:
         return advice
     if situation is not None and situation.name in TOO_TIGHT:
-        statement = _makes_fit(trial, trial.gain) if trial.fits else None
+        brings = f"Modelled, {effect(trial.gain, trial.saved_bytes)}, and the run fits with it."
+        statement = f"{_SETTING_FIRST} {trial.title}. {brings}" if trial.fits else None
     else:
         statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent) if trial.saves_time else None
     if statement is None:
@@ -153,10 +154,6 @@ def after_judgement(
         statement = f"{judgement.advice} The smallest change that is likely to fit: {least.statement}."
         return Recommendation(first=advice.first, keep_incumbent=True, statement=statement, lines=least.lines)
     return Recommendation(first=advice.first, keep_incumbent=True, statement=judgement.advice)
-
-
-def _makes_fit(trial: OfferedTrial, gain: float) -> str:
-    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, trial.saved_bytes)}, and the run fits with it."
 
 
 def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:

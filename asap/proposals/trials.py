@@ -11,7 +11,7 @@ from asap.levers.table import TRIALS
 from asap.models import Workload
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
-from asap.proposals.selection.candidate import fit_odds
+from asap.proposals.selection.candidate import fit_odds, fits
 from asap.proposals.selection.search import run_of
 from asap.stacks.launchers import Stack, setting_lines
 from asap.study.changed import drop_step_time
@@ -74,15 +74,15 @@ def _promise(trial: OfferedTrial) -> tuple[bool, bool, bool, float]:
 def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
     now, then = _predicted(study, trial.changed(run))
     gain = None if now is None or then is None else 1 - _seconds(then) / _seconds(now)
-    saved, fits = _hbm_saved(now, then)
-    odds = fit_odds(then) if now is not None and then is not None and _holds(now) and not _holds(then) else None
+    saved, makes_fit = _hbm_saved(now, then)
+    odds = fit_odds(then) if now is not None and then is not None and fits(now) and not fits(then) else None
     said, most = _in_words(gain, saved, odds), most_held(study.replay, trial.at_most)
     if gain is not None and most is not None and most < gain:
         gain, said = most, f"the recorded run holds {format_percent(most)} of a step that it could save"
     words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {said}."
     return OfferedTrial(
-        name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=fits, fit_odds=odds,
-        source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
+        name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=makes_fit,
+        fit_odds=odds, source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
         line=setting_lines(run.stack, trial.settings(run), run.settings),
     )  # fmt: skip
 
@@ -112,10 +112,6 @@ def _hbm_saved(now: Prediction | None, then: Prediction | None) -> tuple[float, 
     saved = now.memory.total.value - then.memory.total.value
     counts = abs(saved) >= _LEAST_SAVED * now.memory.capacity_bytes
     return (saved if counts else 0.0), counts and then.memory.fits and not now.memory.fits
-
-
-def _holds(prediction: Prediction) -> bool:
-    return prediction.memory is not None and prediction.memory.fits
 
 
 def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str:

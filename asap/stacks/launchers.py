@@ -51,7 +51,7 @@ _STACKS: dict[str, Stack] = {
 
 _TABLES: tuple[Stack, ...] = ("accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
 """Keys of the contract whose stacks have tables."""
-_NUMBERS = ("loss_chunks", "first_moment", "second_moment", "optimizer", "weight_precision")
+_NUMBERS = ("sequence_parallel", "loss_chunks", "first_moment", "second_moment", "optimizer", "weight_precision")
 """Settings beside the mesh that some stacks have no words for."""
 
 

@@ -63,7 +63,7 @@ def to_settings(
         on = set(one.what) <= set(plan.offload)
         if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
-    wanted |= _batch(spec, plan, said, global_batch, sequence)
+    wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "written"):
         wanted = own.written(said, _asked(plan, global_batch), wanted)
@@ -197,7 +197,21 @@ def _layout(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     chosen = next((text for text, meant in word.values.items() if meant == wanted), None)
     if chosen is None:
         raise PlanError(f"{spec.name} has no {key} that lays parameters out so")
-    return {key: chosen.lower() if str(said.get(key, chosen)).islower() else chosen}
+    return {key: _in_case_of(said.get(key), chosen)}
+
+
+def _in_case_of(present: object, word: str) -> str:
+    """A word in lower or upper case where the present one is."""
+    return word.lower() if str(present).islower() else word.upper() if str(present).isupper() else word
+
+
+def _sequence_parallel(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
+    if plan.sequence_parallel is None:
+        return {}
+    if (word := spec.workload.get("sequence_parallel")) is None:
+        raise PlanError(f"{spec.name} has no setting for sequence_parallel")
+    key, chosen = word.key(said), next(text for text, on in word.values.items() if on is plan.sequence_parallel)
+    return {key: _in_case_of(said.get(key), chosen)}
 
 
 def _recomputation(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:

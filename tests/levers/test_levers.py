@@ -13,7 +13,7 @@ from asap.stacks.registry import contracts
 
 find_lever = {lever.name: lever for lever in LEVERS}.__getitem__
 
-WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", precision="bf16")
+WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", precision="bf16", sequence_parallel=False)
 NOW = Plan.parse("data=16 stage=2 microbatches=4 remat=full")
 
 

@@ -3,6 +3,7 @@ import pytest
 from asap.experiments.create import Statement, create_experiment
 from asap.prediction import load_calibration
 from asap.prediction.predict_study import expect
+from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
 from asap.proposals.recommend import add_trial, recommend
 from asap.proposals.selection.ranked_candidates import rank_candidates
@@ -106,20 +107,27 @@ def test_nanotron_is_told_in_its_yaml(tmp_path):
         "parallelism: {dp: 8, tp: 4, pp: 1, tp_mode: ALL_REDUCE}\n"
         "tokens: {batch_accumulation_per_replica: 4, micro_batch_size: 2, sequence_length: 4096, train_steps: 10}\n"
     )
-    found = trials_of(study_of(create_experiment("run", Statement(hardware="h100-32"), config=file)))
-    assert {trial.name: trial.line for trial in found} == {
-        "distributed_optimizer": "optimizer: {zero_stage: 1}",
-        "sequence_parallel": "parallelism: {tp_mode: REDUCE_SCATTER}",
+    study = study_of(create_experiment("run", Statement(hardware="h100-32"), config=file))
+    assert {trial.name: trial.line for trial in trials_of(study)} == {
+        "distributed_optimizer": "optimizer: {zero_stage: 1}"
     }
+    assert study.plan
+    split = study.plan.model_copy(update={"sequence_parallel": True})
+    assert launcher_line(study, split) == "parallelism: {tp_mode: REDUCE_SCATTER}  # its other keys stay"
 
 
 @pytest.mark.parametrize(
     ("more", "then"), [("", ""), (" --distribute-saved-activations", " # without --distribute-saved-activations")]
 )
-def test_norms_that_every_tensor_device_repeats_are_told_to_be_split(offered, more, then):
-    _, trials = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer{more}")
-    assert trials["sequence_parallel"].line == f"--sequence-parallel{then}"
-    assert trials["sequence_parallel"].saved_bytes > 0
+def test_norms_that_every_tensor_device_repeats_are_split_by_the_plan_that_is_proposed(offered, more, then):
+    study, _ = offered(f"{DENSE} --tensor-model-parallel-size 8 --use-distributed-optimizer{more}")
+    assert study.plan
+    split = study.plan.model_copy(update={"sequence_parallel": True})
+    assert launcher_line(study, split) == f"--sequence-parallel{then}"
+    now, then_held = (one.memory.total.value for one in expect(study, [study.plan, split]))
+    assert then_held < now
+    first = propose(rank_candidates(study, {}), lambda *_: ()).proposals[0].plan
+    assert (first.degree("model") > 1, first.sequence_parallel) == (True, True)
 
 
 def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(offered):
@@ -135,8 +143,6 @@ def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(of
     [
         (f"{DENSE} --tensor-model-parallel-size 2 --use-distributed-optimizer", "h100-32", "distributed_optimizer"),
         (f"{DENSE} --tensor-model-parallel-size 8", "h100-8", "distributed_optimizer"),
-        (f"{DENSE} --tensor-model-parallel-size 8 --sequence-parallel", "h100-32", "sequence_parallel"),
-        (DENSE, "h100-32", "sequence_parallel"),
         (f"{MIXTURE} --moe-token-dispatcher-type flex", "h100-64", "expert_dispatcher"),
         (MIXTURE + NCCL, "mi300x-64", "expert_dispatcher"),
         (f"{MIXTURE}{NCCL} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity", "h100-64",

@@ -44,10 +44,23 @@ def test_settings_beside_every_plan_are_searched_together_with_it():
         attention="flash", zero_stage=1, sequence_parallel=False, **MEGATRON,
     )  # fmt: skip
     smallest = found(study)
-    assert smallest.settings == {"sequence-parallel": "true"}
+    assert smallest.plan.sequence_parallel is True
+    assert "--sequence-parallel" in smallest.lines[0]
     assert fit_odds(smallest.prediction) >= LIKELY
     advice = propose(rank_candidates(study, priors={}), lambda *_: ())
     assert advice.recommendation.statement.startswith("Start with")
+
+
+def test_a_setting_that_is_not_enough_alone_is_named_with_the_mesh_that_fits_beside_it():
+    study = run(
+        "replica=8 microbatches=1 remat=none", "llama2-7b", "a100-40gb-8", 8, 2048, "Megatron-Core", attention="flash",
+        micro_batch_size=1,
+    )  # fmt: skip
+    smallest = found(study)
+    assert smallest.settings == {"use-distributed-optimizer": "true"}
+    assert smallest.plan != study.plan
+    advice = propose(rank_candidates(study, priors={}), lambda *_: ()).recommendation
+    assert advice.statement.startswith("Start with the smallest change that fits: the distributed optimizer")
 
 
 @pytest.mark.parametrize("hardware", ["h100-8", "a100-80gb-8"])

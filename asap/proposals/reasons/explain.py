@@ -186,7 +186,8 @@ def changed_settings(plan: Plan, incumbent: Plan, workload: Workload) -> tuple[C
 def _before(lever: Lever, incumbent: Plan, workload: Workload) -> str:
     if lever.name not in OF_WORKLOAD or getattr(incumbent, lever.name) is not None:
         return lever.read(incumbent)
-    return str(getattr(workload, field_of(lever.name)) or lever.read(incumbent))
+    said = getattr(workload, field_of(lever.name))
+    return lever.read(incumbent) if said is None else str(said).lower()
 
 
 def cite(study: Study, plan: Plan) -> tuple[Citation, ...]:

@@ -194,6 +194,12 @@ PRINCIPLES: dict[tuple[str, Direction], Principle] = {
         "reason",
         "maxtext-sharding-parameter-offload",
     ),
+    ("sequence_parallel", "more"): Principle(
+        "devices of the tensor axis no longer repeat norms and residuals, and each keeps a part of them",
+        "none is known: as many bytes are sent, in two halves",
+        "reason",
+        "context-megatron-sp",
+    ),
     ("loss_chunks", "more"): Principle(
         "logits are computed in parts, and only one part is in HBM at a time",
         "the output matrix is read once per part",

@@ -125,6 +125,7 @@ def _amount(plan: Plan, lever: str) -> float:
         "pipeline_repeats": plan.pipeline_repeats,
         "optimizer_offload": "optimizer" in plan.offload,
         "parameter_offload": "parameters" in plan.offload,
+        "sequence_parallel": bool(plan.sequence_parallel),
         "loss_chunks": plan.loss_chunks or 1,
         "optimizer": {"muon": 1}.get(plan.optimizer or "", 2),
         "global_batch": plan.global_batch or 0,

@@ -148,8 +148,10 @@ def to_arguments(
     }
     if {"parameters", "activations"} & set(plan.offload) and not of_deepspeed:
         raise PlanError("Megatron-LM offloads the optimizer only, as far as a plan can say it")
-    if plan.degree("model") > 1 and plan.degree("expert") > 1:
+    if plan.degree("model") > 1 and (plan.degree("expert") > 1 or plan.sequence_parallel):
         wanted[_SEQUENCE] = True  # Megatron-Core refuses tensor and expert parallelism without it
+    elif plan.sequence_parallel is False:
+        wanted[_SEQUENCE] = False
     changed = {key: value for key, value in wanted.items() if not _same(current, value, key)}
     changed |= invalidated(plan, changed, wanted, current, layers)
     if of_deepspeed:

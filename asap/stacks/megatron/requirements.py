@@ -149,7 +149,7 @@ def invalidated(plan: Plan, changed: Changes, wanted: Changes, current: Settings
     found += [] if not moved or still_counted(plan, current, layers) else COUNTED
     found += [] if overlaps and in_rounds else [_OVERLAPPED, "delay_wgrad_compute"]
     found += [] if split else ["tp_comm_overlap"]
-    if not split or not (plan.remat is None or recomputes_layers(plan.remat)):
+    if not split or wanted.get(_SEQUENCE) or not (plan.remat is None or recomputes_layers(plan.remat)):
         found.append("distribute_saved_activations")
     if plan.degree("stage") == 1 or plan.pipeline_repeats == 1:
         found.append("overlap_param_gather_with_optimizer_step")

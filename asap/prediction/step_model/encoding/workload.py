@@ -71,10 +71,10 @@ FP32_MASTER = 4.0
 OPTIMIZER_BYTES = {"adafactor": 4.0, "sgd": 4.0, "lion": 4.0, "muon": 4.0}
 OPTIMIZERS = ("adamw", "adam", "adam_pax", *OPTIMIZER_BYTES)
 """Optimizers whose state is known; those of Adam's kind keep two moments."""
-STATE_BYTES = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes")
-"""Fields that follow from the training state."""
-OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer")
-"""What a plan says of the training state."""
+FROM_STATE = ("parameter_bytes", "gradient_bytes", "gather_bytes", "optimizer_bytes", "sequence_parallel")
+"""Fields that follow from the training state, and from whether residuals are split."""
+OF_STATE = ("first_moment", "second_moment", "weight_precision", "optimizer", "sequence_parallel")
+"""What a plan says of them."""
 HALF = 2.0
 DDP_BUCKET = 25 * 2.0**20
 """Bytes (``bucket_cap_mb`` of PyTorch's DistributedDataParallel, ``ddp_bucket_cap_mb`` of nanotron)."""
@@ -211,9 +211,9 @@ def workload_under_plans(plans: Sequence[Plan], w: Workload, architecture: Archi
     if any(plan.global_batch for plan in plans):
         batch = np.array([plan.global_batch or w.global_batch or 0 for plan in plans], dtype=float)
         inputs = replace(inputs, batch=batch)
-    if any(getattr(plan, name) for plan in plans for name in OF_STATE):
+    if any(getattr(plan, name) is not None for plan in plans for name in OF_STATE):
         each = [workload_inputs(workload_under(plan, w), architecture) for plan in plans]
-        sizes = {name: np.array([getattr(one, name) for one in each], dtype=float) for name in STATE_BYTES}
+        sizes = {name: np.array([getattr(one, name) for one in each], dtype=float) for name in FROM_STATE}
         inputs = replace(inputs, **sizes)
     return inputs
 
