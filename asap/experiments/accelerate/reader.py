@@ -35,6 +35,8 @@ _OWN = frozenset(
         "mixed_precision",
     ]
 )  # fmt: skip
+LAUNCH_FILE = "accelerate_config"
+"""TRL's argument that names a configuration of Accelerate."""
 UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
 ARGUMENTS = abstract("trainer").words()

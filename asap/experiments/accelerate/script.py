@@ -18,6 +18,8 @@ from asap.experiments.accelerate.trainer_file import (
     defaults_of,
     in_words_of_trainer,
     is_training_file,
+    is_trl_command,
+    read_trl_command,
 )
 from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
@@ -41,7 +43,7 @@ _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 def starts(command: Command) -> bool:
     """Whether a command starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    if _ACCELERATE.search(command.text):
+    if _ACCELERATE.search(command.text) or is_trl_command(command.text):
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
     return asked and (_TORCHRUN.search(command.text) or PYTHON.search(command.text)) is not None
@@ -73,6 +75,8 @@ def _read_start(
     open_: Mapping[str, str],
 ) -> Experiment:
     """What one command starts; ``open_``: options that a variable may hold, with the variable."""
+    if is_trl_command(start):
+        return read_trl_command(start, path, overrides, experiment, files)
     before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))

@@ -6,18 +6,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT
-from asap.experiments.accelerate.program import of_trainer
-from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.core.text import plain
+from asap.experiments.accelerate.program import KINDS, of_command, of_trainer, said, with_file
+from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
+from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import TRAINER
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Brought, find_named
 from asap.experiments.processes import with_devices
-from asap.experiments.training_program import refuse
+from asap.experiments.shell import has_substitution
+from asap.experiments.training_program import check_arguments, check_program, refuse
+from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import abstract
-from asap.stacks.stack_settings import StackSettings, overriding
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
 
 OF_FACTORY = "finetuning_type"
@@ -105,10 +111,123 @@ def _with_workers(values: Mapping[str, Any], experiment: Experiment) -> Experime
     return with_devices(devices if 0 < devices <= LARGEST_COUNT else None, experiment)
 
 
+_START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
+_SFT, _MODEL = "sft", "model_name_or_path"
+_OTHER_COMMANDS = ("env", "chat", "skills", "vllm-serve", "completion")
+_OF_FACTORY = {*_FACTORY.files.own, _DEEPSPEED}
 _OF_SFT = abstract("trl").defaults
+_ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
+_OF_FSDP = {accelerate.KIND: "FSDP", f"{accelerate.FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
+_PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "single_gpu": {accelerate.KIND: "NO", accelerate.PROCESSES: 1},
+    "multi_gpu": {accelerate.KIND: "MULTI_GPU"},
+    "fsdp1": _OF_FSDP | {f"{accelerate.FSDP}.fsdp_version": 1},
+    "fsdp2": _OF_FSDP | {f"{accelerate.FSDP}.fsdp_version": 2},
+    **{f"zero{stage}": {accelerate.KIND: "DEEPSPEED", "deepspeed_config.zero_stage": stage} for stage in (1, 2, 3)},
+}
+"""Configurations of Accelerate that TRL brings along."""
 
 
 def defaults_of(program: str) -> Mapping[str, Any]:
     """What a program takes where it is told nothing: that of TRL's own, as a file or a module."""
     return _OF_SFT if _PROGRAM.search(program) else {}
+
+
+def is_trl_command(text: str) -> bool:
+    """Whether a command is one of TRL's that trains."""
+    found = _START.search(text)
+    return found is not None and found[1] not in _OTHER_COMMANDS
+
+
+def read_trl_command(
+    start: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought
+) -> Experiment:
+    """``experiment`` with a command of TRL.
+
+    Raises:
+        ConfigError: it trains by another method, or a file that it names is not there.
+        UsageError: an override is not ``key=value``.
+    """
+    found = _START.search(start)
+    assert found is not None
+    if found[1] != _SFT:
+        check_program(f"trl_{found[1]}.py", path)
+        raise ConfigError(f"starts trl {plain(found[1], 40)}, which is not read", where=str(path), hint="read is sft")
+    return _read(said(start[found.end() :]), path, overrides, experiment, brought, _OF_SFT)
+
+
+def is_trl_file(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping holds arguments of a program of Hugging Face's that Accelerate starts."""
+    return _MODEL in values and TRAINER_MICRO_BATCH in values and not _OF_FACTORY & values.keys()
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override of such a mapping is one of its arguments, or of how it is started."""
+    return key == _DEEPSPEED or is_accelerate_setting(key)
+
+
+def read_trl_file(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with a YAML of arguments; raises like :func:`read_trl_command`, and where it does not say how its
+    program is started."""
+    overrides = list(overrides)
+    given = {*values, *(override.partition("=")[0] for override in overrides)}
+    if _DEEPSPEED in given:
+        return read_trainer_file(values, True, path, overrides, experiment)
+    check_arguments({**values, **overriding(overrides)}, path)
+    if not given & {LAUNCH_FILE, OPTION, accelerate.KIND, accelerate.PROCESSES}:
+        hint = f"add {LAUNCH_FILE}=FILE.yaml or one of TRL's ({', '.join(_PROFILES)}), or deepspeed=FILE.json"
+        raise ConfigError("does not say how its program is started, and sharded", where=str(path), hint=hint)
+    return _read(values, path, overrides, experiment, {}, {})
+
+
+def _read(
+    arguments: Mapping[str, Any],
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    brought: Brought,
+    defaults: Mapping[str, Any],
+) -> Experiment:
+    own, more, rest = split_overrides(overrides)
+    unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value))) - more.keys()
+    stated = with_file({**arguments, **more}, path, brought)
+    stated = {key: value for key, value in stated.items() if key not in unsaid}
+    configuration = _configuration(stated, path, brought) | of_command(stated) | own
+    read = read_started(
+        configuration, stated, path, experiment, overrides=rest, unsaid=unsaid, brought=brought, defaults=defaults
+    )
+    return read.knowing(*_notes_on(stated, configuration))
+
+
+def _notes_on(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
+    notes = []
+    if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
+        notes.append(_REPLICAS)
+    if str(stated.get(LAUNCH_FILE)) in _PROFILES:
+        notes.append(
+            f"{LAUNCH_FILE} {stated[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it"
+        )
+    return notes
+
+
+def _configuration(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+    """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
+    named = stated.get(LAUNCH_FILE)
+    if named is None:
+        return of_trainer(stated, path, brought)
+    found = find_named(str(named), path, brought)
+    if found is not None:
+        return dotted(found.document().values)
+    if str(named) in _PROFILES:
+        return {**_ON_EIGHT, **_PROFILES[str(named)]}
+    reason = f"names {LAUNCH_FILE} {plain(named, 60)}, which is neither a file nor one of TRL's"
+    raise ConfigError(reason, where=str(path), hint=f"TRL's are {', '.join(_PROFILES)}")
+
+
+_REPLICAS = (
+    f"taken as replicas, as Accelerate starts it where nothing else is configured: add {LAUNCH_FILE}=FILE.yaml, or"
+    " one of TRL's such as fsdp2"
+)
