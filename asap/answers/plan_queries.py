@@ -203,10 +203,11 @@ class Line(Query):
                 change=changes_of(inquiry, plan),
             )  # fmt: skip
         found = overrides_of(study, plan)
-        whole = self._whole(inquiry, found.stack, found.text) if self.command else ""
+        text = found.text if plan != study.plan else line_elsewhere(study, plan, found.stack)
+        whole = self._whole(inquiry, found.stack, text) if self.command else ""
         return LineAnswer(
             command=tuple(whole.splitlines()),
-            line=tuple(found.text.splitlines()),
+            line=tuple(text.splitlines()),
             exports=found.exports,
             plan=str(plan),
             stack=contracts()[found.stack].title,

@@ -52,6 +52,7 @@ class Reply(BaseModel):
     retracted: tuple[StatedFact, ...] = Field(default=(), description="what this message took off the record")
     changed: bool = Field(default=False, description="whether the order of the proposals is another one now")
     ranking: tuple[str, ...] = Field(default=(), description="the proposals after this message, best first")
+    refused: bool = Field(default=False, exclude=True, description="whether the line got an error, no answer")
     on_record: bool = Field(default=False, exclude=True, description="whether the session holds the text already")
 
 
@@ -61,7 +62,7 @@ def answer(conversation: Conversation, command: Command) -> Reply:
     try:
         found = ask(conversation, command)
     except AsapError as error:
-        return Reply(topic=command.name, text=f"! {plain(error)}", ranking=before)
+        return Reply(topic=command.name, text=f"! {plain(error)}", ranking=before, refused=True)
     return reply_of(conversation, command.name, found, before, facts)
 
 

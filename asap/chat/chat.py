@@ -51,6 +51,7 @@ class Chat(ChatSession):
             self.conversation = restore(self.conversation.session, self.conversation.store)
             raise
         if found is not None:
+            self.lost |= found.refused
             kept = found.model_copy(update={"text": "The session, up to here."}) if found.on_record else found
             output = kept.model_dump(mode="json", exclude_none=True)
             self.worklog.append(Kind.RESULT, {"node": REPLY, "output": output})
@@ -85,7 +86,7 @@ class Chat(ChatSession):
                 raise _unknown(text)
             return self._run(command, None) if command is not None else self._free(text)
         except AsapError as error:
-            return self._with_ranking(Reply(topic="error", text=f"! {plain(error)}"))
+            return self._with_ranking(Reply(topic="error", text=f"! {plain(error)}", refused=True))
 
     def _chosen(self, text: str) -> Command | None:
         """A number picks one of the commands that were offered."""
@@ -114,7 +115,7 @@ class Chat(ChatSession):
         try:
             found = route(text[:LONGEST], self.conversation.inquiry)
         except PlanError as error:
-            return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}"))
+            return self._with_ranking(Reply(topic="plan", text=f"! {plain(error)}", refused=True))
         more = "" if self.conversation.hinted else f"\n{MORE}"
         self.conversation.hinted = True
         first, _, rest = text.partition(" ")

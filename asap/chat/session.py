@@ -42,7 +42,7 @@ class ChatSession:
         run_command: how configurations may be run; without it they are compiled.
         origin: where the lines come from.
 
-    ``lost`` says that a line was not understood.
+    ``lost`` says that a line was not understood, or refused.
     """
 
     def __init__(

@@ -64,6 +64,16 @@ def counted(count: float, noun: str) -> str:
     return f"{count:,.10g} {noun}{'' if count == 1 else 's'}"
 
 
+def none_of(count: int, noun: str) -> str:
+    """``3, "plan"`` → ``none of 3 plans is``; of one: ``the only plan is not``."""
+    return f"none of {count:,} {noun}s is" if count > 1 else f"the only {noun} is not"
+
+
+def best_of(count: int, noun: str) -> str:
+    """``3, "plan"`` → ``the most promising of 3 plans``; of one: ``the only plan``."""
+    return f"the most promising of {count:,} {noun}s" if count > 1 else f"the only {noun}"
+
+
 def significant(value: float, digits: int = 3) -> str:
     """Round to significant digits without exponent: ``35656.45`` → ``35700``, ``2.5165`` → ``2.52``."""
     if value == 0 or not math.isfinite(value):

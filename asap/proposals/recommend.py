@@ -1,6 +1,6 @@
 """Which proposal to run first, or why to keep what runs."""
 
-from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.core.units import format_bytes, format_percent, format_seconds, none_of
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.judgement import Judgement
@@ -9,7 +9,7 @@ from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
 from asap.proposals.selection.candidate import expected_gain, fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
-from asap.proposals.situation import TOO_TIGHT, Situation
+from asap.proposals.situation import OTHER, TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial, effect
 
@@ -44,8 +44,8 @@ def recommend(
         return _make_fit(proposals, considered, f"{what} {TOO_TIGHT[situation.name]}", first)
     if not proposals and considered and situation is not None and situation.name == "no_plan":
         statement = (
-            f"No proposal: none of {considered:,} plans fits with the settings at hand. Give the plan that runs with"
-            " --plan: rematerialisation, microbatches and offload are then searched too."
+            f"No proposal: {none_of(considered, 'plan')} predicted to fit with the settings at hand. Give the"
+            " plan that runs with --plan: rematerialisation, microbatches and offload are then searched too."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     if not proposals and bottleneck is Bottleneck.HOST_TRANSFER:
@@ -53,7 +53,7 @@ def recommend(
     if start is not None and situation is not None:
         return _where_nothing_runs(proposals, considered, first, start)
     if not proposals:
-        none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
+        none = f"{none_of(considered, OTHER)} expected to be measurably faster and to fit"
         statement = f"Keep what you have: {none if considered else 'no other configuration is known to be possible'}."
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
@@ -176,7 +176,7 @@ def add_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommen
 
 def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first: str, start: str) -> Recommendation:
     if not proposals:
-        none = f"none of {considered:,} other configurations is expected to be measurably faster and to fit"
+        none = f"{none_of(considered, OTHER)} expected to be measurably faster and to fit"
         statement = f"Start with the plan that is assumed: {none}. Its line: {'; '.join(start.splitlines())}"
         return Recommendation(first=None, keep_incumbent=True, statement=statement)
     best = proposals[0]
@@ -190,9 +190,9 @@ def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first:
 def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str) -> Recommendation:
     if not proposals:
         statement = (
-            f"{verdict}, and none of {considered:,} other configurations of this model and batch on these chips is"
-            " predicted to fit into HBM, whatever settings beside them change as well. It needs other numerics, a"
-            " smaller batch or more chips."
+            f"{verdict}, and with this model and batch on these chips {none_of(considered, OTHER)} predicted to fit"
+            " into HBM, whatever settings beside them change as well. It needs other numerics, a smaller batch or more"
+            " chips."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     best = proposals[0]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import best_of, format_bytes, format_percent, none_of
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
 from asap.proposals.selection.candidate import LIKELY
@@ -116,7 +116,7 @@ def _situation(
         return Situation(name="improvable", also=tuple(also), statement=_improvable_beside(considered, trial))
     if gain < STEP_TIME_VARIATION:
         return Situation(name="well_set", also=tuple(also), statement=_well_set(considered, gain))
-    better = f"The most promising of {considered:,} other configurations should take {format_percent(gain)} less time"
+    better = f"{best_of(considered, OTHER).capitalize()} should take {format_percent(gain)} less time"
     if also[:1] == ["spare_memory"] and memory is not None and best is not None and _uses_more(best, memory):
         room = f"{format_bytes(memory.capacity_bytes - memory.total.value)} of HBM are free"
         statement = f"{room}, and time can be bought with them. {better}."
@@ -124,6 +124,7 @@ def _situation(
     return Situation(name="improvable", also=tuple(also), statement=f"{better}.")
 
 
+OTHER = "other configuration"
 _START = "Nothing runs yet: the start is assumed."
 _NOTHING: dict[str, str] = {
     "no_plan": "The plan that runs is not known, so plans are compared with each other only.",
@@ -151,15 +152,15 @@ def _too_much(memory: MemoryPrediction) -> str:
 def _well_set(considered: int, gain: float) -> str:
     least = f"{format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
     if gain > 0:
-        found = f"the most promising of {considered:,} other configurations gains {format_percent(gain)}"
+        found = f"{best_of(considered, OTHER)} gains {format_percent(gain)}"
         return f"{_WELL_SET}{found}, less than the {least}."
-    return f"{_WELL_SET}none of {considered:,} other configurations is expected to gain more than the {least}."
+    return f"{_WELL_SET}{none_of(considered, OTHER)} expected to gain more than the {least}."
 
 
 def _improvable_beside(considered: int, trial: OfferedTrial) -> str:
     return (
-        f"None of {considered:,} other configurations gains more than steps vary by, but a setting beside them is"
-        f" modelled to save {format_percent(trial.gain or 0.0, 0)}: {trial.title}."
+        f"Of plans, {none_of(considered, OTHER)} expected to gain more than steps vary by, but a setting is modelled"
+        f" to save {format_percent(trial.gain or 0.0, 0)}: {trial.title}."
     )
 
 

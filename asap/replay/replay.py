@@ -85,8 +85,9 @@ def _run(
                     log.append(record.kind, record.payload)
             elif opened is not None:
                 target = opened.id if store.has(opened.id) else turn.text.removeprefix("analyze ")
+                model = BUILTIN if turn.model == BUILTIN else name
                 analyze(
-                    target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=name),
+                    target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=model),
                     session=again, compile_options=turn.compile_options, preferences=turn.preferences,
                     progress=progress,
                 )  # fmt: skip

@@ -121,8 +121,8 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
     said += [cause.statement for cause in analysis.diagnosis.leading(1)]
     situations = ("does_not_fit", "may_not_fit", "near_limit")
-    if analysis.judgement is None or not analysis.judgement.is_finding:
-        situations += ("well_set",)  # nothing is well set whose step nobody can explain
+    if analysis.proposals and (analysis.judgement is None or not analysis.judgement.is_finding):
+        situations += ("well_set",)  # without a proposal the verdict says it; and no step is that nobody can explain
     if analysis.situation_statement and analysis.situation in situations:
         said.insert(0, analysis.situation_statement)
     proposal, trial = first_proposal(analysis), _advised_setting(analysis)

@@ -1,10 +1,11 @@
-"""The three experiments of the ASAP paper, end to end: real runner, real tools, real log, built-in model."""
+"""The three experiments of the ASAP paper, end to end: real nodes, real log; built-in model, and a served one."""
 
 import asyncio
 
 import pytest
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
+from asap.agents.settings import Settings
 from asap.agents.workflow.adk_run import FILE, USER
 from asap.agents.workflow.analyze import analyze
 from asap.experiments import ExperimentStore
@@ -14,6 +15,7 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.sharding_memory import Kind, verify_session
 from asap.study.open_study import open_study
+from tests.language_models.scripts import well
 
 pytestmark = pytest.mark.slow
 
@@ -24,8 +26,7 @@ PAPER = {
 }
 """Bottleneck and expert mesh (section 3)."""
 
-TOOLS = [(agent, "set_model_response") for agent in ("analyzer", "proposal", "critic")]
-"""The facts stand in what an agent is asked: the built-in model looks nothing up."""
+AGENTS = ["analyzer", "proposal", "critic"]
 
 
 @pytest.fixture(scope="module", params=PAPER)
@@ -65,27 +66,30 @@ def test_each_proposal_cites_a_note_that_exists(analysis):
 
 def test_the_log_holds_every_step_in_order(analysis, log):
     session = analysis.session
-    calls, results = log(session, Kind.TOOL_CALL), log(session, Kind.TOOL_RESULT)
-    assert [(record.payload["agent"], record.payload["tool"]) for record in calls] == TOOLS
-    assert {record.payload["call"] for record in results} == {record.payload["call"] for record in calls}
-    assert len(log(session, Kind.MODEL_REQUEST)) == len(log(session, Kind.MODEL_RESPONSE)) == len(TOOLS)
+    for kind in (Kind.MODEL_REQUEST, Kind.MODEL_RESPONSE):
+        assert [record.payload["agent"] for record in log(session, kind)] == AGENTS
+    nodes = [record.payload["node"] for record in log(session, Kind.RESULT)]
+    assert nodes == ["open_experiment", "analyzer", "assess", "proposal", "choose", "critic", "assemble", "analysis"]
     first, last = log(session)[0], log(session)[-1]
     assert (first.kind, first.payload["text"]) == (Kind.USER_INPUT, f"analyze {analysis.experiment.id}")
     assert (last.kind, last.payload["output"]) == (Kind.RESULT, analysis.model_dump(mode="json", by_alias=True))
     assert verify_session(session).ok
 
 
-def test_the_first_request_says_what_the_agent_was_told(analysis, log):
-    transcript = {
-        record.payload["agent"]: record.payload for record in reversed(log(analysis.session, Kind.MODEL_REQUEST))
-    }
-    assert set(transcript) == {"analyzer", "proposal", "critic"}
+def test_a_language_model_is_told_its_role_and_another_process_can_take_the_conversation_up(
+    serving, store, log, home, monkeypatch
+):
+    monkeypatch.setenv("GOOGLE_API_KEY", "none")
+    serving(well)
+    session = analyze("paper-v6e-16", store=store, settings=Settings(model="gemini-2.5-flash")).analysis.session
+    calls, results = log(session, Kind.TOOL_CALL), log(session, Kind.TOOL_RESULT)
+    asked = [(record.payload["agent"], record.payload["tool"]) for record in calls]
+    assert asked == [(agent, "set_model_response") for agent in AGENTS]
+    assert {record.payload["call"] for record in results} == {record.payload["call"] for record in calls}
+    transcript = {record.payload["agent"]: record.payload for record in log(session, Kind.MODEL_REQUEST)}
+    assert list(transcript) == AGENTS
     assert all("# " in payload["instruction"] for payload in transcript.values())
-
-
-def test_the_conversation_can_be_taken_up_by_another_process(analysis, home):
     service = SqliteSessionService(str(home / FILE))
-    session = asyncio.run(service.get_session(app_name="agents", user_id=USER, session_id=analysis.session))
-    assert session is not None
-    assert session.state["experiment"] == analysis.experiment.id
-    assert len(session.state["proposals"]["proposals"]) == 3
+    kept = asyncio.run(service.get_session(app_name="agents", user_id=USER, session_id=session))
+    assert kept
+    assert any(len((event.output or {}).get("proposals", ())) == 3 for event in kept.events)

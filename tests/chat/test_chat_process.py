@@ -44,6 +44,13 @@ def test_a_line_that_is_not_understood_is_exit_code_2_and_three_commands(home, r
     assert [line[:4] for line in done.out.splitlines()[1:4]] == ["  1.", "  2.", "  3."]
 
 
+def test_a_refused_line_is_exit_code_2_and_what_runs_now_has_a_line(home, run_command):
+    done = run_command("chat", "paper-v6e-16", typed="line now\nran 9 = 4s\n")
+    assert done.code == 2, done.err
+    assert "ici_fsdp_parallelism=4" in done.out
+    assert "! 9: no such proposal" in done.out
+
+
 def test_an_analysis_may_end_in_a_chat(home, run_command):
     done = run_command("analyze", "paper-v6e-16", "--chat", "--format", "markdown", typed="memory\n")
     assert done.code == 0, done.err

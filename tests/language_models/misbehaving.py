@@ -8,7 +8,8 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from asap.agents.llm.planner import AgentTurn, Planner
+from asap.agents.llm.planner import Planner
+from asap.agents.llm.roles import AgentTurn
 
 
 def say(text: str) -> LlmResponse:

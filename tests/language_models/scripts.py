@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from asap.agents.llm.planner import ROLES, AgentTurn
+from asap.agents.llm.roles import ROLES, AgentTurn
 from tests.language_models.server import Ask, Question, Reply, Say, Script
 
 

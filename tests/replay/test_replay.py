@@ -154,11 +154,12 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, run_command):
         ((Kind.MODEL_RESPONSE, "agent", "proposal"), {"made_up": True}, ""),
     ],
 )
-def test_another_result_is_not_called_the_same(recorded, store, of, change, place):
+def test_another_result_is_not_called_the_same(recorded, golden, store, of, change, place):
     def changed(kind, payload):
         return payload | change if (kind, payload.get(of[1])) == (of[0], of[2]) else payload
 
-    found = replay(altered(recorded, f"altered-{of[1]}", changed), store)
+    session = recorded if of[1] == "node" else golden(GOLDEN[1])
+    found = replay(altered(session, f"altered-{of[1]}", changed), store)
     assert not found.same_result
     assert place in found.divergence.place
 

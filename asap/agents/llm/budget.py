@@ -125,9 +125,7 @@ class UsageMeter:
         )
 
     def telling(self, progress: Callable[[str], None]) -> Callable[[str], None]:
-        """A progress that tells with each stage what was spent so far; nothing is spent on the built-in model."""
-        if self._model == BUILTIN:
-            return progress
+        """A progress that tells with each stage what was spent so far."""
         return lambda stage: progress(f"{stage} ({in_words(self.usage)})")
 
     def count_tools(self, calls: int) -> None:

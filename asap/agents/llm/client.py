@@ -16,7 +16,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 
 from asap.agents.llm.budget import LimitError, ModelCall, UsageMeter
 from asap.agents.llm.failures import EMPTY_ANSWER, StoppedError, is_refusal, is_transient, retry_after_s, service_error
-from asap.agents.llm.planner import ANSWER
+from asap.agents.llm.roles import ANSWER
 from asap.agents.settings import Retries
 from asap.core.errors import AsapError
 from asap.core.text import whole

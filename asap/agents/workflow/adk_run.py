@@ -25,12 +25,11 @@ from pydantic import InstanceOf, ValidationError
 
 from asap.agents.grounding.plugin import spoken
 from asap.agents.llm.budget import UsageMeter
-from asap.agents.llm.planner import ANSWER
+from asap.agents.llm.roles import ANSWER
 from asap.agents.llm.usage import usage_entry
-from asap.agents.settings import BUILTIN, Settings
+from asap.agents.settings import Settings
 from asap.agents.workflow.app import Analysis, build_analysis
 from asap.agents.workflow.memory_plugin import MemoryPlugin
-from asap.agents.workflow.nodes import PROPOSALS
 from asap.agents.workflow.protocol import AnalysisRequest
 from asap.answers.inquiries import Inquiries
 from asap.core.errors import AsapError, InterruptedRunError, ServiceError, UsageError
@@ -224,7 +223,7 @@ def run_agents(
         built.nodes.start(experiment)
         try:
             try:
-                return asyncio.run(_run(built, worklog.session, request, settings, meter.telling(progress))), None
+                return asyncio.run(_run(built, worklog.session, request, meter.telling(progress))), None
             finally:
                 worklog.append(Kind.NOTE, usage_entry(meter.usage))
         except UsageError:
@@ -241,20 +240,19 @@ def run_agents(
             return built.nodes.proposals(), failure
 
 
-async def _run(built: Analysis, session: str, request: str, settings: Settings, progress: Progress) -> ProposalSet:
+async def _run(built: Analysis, session: str, request: str, progress: Progress) -> ProposalSet:
     runner = Runner(app=built.app, session_service=await open_sessions(built.app.name, session))
-    proposals, failed, streamed = None, None, settings.model != BUILTIN
+    failed = None
     try:
-        async with aclosing(events_of(runner, session, request, progress, streamed=streamed)) as events:
+        async with aclosing(events_of(runner, session, request, progress, streamed=True)) as events:
             async for event in events:
-                proposals = event.actions.state_delta.get(PROPOSALS, proposals)
                 failed = error_of(event) or failed
     finally:
         await runner.close()
-    if proposals is None:
+    if built.nodes.finished is None:
         said = failed.message if failed else "nothing"
         raise ServiceError(f"the model returned no proposals: {said}", where=session)
-    return ProposalSet.model_validate(proposals)
+    return built.nodes.finished
 
 
 def _reason(error: AsapError | ValidationError) -> str:

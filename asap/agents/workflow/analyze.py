@@ -1,12 +1,18 @@
 """``analyze``: one run of the agents over one experiment, from outside a plain function."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from asap.agents.grounding.catalogue import Catalogues
 from asap.agents.llm.models import check_model
-from asap.agents.settings import Settings, read_settings
+from asap.agents.llm.roles import ROLES, AgentTurn, ToolCall
+from asap.agents.llm.usage import Usage, usage_entry
+from asap.agents.settings import BUILTIN, Settings, read_settings
+from asap.agents.workflow.nodes import Nodes
+from asap.agents.workflow.protocol import SCHEMAS, AnalysisRequest
 from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import (
@@ -20,6 +26,7 @@ from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.create import NOTHING_STATED, Statement, said_of
 from asap.experiments.create import amend as amended
+from asap.proposals import ProposalSet
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Record, Worklog, new_session_name
 from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
@@ -68,7 +75,7 @@ def analyze(
     overrides: Sequence[str] = (),
     settings: Settings | None = None,
     session: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
     compile_options: CompileOptions | None = None,
     preferences: Preferences = NO_PREFERENCES,
 ) -> AnalysisOutcome:
@@ -105,14 +112,15 @@ def analyze(
         studies.add(study)
         worklog.append(Kind.NOTE, _opened(study, opened_path(target, store), said_of(stated, overrides)))
         if compile_options is not None:
-            verdicts = _compile(studies, study, compile_options, progress or _no_progress)
+            verdicts = _compile(studies, study, compile_options, progress)
             worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
-        analysis, failure = _analyze(studies, study, settings, worklog, progress or _no_progress)
+        analysis, failure = _analyze(studies, study, settings, worklog, progress)
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": INTERRUPTED})
         raise
     except Exception as error:
-        worklog.append(Kind.ERROR, _error_entry(error))
+        entry = {"where": "analysis", "type": type(error).__name__, "message": str(error)}
+        worklog.append(Kind.ERROR, entry)
         raise
     worklog.append(Kind.RESULT, {"node": "analysis", "output": analysis.model_dump(mode="json", by_alias=True)})
     return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
@@ -146,16 +154,41 @@ def _compile(
 def _analyze(
     studies: Inquiries, study: Study, settings: Settings, worklog: Worklog, progress: Callable[[str], None]
 ) -> tuple[Analysis, ServiceError | None]:
-    from asap.agents.workflow.adk_run import run_agents
+    if settings.model == BUILTIN:
+        proposals, failure = run_planner(studies, study.experiment.id, worklog, progress), None
+    else:
+        from asap.agents.workflow.adk_run import run_agents
 
-    proposals, failure = run_agents(studies, study.experiment.id, settings, worklog, progress)
+        proposals, failure = run_agents(studies, study.experiment.id, settings, worklog, progress)
     reason = redacted(str(failure)) if failure else None
     return assemble(study, proposals, worklog.session, settings.model, reason), failure
 
 
-def _error_entry(error: Exception) -> dict[str, str]:
-    return {"where": "analysis", "type": type(error).__name__, "message": str(error)}
+def run_planner(studies: Inquiries, experiment: str, worklog: Worklog, progress: Callable[[str], None]) -> ProposalSet:
+    """The analysis with the built-in model: each role answers what the node before it found, the node after it checks
+    the answer, every step is logged. google-adk, which takes longer to load than this to run, is not loaded."""
+    nodes = Nodes(studies, Catalogues())
+    found = nodes.open_experiment(AnalysisRequest(experiment=experiment))
+    _keep(worklog, "open_experiment", found)
+    after: Sequence[Callable[[Any], dict[str, Any]]] = (nodes.assess, nodes.choose, nodes.assemble)
+    for (role, (schema, _)), node in zip(SCHEMAS.items(), after, strict=True):
+        progress(f"{role}: answers")
+        asked = json.dumps(found)
+        said = {"role": "user", "parts": [{"text": asked}]}
+        worklog.append(Kind.MODEL_REQUEST, {"agent": role, "model": BUILTIN, "contents": [said]})
+        (call,) = ROLES[role](AgentTurn(asked))
+        assert isinstance(call, ToolCall)
+        part = {"function_call": {"name": call.tool, "args": call.arguments}}
+        worklog.append(Kind.MODEL_RESPONSE, {"agent": role, "content": {"role": "model", "parts": [part]}})
+        answer: Any = schema.model_validate(call.arguments)
+        _keep(worklog, role, answer.model_dump(mode="json"))
+        found = node(answer)
+        _keep(worklog, node.__name__, found)
+    usage = Usage(model=BUILTIN, calls=len(SCHEMAS), cost=0.0, price_source="runs here")
+    worklog.append(Kind.NOTE, usage_entry(usage))
+    assert nodes.finished is not None
+    return nodes.finished
 
 
-def _no_progress(stage: str) -> None:
-    """Report nothing."""
+def _keep(worklog: Worklog, node: str, output: dict[str, Any]) -> None:
+    worklog.append(Kind.RESULT, {"node": node, "output": output})

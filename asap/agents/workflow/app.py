@@ -5,31 +5,34 @@ open ─▶ analyzer ─▶ assess ─▶ proposal ─▶ choose ─▶ critic �
 The command line runs the workflow alone; under ``adk run`` and ``adk web`` it is a tool of the coordinator.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from google.adk.agents import LlmAgent
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.apps import App
 from google.adk.apps.app import EventsCompactionConfig
 from google.adk.models import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools import FunctionTool
+from google.adk.tools import BaseTool, FunctionTool, ToolContext
 from google.adk.workflow import BaseNode, Workflow
 from google.genai import types
 from pydantic import BaseModel
 
 from asap.agents.grounding.catalogue import Catalogues
-from asap.agents.grounding.plugin import GroundingPlugin
+from asap.agents.grounding.plugin import GroundingPlugin, spoken
 from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
-from asap.agents.llm.planner import WORKFLOW, engine_summary
+from asap.agents.llm.roles import ANSWER, WORKFLOW, engine_summary
 from asap.agents.settings import BUILTIN, Settings
 from asap.agents.tools.toolbox import Tool, Toolbox
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.agents.workflow.nodes import Nodes
-from asap.agents.workflow.protocol import AnalysisRequest, Assessment, Critique, Judgement, ProtocolPlugin
+from asap.agents.workflow.protocol import SCHEMAS, AnalysisRequest, read_answer, usable
 from asap.answers.inquiries import Inquiries
 from asap.core.files import data_folder
 
@@ -146,12 +149,79 @@ def prompt(name: str) -> str:
     return (data_folder("prompts") / f"{name}.md").read_text(encoding="utf-8")
 
 
+LOOKUPS = {"proposal": 2}
+"""Calls of a model in which an agent may look things up before it is asked for its answer; of the others one."""
+CORRECTIONS = 1
+
+Check = Callable[[Any], list[str]]
+"""What is wrong with an answer, each complaint one line; empty if nothing is."""
+
+
+class ProtocolPlugin(BasePlugin):
+    """Reads, checks and repairs the answers of the agents of an analysis.
+
+    Args:
+        schemas: what each agent answers, and the field that takes plain text.
+        checks: of the answer of each agent.
+    """
+
+    def __init__(self, schemas: dict[str, tuple[type[BaseModel], str]], checks: dict[str, Check]):
+        super().__init__(name="protocol")
+        self._schemas, self._checks = schemas, checks
+        self._calls: dict[tuple[str, str], int] = defaultdict(int)
+        self._refused: dict[tuple[str, str], int] = defaultdict(int)
+
+    async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        """After a few look-ups only the answer is left to give."""
+        key = callback_context.invocation_id, callback_context.agent_name
+        if callback_context.agent_name not in self._schemas:
+            return
+        self._calls[key] += 1
+        if self._calls[key] > LOOKUPS.get(callback_context.agent_name, 1) and ANSWER in llm_request.tools_dict:
+            llm_request.tools_dict = {ANSWER: llm_request.tools_dict[ANSWER]}
+            for tool in llm_request.config.tools or ():
+                if isinstance(tool, types.Tool):
+                    tool.function_declarations = [one for one in tool.function_declarations or () if one.name == ANSWER]
+            mode = types.FunctionCallingConfigMode.ANY
+            calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=[ANSWER])
+            llm_request.config.tool_config = types.ToolConfig(function_calling_config=calling)
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Text in the place of an answer is read as the answer."""
+        schema = self._schemas.get(callback_context.agent_name)
+        content = llm_response.content
+        if schema is None or llm_response.partial or content is None:
+            return None
+        text = spoken(content).strip()
+        if not text or any(part.function_call for part in content.parts or ()):
+            return None
+        call = types.FunctionCall(name=ANSWER, args=read_answer(text, *schema))
+        given = types.Content(role="model", parts=[types.Part(function_call=call)])
+        return llm_response.model_copy(update={"content": given})
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Complaints go back, once; then what can be used of the answer is taken."""
+        agent = tool_context.agent_name
+        if tool.name != ANSWER or agent not in self._schemas:
+            return None
+        answer, wrong = usable(tool_args, self._schemas[agent][0])
+        wrong += self._checks[agent](answer) if agent in self._checks else []
+        key = tool_context.invocation_id, agent
+        if wrong and self._refused[key] < CORRECTIONS:
+            self._refused[key] += 1
+            return {"complaint": "correct only what is named, and answer again", "corrections": wrong}
+        tool_args.clear()
+        tool_args.update(answer.model_dump(mode="json"))
+        return None
+
+
 APP = "agents"
 """Name of the app, under which its conversations are kept."""
 COORDINATOR = "coordinator"
-SCHEMAS = {
-    "analyzer": (Assessment, "statement"), "proposal": (Judgement, "recommendation"), "critic": (Critique, "summary"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -214,13 +284,14 @@ def _plugins(memory: BasePlugin | None, catalogues: Catalogues, nodes: Nodes, mo
 def _workflow(nodes: Nodes, box: Toolbox, model: BaseLlm, settings: Settings) -> Workflow:
     analyzer = agent(
         "analyzer", model, settings, "Reads the facts of a run and says what holds it back.",
-        [tool for tool in box.run if tool.__name__ in {"operation", "trace", "flags"}], Assessment,
+        [tool for tool in box.run if tool.__name__ in {"operation", "trace", "flags"}], SCHEMAS["analyzer"][0],
     )  # fmt: skip
     proposal = agent(
         "proposal", model, settings, "Chooses plans among the candidates of the engine, and untested ideas.",
-        [*box.choice, *(tool for tool in box.library if tool.__name__ in {"precedents", "notes"})], Judgement,
+        [*box.choice, *(tool for tool in box.library if tool.__name__ in {"precedents", "notes"})],
+        SCHEMAS["proposal"][0],
     )  # fmt: skip
-    critic = agent("critic", model, settings, "Says what speaks against a choice.", box.critique, Critique)
+    critic = agent("critic", model, settings, "Says what speaks against a choice.", box.critique, SCHEMAS["critic"][0])
     return Workflow(
         name=WORKFLOW,
         description="Analyse an experiment from its profile to three proposals. Takes the ID of the experiment.",

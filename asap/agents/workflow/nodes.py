@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from google.adk.agents.context import Context
-
 from asap.agents.grounding.catalogue import Catalogue, Catalogues, normal
 from asap.agents.grounding.verdict import check, faults, rendered
 from asap.agents.tools.toolbox import LONGEST_NAME, Answer, tool_of
@@ -23,10 +21,6 @@ from asap.proposals.selection.ranked_candidates import RankedCandidates
 
 OF_RUN = ("run", "health", "bottleneck", "operations")
 OF_PLANS = ("candidates", "precedents", "settings")
-
-
-EXPERIMENT = "experiment"
-PROPOSALS = "proposals"
 
 
 class Nodes:
@@ -47,12 +41,12 @@ class Nodes:
         self._assessment: Assessment | None = None
         self._judgement: Judgement | None = None
         self._critique = Critique()
+        self.finished: ProposalSet | None = None
 
-    def open_experiment(self, node_input: AnalysisRequest, ctx: Context) -> dict[str, Any]:
+    def open_experiment(self, node_input: AnalysisRequest) -> dict[str, Any]:
         """Open the study, so that what cannot be read stops the run before a model is asked; the analyzer's facts."""
         self._studies.study(node_input.experiment)
         self.start(node_input.experiment)
-        ctx.state[EXPERIMENT] = node_input.experiment
         return {"experiment": node_input.experiment, "facts": self._facts(OF_RUN)}
 
     def assess(self, node_input: Assessment) -> dict[str, Any]:
@@ -77,12 +71,11 @@ class Nodes:
         ]
         return {"experiment": self._experiment, "picks": picks, "precedents": self._facts(("precedents",))}
 
-    def assemble(self, node_input: Critique, ctx: Context) -> dict[str, Any]:
+    def assemble(self, node_input: Critique) -> dict[str, Any]:
         """The proposals, every figure the engine's own; returns a summary for the coordinator."""
         self._critique = node_input
-        proposals = self.proposals()
-        ctx.state[PROPOSALS] = proposals.model_dump(mode="json")
-        return summary_of(proposals)
+        self.finished = self.proposals()
+        return summary_of(self.finished)
 
     def proposals(self) -> ProposalSet:
         """What there is so far: the agents' words and choice where they gave them, else the engine's."""

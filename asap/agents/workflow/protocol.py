@@ -1,99 +1,18 @@
-"""One way for every answer of an agent: text or tool call, whole or in part, checked once and never thrown away.
-
-A model that answers in text where a tool is asked for has its text read as that call; one that looks things up without
-end is asked for its answer; what a check doubts goes back once, and then what is right of it counts.
-"""
+"""What the agents of an analysis hand to each other, and what is taken of an answer that is not quite one."""
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from google.adk.agents.callback_context import CallbackContext
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools import BaseTool, ToolContext
-from google.genai import types
 from pydantic import BaseModel, Field, ValidationError
 
-from asap.agents.grounding.plugin import spoken
-from asap.agents.llm.planner import ANSWER
 from asap.core.text import plain
 from asap.diagnosis import Bottleneck
 from asap.history.record import ChangeKind, Part
 
-LOOKUPS = {"proposal": 2}
-"""Calls of a model in which an agent may look things up before it is asked for its answer; of the others one."""
 MOST_FAULTS = 30
 """Of the fields of one answer that are taken out one by one."""
-CORRECTIONS = 1
 LONGEST = 4000
-
-Check = Callable[[Any], list[str]]
-"""What is wrong with an answer, each complaint one line; empty if nothing is."""
-
-
-class ProtocolPlugin(BasePlugin):
-    """Reads, checks and repairs the answers of the agents of an analysis.
-
-    Args:
-        schemas: what each agent answers, and the field that takes plain text.
-        checks: of the answer of each agent.
-    """
-
-    def __init__(self, schemas: dict[str, tuple[type[BaseModel], str]], checks: dict[str, Check]):
-        super().__init__(name="protocol")
-        self._schemas, self._checks = schemas, checks
-        self._calls: dict[tuple[str, str], int] = defaultdict(int)
-        self._refused: dict[tuple[str, str], int] = defaultdict(int)
-
-    async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """After a few look-ups only the answer is left to give."""
-        key = callback_context.invocation_id, callback_context.agent_name
-        if callback_context.agent_name not in self._schemas:
-            return
-        self._calls[key] += 1
-        if self._calls[key] > LOOKUPS.get(callback_context.agent_name, 1) and ANSWER in llm_request.tools_dict:
-            llm_request.tools_dict = {ANSWER: llm_request.tools_dict[ANSWER]}
-            for tool in llm_request.config.tools or ():
-                if isinstance(tool, types.Tool):
-                    tool.function_declarations = [one for one in tool.function_declarations or () if one.name == ANSWER]
-            mode = types.FunctionCallingConfigMode.ANY
-            calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=[ANSWER])
-            llm_request.config.tool_config = types.ToolConfig(function_calling_config=calling)
-
-    async def after_model_callback(
-        self, *, callback_context: CallbackContext, llm_response: LlmResponse
-    ) -> LlmResponse | None:
-        """Text in the place of an answer is read as the answer."""
-        schema = self._schemas.get(callback_context.agent_name)
-        content = llm_response.content
-        if schema is None or llm_response.partial or content is None:
-            return None
-        text = spoken(content).strip()
-        if not text or any(part.function_call for part in content.parts or ()):
-            return None
-        call = types.FunctionCall(name=ANSWER, args=read_answer(text, *schema))
-        given = types.Content(role="model", parts=[types.Part(function_call=call)])
-        return llm_response.model_copy(update={"content": given})
-
-    async def before_tool_callback(
-        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
-    ) -> dict[str, Any] | None:
-        """Complaints go back, once; then what can be used of the answer is taken."""
-        agent = tool_context.agent_name
-        if tool.name != ANSWER or agent not in self._schemas:
-            return None
-        answer, wrong = usable(tool_args, self._schemas[agent][0])
-        wrong += self._checks[agent](answer) if agent in self._checks else []
-        key = tool_context.invocation_id, agent
-        if wrong and self._refused[key] < CORRECTIONS:
-            self._refused[key] += 1
-            return {"complaint": "correct only what is named, and answer again", "corrections": wrong}
-        tool_args.clear()
-        tool_args.update(answer.model_dump(mode="json"))
-        return None
 
 
 def read_answer(text: str, schema: type[BaseModel], words: str) -> dict[str, Any]:
@@ -190,3 +109,9 @@ class Critique(BaseModel):
 
     objections: list[Objection] = Field(default=[], description="the strongest for each choice; may be empty")
     summary: str = Field(default="", description="what speaks against the whole choice, in a sentence; may be empty")
+
+
+SCHEMAS: dict[str, tuple[type[BaseModel], str]] = {
+    "analyzer": (Assessment, "statement"), "proposal": (Judgement, "recommendation"), "critic": (Critique, "summary"),
+}  # fmt: skip
+"""What each agent answers, in their order, and the field that takes plain text."""

@@ -24,6 +24,8 @@ LINES = (
     "/oom 1",
     "/explain 1",
     "why not data=8?",
+    "line 1",
+    "health",
 )
 
 
