@@ -1,7 +1,7 @@
 """``analyze``: one run of the agents over one experiment, from outside a plain function."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,13 +15,7 @@ from asap.agents.workflow.nodes import Nodes
 from asap.agents.workflow.protocol import SCHEMAS, AnalysisRequest
 from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
-from asap.core.errors import (
-    AsapError,
-    BadInputError,
-    InsufficientEvidenceError,
-    NotFoundError,
-    ServiceError,
-)
+from asap.core.errors import AsapError, BadInputError, InsufficientEvidenceError, NotFoundError, ServiceError
 from asap.core.secrets import redacted
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.create import NOTHING_STATED, Statement, said_of
@@ -34,11 +28,6 @@ from asap.study.open_study import open_study, opened_path
 from asap.study.study import NO_PREFERENCES, Preferences, Study
 
 _EVENT = "compiled"
-
-
-def compiled_note(options: CompileOptions, verdicts: Mapping[str, str]) -> dict[str, Any]:
-    """The payload; ``verdicts`` are by plan."""
-    return {"event": _EVENT, "choice": options.to_record(), "verdicts": dict(verdicts)}
 
 
 def recorded_compile_options(records: Sequence[Record]) -> CompileOptions | None:
@@ -113,14 +102,14 @@ def analyze(
         worklog.append(Kind.NOTE, _opened(study, opened_path(target, store), said_of(stated, overrides)))
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress)
-            worklog.append(Kind.NOTE, compiled_note(compile_options, verdicts))
+            note = {"event": _EVENT, "choice": compile_options.to_record(), "verdicts": verdicts}
+            worklog.append(Kind.NOTE, note)
         analysis, failure = _analyze(studies, study, settings, worklog, progress)
     except KeyboardInterrupt:
         worklog.append(Kind.NOTE, {"event": INTERRUPTED})
         raise
     except Exception as error:
-        entry = {"where": "analysis", "type": type(error).__name__, "message": str(error)}
-        worklog.append(Kind.ERROR, entry)
+        worklog.append(Kind.ERROR, {"where": "analysis", "type": type(error).__name__, "message": str(error)})
         raise
     worklog.append(Kind.RESULT, {"node": "analysis", "output": analysis.model_dump(mode="json", by_alias=True)})
     return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
@@ -136,10 +125,7 @@ def _opened(study: Study, path: str | None, said: list[str]) -> dict[str, Any]:
 def _compile(
     studies: Inquiries, study: Study, options: CompileOptions, progress: Callable[[str], None]
 ) -> dict[str, str]:
-    """Take the compiler's evidence into the candidates, and return its verdicts by plan.
-
-    Where there are no candidates nothing is compiled, and the agents say why.
-    """
+    """Take the compiler's evidence into the candidates, and return its verdicts by plan; none without candidates."""
     from asap.proposals.compiled.rank_compiled import rank_compiled, verdicts
 
     try:
@@ -168,27 +154,27 @@ def run_planner(studies: Inquiries, experiment: str, worklog: Worklog, progress:
     """The analysis with the built-in model: each role answers what the node before it found, the node after it checks
     the answer, every step is logged. google-adk, which takes longer to load than this to run, is not loaded."""
     nodes = Nodes(studies, Catalogues())
+
+    def keep(node: str, output: dict[str, Any]) -> None:
+        worklog.append(Kind.RESULT, {"node": node, "output": output})
+
     found = nodes.open_experiment(AnalysisRequest(experiment=experiment))
-    _keep(worklog, "open_experiment", found)
+    keep("open_experiment", found)
     after: Sequence[Callable[[Any], dict[str, Any]]] = (nodes.assess, nodes.choose, nodes.assemble)
     for (role, (schema, _)), node in zip(SCHEMAS.items(), after, strict=True):
         progress(f"{role}: answers")
         asked = json.dumps(found)
-        said = {"role": "user", "parts": [{"text": asked}]}
-        worklog.append(Kind.MODEL_REQUEST, {"agent": role, "model": BUILTIN, "contents": [said]})
+        worklog.append(
+            Kind.MODEL_REQUEST, {"agent": role, "model": BUILTIN, "contents": [{"parts": [{"text": asked}]}]}
+        )
         (call,) = ROLES[role](AgentTurn(asked))
         assert isinstance(call, ToolCall)
         part = {"function_call": {"name": call.tool, "args": call.arguments}}
         worklog.append(Kind.MODEL_RESPONSE, {"agent": role, "content": {"role": "model", "parts": [part]}})
         answer: Any = schema.model_validate(call.arguments)
-        _keep(worklog, role, answer.model_dump(mode="json"))
+        keep(role, answer.model_dump(mode="json"))
         found = node(answer)
-        _keep(worklog, node.__name__, found)
-    usage = Usage(model=BUILTIN, calls=len(SCHEMAS), cost=0.0, price_source="runs here")
-    worklog.append(Kind.NOTE, usage_entry(usage))
+        keep(node.__name__, found)
+    worklog.append(Kind.NOTE, usage_entry(Usage(model=BUILTIN, calls=len(SCHEMAS), cost=0.0, price_source="runs here")))
     assert nodes.finished is not None
     return nodes.finished
-
-
-def _keep(worklog: Worklog, node: str, output: dict[str, Any]) -> None:
-    worklog.append(Kind.RESULT, {"node": node, "output": output})

@@ -153,19 +153,11 @@ LOOKUPS = {"proposal": 2}
 """Calls of a model in which an agent may look things up before it is asked for its answer; of the others one."""
 CORRECTIONS = 1
 
-Check = Callable[[Any], list[str]]
-"""What is wrong with an answer, each complaint one line; empty if nothing is."""
-
 
 class ProtocolPlugin(BasePlugin):
-    """Reads, checks and repairs the answers of the agents of an analysis.
+    """Reads, checks and repairs the answers of agents, by what each answers and the field that takes plain text."""
 
-    Args:
-        schemas: what each agent answers, and the field that takes plain text.
-        checks: of the answer of each agent.
-    """
-
-    def __init__(self, schemas: dict[str, tuple[type[BaseModel], str]], checks: dict[str, Check]):
+    def __init__(self, schemas: dict[str, tuple[type[BaseModel], str]], checks: dict[str, Callable[[Any], list[str]]]):
         super().__init__(name="protocol")
         self._schemas, self._checks = schemas, checks
         self._calls: dict[tuple[str, str], int] = defaultdict(int)
