@@ -191,8 +191,7 @@ def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, fi
     if not proposals:
         statement = (
             f"{verdict}, and with this model and batch on these chips {none_of(considered, OTHER)} predicted to fit"
-            " into HBM, whatever settings beside them change as well. It needs other numerics, a smaller batch or more"
-            " chips."
+            " into HBM, whatever settings change with it. It needs other numerics, a smaller batch or more chips."
         )
         return Recommendation(first=None, keep_incumbent=False, statement=statement)
     best = proposals[0]
