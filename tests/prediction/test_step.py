@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from asap.hardware.names import resolve_hardware
+from asap.models import count_parameters
 from asap.plans import Plan, Remat
 from asap.prediction.step_model.compute import compute, model_flops
 from asap.prediction.step_model.device_parameters import owned_parameters
@@ -250,6 +251,12 @@ def test_buckets_of_gradients_each_take_the_turns_of_their_ring(decoder, workloa
     network, link = h100.chip.network.latency, h100.chip.scaleup.latency
     assert in_buckets(64) == pytest.approx(2 * buckets * (7 * network + 56 * link), rel=0.01)
     assert in_buckets(256) == pytest.approx(2 * buckets * (31 * network + 224 * link), rel=0.01)
+
+
+def test_the_processors_of_a_node_run_an_optimizer_that_fsdp_keeps_there(decoder, workload, h100):
+    work, bytes_each = workload.model_copy(update={"framework": "PyTorch FSDP"}), 4 + 2 * 8 + 4
+    there = evaluated("data=64 remat=full offload=optimizer", decoder, work, h100).optimizer
+    assert there == pytest.approx(count_parameters(decoder).total / 64 * bytes_each / (1.2e11 / 8), rel=0.05)
 
 
 def test_sequence_parallelism_gathers_once_more_for_the_backward_pass(decoder, workload, h100):

@@ -161,26 +161,39 @@ def _between_kernels(inputs: StepInputs) -> Number:
 
 
 def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) -> Number:
-    """The optimizer reads gradients and states and writes states and parameters once: bound by HBM."""
-    work = inputs.workload
+    """The optimizer reads gradients and states and writes states and parameters once: bound by HBM, or by the host
+    where its processors run it."""
+    work, machine = inputs.workload, inputs.hardware
     each = work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes
-    return each * owned.under_zero(inputs, 1) / (inputs.hardware.hbm_bandwidth * constants.memory_efficiency)
+    on_host = inputs.plan.host_optimizer * work.updates_on_host > 0
+    rate = select(on_host, machine.host_update, machine.hbm_bandwidth * constants.memory_efficiency)
+    return each * owned.under_zero(inputs, 1) / rate
 
 
 def _copies_to_host(inputs: StepInputs, owned: OwnedParameters, cover: Number) -> tuple[Number, Number]:
-    """Seconds in copies to the host and back, and what of them nothing hides: all of parameters and optimizer, for
-    which the step and the update wait, and those of activations that outlast half the computation, the forward pass on
-    the way out and the backward pass on the way back."""
-    state, activations = _state_copies(inputs, owned), _activation_copies(inputs)
-    return state + activations, state + np.maximum(activations - cover / 2, 0.0)
+    """Seconds in copies to the host and back, and what of them nothing hides: all of what the update waits for, and
+    what of weights and activations outlasts half the computation, the forward pass on the way out and the backward pass
+    on the way back."""
+    state, along = _state_copies(inputs, owned), _activation_copies(inputs) + _weight_copies(inputs, owned)
+    return state + along, state + np.maximum(along - cover / 2, 0.0)
 
 
 def _state_copies(inputs: StepInputs, owned: OwnedParameters) -> Number:
-    """Parameters come in before the forward pass, the optimizer's state before the update, and both go back after."""
+    """Where the host runs the optimizer, gradients go there and parameters come back; else parameters come in before
+    the forward pass, the optimizer's state before the update, and both go back after."""
     work, layout = inputs.workload, inputs.plan
-    state = layout.host_optimizer * work.optimizer_bytes * owned.under_zero(inputs, 1)
-    state = state + layout.host_parameters * work.parameter_bytes * owned.total
-    return 2 * state / inputs.hardware.host_bandwidth
+    sharded = layout.host_optimizer * owned.under_zero(inputs, 1)
+    results = sharded * (work.gradient_bytes + work.parameter_bytes)
+    state = 2 * (sharded * work.optimizer_bytes + layout.host_parameters * work.parameter_bytes * owned.total)
+    return select(work.updates_on_host, results, state) / inputs.hardware.host_bandwidth
+
+
+def _weight_copies(inputs: StepInputs, owned: OwnedParameters) -> Number:
+    """A device's own weights come in for the forward and for the backward pass of each microbatch, where the host holds
+    them between steps."""
+    work, layout = inputs.workload, inputs.plan
+    weights = layout.host_parameters * work.updates_on_host * work.parameter_bytes * owned.total
+    return 2 * layout.microbatches * weights / inputs.hardware.host_bandwidth
 
 
 def _activation_copies(inputs: StepInputs) -> Number:

@@ -95,6 +95,8 @@ class HardwareInputs:
     """Bytes/s."""
     host_bandwidth: Number
     """Bytes/s between HBM and host memory, in one direction."""
+    host_update: Number
+    """Bytes/s of an optimizer that the host's processors run for one device."""
     host_bytes: Number
     """Bytes of host memory for one device; without a limit where they are not known."""
     link_bandwidth: Number
