@@ -35,7 +35,7 @@ def open_conversation(
     store: ExperimentStore,
     settings: Settings | None = None,
     session: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] = lambda stage: None,
     *,
     stated: Statement = NOTHING_STATED,
     overrides: Sequence[str] = (),

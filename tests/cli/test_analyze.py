@@ -132,7 +132,7 @@ def test_every_step_is_in_the_worklog(asap):
     assert session in asap("sessions", "list").out
     assert "intact" in asap("sessions", "verify", session).out
     shown = asap("sessions", "show", session).out
-    for kind in ("user_input", "tool_call", "tool_result", "model_response", "result"):
+    for kind in ("user_input", "model_request", "model_response", "result"):
         assert kind in shown
     exported = json.loads(asap("sessions", "export", session, "--format", "json").out)
     assert exported["verdict"]["ok"]

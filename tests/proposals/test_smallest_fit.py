@@ -78,4 +78,4 @@ def test_what_no_change_makes_fit_has_none_and_is_told_so():
     study = run("data=16 microbatches=1 remat=full", "llama3-405b", "v5e-16", 16, 8192, "MaxText", attention="flash")
     assert smallest_fit(study) is None
     advice = propose(rank_candidates(study, priors={}), lambda *_: ())
-    assert "whatever settings beside them change" in advice.recommendation.statement
+    assert "whatever settings change with it" in advice.recommendation.statement

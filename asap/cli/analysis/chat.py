@@ -81,9 +81,10 @@ def continue_chat(session: str, settings: "Settings") -> None:
 def _discuss(conversation: "Conversation", settings: "Settings", target: str, how: "RunCommand | None" = None) -> None:
     from asap.chat.chat import Chat
 
-    for line in conversation.opening(target):
-        warn(line)
     interactive = sys.stdin.isatty()
+    if interactive or conversation.evidence:
+        for line in conversation.opening(target):
+            warn(line)
     origin = "typed" if interactive else "piped"
     run_chat(Chat(conversation, settings, interactive=interactive, run_command=how, origin=origin))
 
