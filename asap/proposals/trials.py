@@ -1,6 +1,5 @@
 """Settings that no search varies, offered for a test beside the proposals."""
 
-import math
 from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -89,13 +88,12 @@ def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
 
 
 def most_held(replay: ReplayReport | None, change: str) -> float | None:
-    """Share of the step that a change saves in the replay of the recorded run, which lists those that save anything;
-    ``None`` where that does not tell."""
+    """Share of the step that a change saves in the replay of the recorded run; ``None`` where that does not tell."""
     found = believed(replay)
-    if found is None or not change or not found.step_time_s.replayed_s:
+    if found is None or not change or not (now := found.step_time_s.replayed_s):
         return None
-    left = next((each.step_time_s for each in found.shortened_by if each.change == change), math.inf)
-    return max(1 - left / found.step_time_s.replayed_s, 0.0)
+    left = next((each.step_time_s for each in found.shortened_by if each.change == change), now)
+    return max(1 - left / now, 0.0)
 
 
 def _predicted(study: Study, changed: Mapping[str, object]) -> tuple[Prediction | None, Prediction | None]:

@@ -11,7 +11,7 @@ from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import code, folder_of
-from asap.stacks.spec import Spec
+from asap.stacks.spec import Spec, Word
 
 PRIMUS_MODULE = "primus_module"
 """Among a run's settings: the module of the YAML that trains."""
@@ -208,7 +208,7 @@ def _in_case_of(present: object, word: str) -> str:
 def _sequence_parallel(spec: Spec, plan: Plan, said: Settings) -> dict[str, str]:
     if plan.sequence_parallel is None:
         return {}
-    if (word := spec.workload.get("sequence_parallel")) is None:
+    if not isinstance(word := spec.workload.get("sequence_parallel"), Word):
         raise PlanError(f"{spec.name} has no setting for sequence_parallel")
     key, chosen = word.key(said), next(text for text, on in word.values.items() if on is plan.sequence_parallel)
     return {key: _in_case_of(said.get(key), chosen)}

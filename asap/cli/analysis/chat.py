@@ -51,7 +51,7 @@ def chat(
     """Discuss an analysis: ask, put facts on record.
 
     Lines may be piped in: each gets one answer, and only exact commands put facts on record. Exit code 2: a line was
-    not understood.
+    not understood, or refused.
     """
     from asap.agents.llm.models import check_model
     from asap.agents.settings import read_settings

@@ -165,7 +165,7 @@ def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) ->
     where its processors run it."""
     work, machine = inputs.workload, inputs.hardware
     each = work.gradient_bytes + 2 * work.optimizer_bytes + work.parameter_bytes
-    on_host = inputs.plan.host_optimizer * work.updates_on_host > 0
+    on_host = inputs.plan.host_optimizer * work.updates_on_host
     rate = select(on_host, machine.host_update, machine.hbm_bandwidth * constants.memory_efficiency)
     return each * owned.under_zero(inputs, 1) / rate
 
