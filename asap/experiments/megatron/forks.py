@@ -18,7 +18,7 @@ from asap.experiments.shell import options
 from asap.stacks.deepspeed.stack import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO
 from asap.stacks.registry import irrelevant, spec
-from asap.stacks.stack_settings import StackSettings, dotted
+from asap.stacks.stack_settings import StackSettings, dotted, nearest
 
 _NESTED = re.compile(r"\$\([^()]*\)")
 _NEGATIONS = ("no_", "disable_")
@@ -50,10 +50,17 @@ def note_on_foreign(foreign: Sequence[str]) -> str | None:
     """What a script does with arguments that Megatron-LM does not have; ``None`` where it has them all."""
     if not foreign:
         return None
-    named = [f"--{key.replace('_', '-')}" for key in foreign]
+    named = [
+        f"{_option(key)} (did you mean {_option(near)}?)" if (near := nearest(key, _known())) else _option(key)
+        for key in foreign
+    ]
     most = max(_MOST_LISTED, sum(map(decides, foreign)))
     listed = plain(", ".join(named[:most]), 400) + (", …" if len(named) > most else "")
     return f"sets arguments that Megatron-LM does not have; their effect is unknown: {listed}"
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
 
 
 def _is_known(key: str) -> bool:
