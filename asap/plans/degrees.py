@@ -69,7 +69,8 @@ def groups_of(devices: int, degrees: Mapping[str, int]) -> int:
     groups, rest = divmod(devices, product)
     if rest or not groups:
         used = " x ".join(f"{key}={value}" for key, value in degrees.items() if value > 1) or "1"
-        raise PlanError(f"{devices} devices are not a multiple of {used}")
+        hint = "give other degrees as key=value, or with --hardware the devices of the run, such as h100-64"
+        raise PlanError(f"{devices} devices are not a multiple of {used}", hint=hint)
     return groups
 
 
