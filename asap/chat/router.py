@@ -21,6 +21,7 @@ OFFERED = 3
 _FITS = 0.25
 """What it adds to the score of a query that the words name all arguments of."""
 _SUPPOSED = ("global_batch", "sequence_length", "chips", "slices")
+_COUNTED = (*_SUPPOSED, "microbatches", "micro_batch")
 USUAL = ("bottleneck", "candidates", "memory")
 """Offered where words are like none of the examples."""
 
@@ -111,8 +112,9 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
         arguments.pop("chips", None)
         arguments["hardware"] = slots.hardware
     arguments |= {k: v for k, v in (("precision", slots.precision), ("optimizer", slots.optimizer)) if v}
-    microbatches = _value("microbatches", slots, inquiry)
+    microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
     settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
+    settings += [f"micro_batch={size:g}" for size in sizes[-1:]]
     said = " ".join(part for part in settings if part)
     plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
     if plan != "now":
@@ -143,7 +145,7 @@ def _value(name: str, slots: Slots, inquiry: Inquiry) -> int | None:
 
 
 def _sweep(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
-    several = [(len(values), name) for name, values in slots.counts.items() if name in (*_SUPPOSED, "microbatches")]
+    several = [(len(values), name) for name, values in slots.counts.items() if name in _COUNTED]
     if several and max(several)[0] > 1:
         name = max(several)[1]
         return Command("sweep", {"vary": name, "values": tuple(f"{value:g}" for value in slots.counts[name])})

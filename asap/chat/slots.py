@@ -41,9 +41,10 @@ def seconds(value: float, unit: str) -> float:
 
 Noun = Literal[
     "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
-    "tokens/s", "remat", "nodes",
+    "tokens/s", "remat", "nodes", "micro_batch",
 ]  # fmt: skip
 _NOUNS: dict[str, Noun] = {
+    **{f"micro{joint}batch{size}": "micro_batch" for joint in ("", " ", "-", "_") for size in ("", " size", "_size")},
     "batch": "global_batch", "batches": "global_batch", "batchsize": "global_batch", "gbs": "global_batch",
     "sequences": "global_batch", "samples": "global_batch", "seq": "sequence_length", "sequence": "sequence_length",
     "context": "sequence_length", "seqlen": "sequence_length", "ctx": "sequence_length", "tokens": "sequence_length",
@@ -70,7 +71,9 @@ _PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
 _OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
 _POLICIES = {"full", "minimal", "none"}
 _TOKEN = re.compile(
-    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?", re.I
+    r"micro[ _-]?batch(?:[ _]size)?\b|"
+    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
+    re.I,
 )
 _HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
@@ -185,6 +188,10 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
             noun = None if ranked else noun
         if noun == "global_batch" and value >= _LONG and ahead is not None and ahead.word == "sequences":
             noun = "sequence_length"
+        if noun == "global_batch" and any(
+            _NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at]
+        ):
+            noun = "micro_batch"
         if noun is not None and noun != "remat":
             yield noun, value, token
 

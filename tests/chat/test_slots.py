@@ -26,6 +26,8 @@ def test_plans_are_found_by_rank_and_by_name(words, plans):
     ("words", "counts"),
     [
         ("suppose a batch of 512", {"global_batch": (512,)}),
+        ("use a micro batch size of 2", {"micro_batch": (2,)}),
+        ("what about a micro-batch of 4 sequences", {"micro_batch": (4,)}),
         ("at seq 32k", {"sequence_length": (32768,)}),
         ("context grows to 32k while the batch drops to 32", {"sequence_length": (32768,), "global_batch": (32,)}),
         ("with 128 v5e chips", {"chips": (128,)}),
