@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from asap.levers.lever import PRESENT, Lever, Run, Trial, Value
+from asap.levers.lever import PRESENT, Lever, Run, Trial, Value, set_to
 from asap.plans import Plan
 
 
@@ -28,8 +28,7 @@ def _split_along_the_sequence(plan: Plan) -> str:
 
 def _splits(run: Run) -> tuple[Value, ...]:
     said = run.workload.sequence_parallel if run.plan.sequence_parallel is None else run.plan.sequence_parallel
-    on = Value(lambda plan: plan.model_copy(update={"sequence_parallel": True}))
-    return (PRESENT, on) if said is False else (PRESENT,)
+    return (PRESENT, set_to(sequence_parallel=True)) if said is False else (PRESENT,)
 
 
 SEQUENCE_PARALLEL = Lever(
