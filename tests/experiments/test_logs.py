@@ -17,7 +17,6 @@ from asap.core.errors import ConfigError
 from asap.experiments import ExperimentStore
 from asap.experiments.configuration import read_configuration
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.logs import scan as scanning
 from asap.experiments.logs import text as texts
 from asap.experiments.logs.checks import contradictions
 from asap.experiments.logs.read import is_log, read_log
@@ -202,14 +201,15 @@ def test_a_step_that_every_rank_prints_counts_once(write):
     assert read_log(write(doubled)).measured.step.steps == read_log(write(text, "one.log")).measured.step.steps
 
 
-def test_very_long_logs_are_read_behind_their_beginning(write, monkeypatch):
-    monkeypatch.setattr(scanning, "HEAD", 4096)
+@pytest.mark.parametrize("before", ["", "DEBUG another line of a library\n" * 50_000], ids=["at once", "late"])
+def test_very_long_logs_are_read_behind_their_beginning(before, write, monkeypatch):
     monkeypatch.setattr(texts, "CHUNK", 1 << 16)
     text = KNOWN["megatron-lm 2025"]["text"]
     line = " iteration {n}/ 9000 | elapsed time per iteration (ms): 2{n:04d}.0 | global batch size:   128 |\n"
     rest = "".join(line.format(n=n) for n in range(100, 6000))
     end = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
-    reading = read_log(write(text + rest + end))
+    reading = read_log(write(before + text + rest + end))
+    assert reading.blocks[0].values["global_batch_size"] == 128
     assert reading.measured.step.median == pytest.approx(23.05, rel=0.01)
     assert reading.measured.step.steps > 1000
     assert reading.ending.kind == "out_of_memory"

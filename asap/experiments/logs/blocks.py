@@ -1,12 +1,12 @@
 """Blocks of resolved settings in a log: where one begins, which lines are its own, and where it ends."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.text import clean, without_rank
+from asap.experiments.logs.text import without_rank
 
 MOST_LINES = 20_000
 MOST_TEXT = 1_000_000
@@ -161,12 +161,12 @@ def argument(line: str) -> tuple[str, str] | None:
     return (found[1], found[2].strip()) if found else None
 
 
-def arguments_before(chunk: bytes, place: int) -> list[str]:
+def arguments_before(chunk: bytes, place: int, text_of: Callable[[bytes], str]) -> list[str]:
     """Lines of arguments right before a place, in order: of a block whose beginning the log lacks."""
     found: list[str] = []
     while place > 0 and len(found) < _MOST_BEFORE:
         begin = chunk.rfind(b"\n", 0, place - 1) + 1
-        line = clean(chunk[begin : place - 1])
+        line = text_of(chunk[begin : place - 1])
         if argument(line) is None:
             break
         found.append(line)

@@ -1,21 +1,32 @@
 """One pass over a log: every line that a table knows, in order, with bounded memory.
 
-The beginning is searched for everything. Behind it only for what was met there, and for how runs end and begin again.
+All texts that the tables know are searched for at once (Aho and Corasick). Of lines that a piece has very many of, as
+those of steps, an even choice is read.
 """
 
 import re
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
 from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, arguments_before, starts
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
-from asap.experiments.logs.text import chunks, clean, is_training_bar, lines_of, rank_of, seconds_of_day, without_rank
+from asap.experiments.logs.text import (
+    Unwrapper,
+    chunks,
+    clean,
+    decoder_of,
+    is_training_bar,
+    rank_of,
+    seconds_of_day,
+    without_rank,
+)
 
-HEAD = 4 << 20
-"""Bytes at the beginning, and behind each new block of settings, that are searched for everything."""
 _CONFIG_PARAM = b"Config param "
 _MOST = 4000
 """Statements, devices and endings that are kept; of more only the last."""
@@ -27,15 +38,11 @@ _TIMED = (
 """Fields that say how long a step takes, the most exact first."""
 MOST_LINES_OF_ENDING = 7
 """Of a message of PyTorch or XLA, with all its figures, in a narrow terminal."""
-_MOST_OF_PIECE = 500
-_CROWDED = 4000
-"""Steps of a piece above which not all are read, in the beginning too."""
+_MOST_OF_PIECE, _MOST_OF_FIRST = 500, 4000
+"""Lines with the same text that are read of a piece, and of the first piece, which is the whole of most logs."""
 _COLOURS = re.compile(rb"\x1b\[[\d;]{0,20}m")
-_SAMPLE = 256 << 10
 _PREFIX = 120
 """Characters of a line in which its time stands."""
-_BAR_SAMPLE = 64 << 10
-"""Bytes of a piece in which progress bars are read: they are redrawn many times a step."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ def scan(path: Path, progress: Callable[[int], None] | None = None) -> Scan:
 
 def scan_text(text: bytes) -> Scan:
     """Read a log, or the beginning of one, that is in memory."""
-    return _scan([lines_of(text)])
+    return _scan([decoder_of(text)(text) + b"\n"])
 
 
 def _scan(chunks: Iterable[bytes]) -> Scan:
@@ -86,22 +93,28 @@ def _scan(chunks: Iterable[bytes]) -> Scan:
     return pass_.finish()
 
 
-_Anchored = tuple[bytes, Form | EndingForm | DeviceForm | BlockStart | None]
+_Known = Form | EndingForm | DeviceForm | BlockStart | None
+"""What a line is read by; ``None`` for MaxText's ``Config param``."""
 
 
-def _all_anchors() -> list[_Anchored]:
-    forms = (*steps(), *totals(), *statements(), *devices(), *endings(), *starts())
-    return [*((form.anchor, form) for form in forms), (_CONFIG_PARAM, None)]
+@cache
+def _known() -> tuple[_Known, ...]:
+    return (*steps(), *totals(), *statements(), *devices(), *endings(), *starts(), None)
+
+
+@cache
+def _automaton() -> BytesAhoCorasick:
+    """Finds what :func:`_known` contains."""
+    anchors = [_CONFIG_PARAM if form is None else form.anchor for form in _known()]
+    return BytesAhoCorasick(anchors, implementation=Implementation.DFA)
 
 
 class _Pass:
     def __init__(self) -> None:
         self.scan = Scan()
-        self._anchors = _all_anchors()
-        self._timed: dict[bytes, list[str]] = {}
+        self._unwrapper: Unwrapper | None = None
         self._steps, self._totals = frozenset(map(id, steps())), frozenset(map(id, totals()))
-        self._met: set[bytes] = set()
-        self._head_until = HEAD
+        self._timed: dict[bytes, list[str]] = {}
         self._collectors: list[Collector] = []
         self._taken = 0
         self._unfinished: Found | None = None
@@ -110,33 +123,29 @@ class _Pass:
 
     def read(self, chunk: bytes) -> None:
         """Take a piece that ends with a line."""
-        if self.scan.size < self._head_until and b"\x1b" in chunk:
+        self._unwrapper = unwrapper = self._unwrapper or Unwrapper.of(chunk)
+        chunk = unwrapper.piece(chunk)
+        if not self.scan.size and b"\x1b" in chunk:
             chunk = _COLOURS.sub(b"", chunk)
         self._taken = self._feed_open(chunk) if self._collectors else 0
         if self._unfinished is not None:
             self._read_on(self._unfinished, chunk, 0)
-        if self.scan.size < self._head_until:
-            crowded = [form for form in steps() if chunk.count(form.anchor) > _CROWDED]
-            many = {form.anchor for form in crowded}
-            self._look(chunk, [one for one in self._anchors if one[0] not in many], 0)
-            self._met |= many
-            for form in crowded:
-                self._all_steps(form, chunk)
-        else:
-            self._look_later(chunk)
+        self._look(chunk)
         self.scan.lines += chunk.count(b"\n")
         self.scan.size += len(chunk)
 
-    def _look(self, chunk: bytes, anchors: "list[_Anchored]", begin: int) -> None:
-        """Take every line from a place on that has one of the anchors."""
+    def _text(self, line: bytes) -> str:
+        return clean(self._unwrapper.lines(line) if self._unwrapper else line)
+
+    def _look(self, chunk: bytes) -> None:
+        """Take every line that a table knows."""
         number, counted, done = self.scan.lines, 0, -1
-        for start, found in _lines(chunk, anchors, begin):
+        for start, found in self._lines(chunk):
             number += chunk.count(b"\n", counted, start)
             counted = start
             end = chunk.find(b"\n", start)
-            line = clean(chunk[start:end])
-            for anchor, form in found:
-                self._met.add(anchor)
+            line = self._text(chunk[start:end])
+            for form, stands_for in found:
                 if isinstance(form, BlockStart):
                     if start > done and start >= self._taken:
                         done = self._begin(form, line, chunk, start, end, number + 1, self.scan.size)
@@ -146,7 +155,38 @@ class _Pass:
                         _append(self.scan.endings, ending)
                         self._read_on(ending, chunk, end + 1)
                 else:
-                    self._take(form, line, number + 1, self.scan.size + start)
+                    self._take(form, line, number + 1, self.scan.size + start, stands_for)
+
+    def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
+        """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""
+        places: dict[int, list[int]] = {}
+        for which, start, _ in _automaton().find_matches_as_indexes(chunk, overlapping=True):
+            places.setdefault(which, []).append(start)
+        most = _MOST_OF_PIECE if self.scan.size else _MOST_OF_FIRST
+        found: dict[int, list[tuple[_Known, int]]] = {}
+        for which in sorted(places):
+            form, at, stride = _known()[which], places[which], 1
+            if len(at) > most and id(form) not in self._steps:
+                at = at[: most // 2] + at[-most // 2 :]
+            elif isinstance(form, Form) and len(at) > most:
+                at = self._counted_once(form, chunk, at)
+                stride = -(-len(at) // _MOST_OF_PIECE)
+            last = -1
+            for place in at[::stride]:
+                if (begin := chunk.rfind(b"\n", 0, place) + 1) != last:
+                    found.setdefault(begin, []).append((form, stride))
+                    last = begin
+        return sorted(found.items(), key=lambda one: one[0])
+
+    def _counted_once(self, form: Form, chunk: bytes, at: list[int]) -> list[int]:
+        """Of a step that stands on several lines, the one with its time."""
+        field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
+        if not form.spread or field is None:
+            return at
+        mark = form.marks(field)
+        return [
+            place for place in at if chunk.find(mark, chunk.rfind(b"\n", 0, place) + 1, chunk.find(b"\n", place)) >= 0
+        ]
 
     def _read_on(self, ending: Found, chunk: bytes, place: int) -> None:
         """Lines of the same process behind one that tells an ending with figures, up to another ending."""
@@ -156,44 +196,11 @@ class _Pass:
             if (end := chunk.find(b"\n", place)) < 0:
                 self._unfinished = ending
                 return
-            line, place = clean(chunk[place:end]), end + 1
+            line, place = self._text(chunk[place:end]), end + 1
             if (rank := rank_of(line)) in (prefix, ""):
                 if not line.strip() or form.anchor in line.encode("utf-8", "replace"):
                     return
                 ending.rest.append(line[len(rank) : 400])
-
-    def _look_later(self, chunk: bytes) -> None:
-        """Behind the beginning: times of steps all at once, what begins a run again, and endings behind the steps."""
-        again = [
-            anchor for anchor, form in self._anchors if anchor in self._met and isinstance(form, BlockStart | None)
-        ]
-        if any(anchor in chunk for anchor in again):
-            self._head_until = self.scan.size + HEAD
-            self._look(chunk, self._anchors, 0)
-            return
-        forms = [form for form in steps() if form.anchor in self._timed]
-        last = max((chunk.rfind(form.anchor) for form in forms), default=-1)
-        for form in forms:
-            self._all_steps(form, chunk)
-        rest = chunk.rfind(b"\n", 0, last) + 1 if last >= 0 else 0
-        ends = [one for one in self._anchors if isinstance(one[1], EndingForm)]
-        ends += [one for one in self._anchors if id(one[1]) in self._totals and one[0] in self._met]
-        self._look(chunk, ends, rest)
-
-    def _all_steps(self, form: Form, chunk: bytes) -> None:
-        """Steps of a piece; of very many an even choice."""
-        chunk = chunk[:_BAR_SAMPLE] if form.bar else chunk
-        # a step that stands on several lines is counted by one of them
-        field = next((name for name in self._timed.get(form.anchor, ()) if name in form.fields), None)
-        anchor = form.marks(field) if form.spread and field else form.anchor
-        stride = max(1, -(-_count(anchor, chunk) // _MOST_OF_PIECE))
-        hop = len(chunk) // _MOST_OF_PIECE if stride > 1 else 0
-        place = chunk.find(anchor)
-        while place >= 0:
-            begin, end = chunk.rfind(b"\n", 0, place) + 1, chunk.find(b"\n", place)
-            line = clean(chunk[begin:end])
-            self._step(form, line, self.scan.lines + 1, self.scan.size + begin, stride)
-            place = chunk.find(anchor, max(end, begin + hop))
 
     def finish(self) -> Scan:
         """What was found; blocks that the end of the log cuts are kept as they are."""
@@ -218,9 +225,9 @@ class _Pass:
         inside = any(one.open and one.block.kind == start.kind for one in self._collectors)
         if inside or (found := start.pattern.search(line)) is None:
             return -1
-        if self.scan.steps or self.scan.size > HEAD:
-            self._head_until = self.scan.size + HEAD
-        before = arguments_before(chunk, place) if start.kind == "arguments" and "arguments" not in line else []
+        before = (
+            arguments_before(chunk, place, self._text) if start.kind == "arguments" and "arguments" not in line else []
+        )
         collector = Collector(start, found, line, number - len(before), base + place, before)
         position = self._collect(collector, chunk, end + 1)
         return position - 2 if start.kind != "yaml" else place
@@ -228,7 +235,7 @@ class _Pass:
     def _collect(self, collector: Collector, chunk: bytes, place: int) -> int:
         """Give lines to a block, for as long as they are its own; where the first that is not begins."""
         while collector.open and (end := chunk.find(b"\n", place)) >= 0:
-            collector.feed(clean(chunk[place:end]))
+            collector.feed(self._text(chunk[place:end]))
             place = end + 1
         if collector.open:
             self._collectors.append(collector)
@@ -250,7 +257,7 @@ class _Pass:
         self.scan.blocks.append(block)
         del self.scan.blocks[:-128]
 
-    def _take(self, form: "Form | DeviceForm | None", line: str, number: int, offset: int) -> None:
+    def _take(self, form: Form | DeviceForm | None, line: str, number: int, offset: int, stands_for: int) -> None:
         if form is None:
             key, separator, value = line.partition("Config param ")[2].partition(":")
             if separator:
@@ -259,14 +266,14 @@ class _Pass:
         elif isinstance(form, DeviceForm):
             _append(self.scan.devices, Found(form, line[: 16 << 10], number, offset))
         elif id(form) in self._steps:
-            self._step(form, line, number, offset)
+            self._step(form, line, number, offset, stands_for)
         elif id(form) in self._totals:
             if fields := form.read(line):
                 _append(self.scan.totals, (form, fields, number, offset))
         else:
             _append(self.scan.statements, Found(form, line[:8000], number, offset))
 
-    def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int = 1) -> None:
+    def _step(self, form: Form, line: str, number: int, offset: int, stands_for: int) -> None:
         fields = form.read(line)
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
@@ -281,24 +288,7 @@ class _Pass:
             self._stands_for = array("l", [2 * self.scan.thinned]) * len(self.scan.steps)
 
 
-def _count(anchor: bytes, chunk: bytes) -> int:
-    """How often a text occurs in a piece; of very often an estimate from its beginning."""
-    some = chunk.count(anchor, 0, _SAMPLE)
-    return some * len(chunk) // _SAMPLE if some > _MOST_OF_PIECE and len(chunk) > _SAMPLE else chunk.count(anchor)
-
-
 def _append(kept: list[Any], one: Any) -> None:
     kept.append(one)
     if len(kept) > 2 * _MOST:
         del kept[_MOST // 2 : -_MOST]
-
-
-def _lines(chunk: bytes, anchors: "list[_Anchored]", begin: int) -> list[tuple[int, list[_Anchored]]]:
-    """Beginnings of the lines from a place on that have anchors, in order, with these."""
-    found: dict[int, list[_Anchored]] = {}
-    for one in anchors:
-        place = chunk.find(one[0], begin)
-        while place >= 0:
-            found.setdefault(chunk.rfind(b"\n", 0, place) + 1, []).append(one)
-            place = chunk.find(one[0], chunk.find(b"\n", place))
-    return sorted(found.items(), key=lambda one: one[0])

@@ -94,27 +94,43 @@ def decoder_of(head: bytes) -> Callable[[bytes], bytes]:
     return lambda piece: decoder.decode(piece).encode("utf-8", "replace")
 
 
-def unwrapper_of(lines: bytes) -> Callable[[bytes], bytes]:
-    """How to take lines out of what carries them, by those at the beginning of the log."""
-    found: list[_Prefix | _Json] = []
-    while len(found) < _MOST_CARRIERS and (carrier := next((one for one in _carriers() if one.carries(lines)), None)):
-        found.append(carrier)
-        lines = carrier.unwrapped(lines)
+@dataclass(frozen=True)
+class Unwrapper:
+    """Takes lines out of what carries them."""
 
-    def unwrap(piece: bytes) -> bytes:
-        for carrier in found:
-            piece = carrier.unwrapped(piece)
-        if b"\r" in piece:  # progress bars are redrawn behind one
-            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return piece
+    objects: tuple[_Prefix | _Json, ...] = ()
+    """Carriers up to the last one of JSON: a whole piece is taken out of them."""
+    prefixes: tuple[_Prefix, ...] = ()
+    """Those within: a line that counts is taken out of them, and no other."""
 
-    return unwrap
+    @classmethod
+    def of(cls, lines: bytes) -> "Unwrapper":
+        """The carriers of a log, by the lines at its beginning."""
+        found: list[_Prefix | _Json] = []
+        while len(found) < _MOST_CARRIERS and (one := next((one for one in _carriers() if one.carries(lines)), None)):
+            found.append(one)
+            lines = one.unwrapped(lines)
+        whole = max((place + 1 for place, one in enumerate(found) if isinstance(one, _Json)), default=0)
+        return cls(tuple(found[:whole]), tuple(one for one in found[whole:] if isinstance(one, _Prefix)))
+
+    def piece(self, text: bytes) -> bytes:
+        """Lines with only a prefix each; a carriage return, behind which progress bars are redrawn, ends one too."""
+        for carrier in self.objects:
+            text = carrier.unwrapped(text)
+        return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+
+    def lines(self, text: bytes) -> bytes:
+        """Lines, or one of them, of a piece without their prefixes."""
+        for carrier in self.prefixes:
+            text = carrier.unwrapped(text)
+        return text
 
 
 def lines_of(text: bytes) -> bytes:
     """The lines of a text that is in memory, each with its end."""
     lines = decoder_of(text)(text) + b"\n"
-    return unwrapper_of(lines)(lines)
+    unwrapper = Unwrapper.of(lines)
+    return unwrapper.lines(unwrapper.piece(lines))
 
 
 def without_rank(line: str) -> str:
@@ -205,7 +221,7 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         NotFoundError: there is no such file.
         ConfigError: it cannot be read.
     """
-    rest, total, unwrap = b"", 0, None
+    rest, total = b"", 0
     try:
         with open_log(path) as stream:
             head = stream.read(CHUNK)
@@ -218,18 +234,16 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
                 if len(rest) > CHUNK:
                     text, rest, cut = text + b"\n", b"", len(text) + 1
                 if cut:
-                    unwrap = unwrap or unwrapper_of(text[:cut])
-                    yield unwrap(text[:cut])
+                    yield text[:cut]
                 if progress is not None:
                     progress(total)
                 head = stream.read(CHUNK)
-        if rest:
-            yield (unwrap or unwrapper_of(rest))(rest + b"\n")
     except (OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile) as error:
         if not total:
             raise ConfigError(f"cannot be read: {type(error).__name__}", where=str(path)) from error
-        if rest:  # a log that is still packed, or was cut: what there is counts
-            yield (unwrap or unwrapper_of(rest))(rest + b"\n")
+        # a log that is still packed, or was cut: what there is counts
+    if rest:
+        yield rest + b"\n"
 
 
 def clean(line: bytes) -> str:
