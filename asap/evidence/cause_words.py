@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from asap.core.errors import AsapError
 from asap.core.units import format_bytes, format_rate, format_seconds, significant
-from asap.evidence.readings import CauseName, Run, Variant
+from asap.evidence.readings import CauseName, Run, Variant, passes_of_experts
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
 
@@ -47,6 +47,10 @@ def sentence(variant: Variant, run: Run) -> str:
             return "the host waits for every kernel: eager or debug mode (CUDA_LAUNCH_BLOCKING, anomaly detection)"
         case "counting":
             return _counting(variant, run)
+        case "experts":
+            gathered = ", and ZeRO-3 gathers their weights one by one" if run.workload.zero_stage == 3 else ""
+            passes = f"{passes_of_experts(run):,} passes a step, {format_seconds(variant.size)} each"
+            return f"the program computes experts one by one{gathered} ({passes})"
         case "no recomputation":
             return f"recomputation ({run.plan.remat}) is not in effect: every activation is kept"
         case "whole states":
@@ -87,6 +91,8 @@ def expectation(variant: Variant, run: Run, now: Prediction, then: Prediction) -
             return "Collectives and copies to the host stand between the operations of a profile, not beside them."
         case "debugging":
             return "The duty cycle of the devices is low."
+        case "experts":
+            return "A profile shows very many small matrix products and gathers, and the devices idle between them."
         case "counting":
             return "Tokens a second as the log counts them do not follow from batch, length and step."
         case _:
@@ -153,4 +159,5 @@ _CHECKS: dict[CauseName, str] = {
     "flags": "LIBTPU_INIT_ARGS and XLA_FLAGS of the run beside those that are proposed",
     "debugging": "the environment of the run, and a profile of one step",
     "counting": "how the log counts steps and seconds",
+    "experts": "a profile of one step, and the run with grouped matrix products (Megatron Core, or Transformers 5)",
 }

@@ -19,11 +19,12 @@ from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.physics import StepBounds, step_bounds
+from asap.stacks.launchers import stack_of
 from asap.study.study import Study
 
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
-    "recomputation", "flags", "debugging", "counting",
+    "recomputation", "flags", "debugging", "counting", "experts",
     "no recomputation", "whole states", "peaks", "other processes", "fragmentation",
 ]  # fmt: skip
 """What may explain a step that is not as expected; the last five, with some of them, a run that is out of memory."""
@@ -88,6 +89,7 @@ class Variant:
 PRIOR: dict[CauseName, float] = {
     "network": 0.30, "slow device": 0.08, "sequence": 0.12, "input": 0.10, "batch": 0.08, "attention": 0.08,
     "flags": 0.08, "recomputation": 0.06, "interruptions": 0.05, "precision": 0.03, "debugging": 0.02, "counting": 0.01,
+    "experts": 0.15,
 }  # fmt: skip
 """How likely each is before the measurement. A judgement and no fit: of public threads about steps far slower than
 expected few say their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides
@@ -101,6 +103,11 @@ collectives and copies to the host behind computation, and can save no more than
 _TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0)
 _RESTATED = (2, 4, 8, 16)
 _UNITS = (60.0, 1000.0)
+_OF_HUGGING_FACE = ("accelerate", "axolotl", "deepspeed")
+"""Stacks that train the models of Transformers, which loop over the experts of a layer."""
+_SECONDS_OF_EXPERT = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
+"""Of one pass over one expert, however few its tokens: 0.9 ms in a public run that keeps all weights on each device
+(modelscope/ms-swift#2213), 2.2 and 6 ms under ZeRO-3 (hiyouga/LlamaFactory#9374, QwenLM/Qwen3#736)."""
 
 
 def readings(run: Run) -> Iterator[Variant]:
@@ -113,6 +120,14 @@ def readings(run: Run) -> Iterator[Variant]:
     micro = run.plan.microbatches or 1
     counts = {float(micro), float(run.hardware.domains), 10.0, 100.0, *_UNITS} - {1.0}
     yield from (Variant("counting", factor, run, factor) for count in counts for factor in (count, 1 / count))
+
+
+def passes_of_experts(run: Run) -> int:
+    """Passes over single experts in a step, where a program computes them one by one; otherwise none."""
+    if stack_of(run.workload.framework) not in _OF_HUGGING_FACE:
+        return 0
+    passes = 2 + (run.plan.remat is not Remat.NONE)
+    return run.model.moe_layers * run.model.experts * passes * (run.plan.microbatches or 1)
 
 
 def with_network(run: Run, rate: float) -> Run:
@@ -170,6 +185,9 @@ def _program(run: Run) -> Iterator[Variant]:
         yield Variant("debugging", 1.0, _working(run, launch_blocking=True))
         if work.compiled and framework_class(work.framework) == "fsdp":
             yield Variant("debugging", 1.0, _working(run, launch_blocking=True, compiled=False))
+    if (count := passes_of_experts(run)) and (now := predicted(run)) and now.step_time:
+        for each in _SECONDS_OF_EXPERT:
+            yield Variant("experts", each, run, 1 + count * each / now.step_time.value)
 
 
 def _working(run: Run, **changes: Any) -> Run:

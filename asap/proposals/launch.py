@@ -1,6 +1,7 @@
 """What to paste into the launcher of the run's own stack."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from asap.experiments import Experiment
 from asap.experiments.maxtext.reader import OF_MODEL
@@ -21,8 +22,8 @@ def overrides_of(study: Study, plan: Plan) -> Overrides:
     return Overrides(stack=stack, text=launcher_line(study, plan), exports=flags_for(study, plan).exports)
 
 
-def launcher_line(study: Study, plan: Plan) -> str:
-    """What to change for the run's own launcher to run a plan.
+def launcher_line(study: Study, plan: Plan, beside: Mapping[str, str] = MappingProxyType({})) -> str:
+    """What to change for the run's own launcher to run a plan, with settings beside it.
 
     Raises:
         PlanError: the launcher has no words for it.
@@ -43,7 +44,15 @@ def launcher_line(study: Study, plan: Plan) -> str:
             current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
     sequence = experiment.workload.sequence_length if is_start(experiment) else None
     return launch_lines(
-        plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model, sequence=sequence
+        plan,
+        stack,
+        current,
+        global_batch=batch,
+        layers=layers,
+        topology=topology,
+        of_model=of_model,
+        sequence=sequence,
+        beside=beside,
     )
 
 

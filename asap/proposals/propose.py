@@ -40,7 +40,14 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     judgement = judge_study(study)
     risky = ranked.incumbent is not None and fit_odds(ranked.incumbent) < LIKELY
     least = smallest_fit(study) if risky else None
-    advice = recommend(proposals, ranked.considered, situation, study.diagnosis.bottleneck, start=start_line(study))
+    advice = recommend(
+        proposals,
+        ranked.considered,
+        situation,
+        study.diagnosis.bottleneck,
+        start=start_line(study),
+        unlaunched=ranked.unlaunched,
+    )
     advice = add_smallest_fit(add_trial(advice, trial, best, situation), least, proposals, situation, ranked.incumbent)
     return ProposalSet(
         incumbent=ranked.incumbent,

@@ -28,6 +28,7 @@ def recommend(
     bottleneck: Bottleneck | None = None,
     first: str = _FIRST_PROPOSAL,
     start: str | None = None,
+    unlaunched: str | None = None,
 ) -> Recommendation:
     """Run the first proposal first, unless its gain could not even be measured.
 
@@ -38,10 +39,11 @@ def recommend(
         bottleneck: of the run; copies with host memory are not kept because no mesh shortens them.
         first: what the first proposal is called where this is read.
         start: where nothing runs, the line for the plan that is assumed.
+        unlaunched: why a plan that is likely to fit cannot be launched.
     """
     if situation is not None and situation.name in TOO_TIGHT:
         what = "What runs now" if start is None else "The start"
-        return _make_fit(proposals, considered, f"{what} {TOO_TIGHT[situation.name]}", first)
+        return _make_fit(proposals, considered, f"{what} {TOO_TIGHT[situation.name]}", first, unlaunched)
     if not proposals and considered and situation is not None and situation.name == "no_plan":
         statement = (
             f"No proposal: {none_of(considered, 'plan')} predicted to fit with the settings at hand. Give the"
@@ -187,7 +189,12 @@ def _where_nothing_runs(proposals: tuple[Proposal, ...], considered: int, first:
     )
 
 
-def _make_fit(proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str) -> Recommendation:
+def _make_fit(
+    proposals: tuple[Proposal, ...], considered: int, verdict: str, first: str, unlaunched: str | None
+) -> Recommendation:
+    if not proposals and unlaunched is not None:
+        statement = f"{verdict}. Of other configurations some are likely to fit, but cannot be launched: {unlaunched}."
+        return Recommendation(first=None, keep_incumbent=False, statement=statement)
     if not proposals:
         statement = (
             f"{verdict}, and with this model and batch on these chips {none_of(considered, OTHER)} predicted to fit"

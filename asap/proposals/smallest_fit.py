@@ -113,15 +113,17 @@ def _fit_of(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan)
     settings = {key: value for trial in trials for key, value in trial.settings(run).items()}
     changed = [trial.title for trial in trials]
     changed += [str(one) for one in changed_settings(plan, study.plan, study.experiment.workload)]
-    lines = (setting_lines(run.stack, settings, run.settings),) if settings else ()
-    lines += (launcher_line(under, plan),) if plan != study.plan else ()
+    if plan == study.plan:
+        line = setting_lines(run.stack, settings, run.settings)
+    else:
+        line = launcher_line(under, plan, settings)
     return SmallestFit(
         plan=plan,
         settings=settings,
         changes=changes,
         prediction=found,
         statement=f"{', '.join(changed)}: {_takes(found)}",
-        lines=lines,
+        lines=(line,),
     )
 
 

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Literal, cast
 
 from asap.core.errors import PlanError
@@ -99,6 +100,7 @@ def launch_lines(
     topology: tuple[int, ...] | None = None,
     of_model: Collection[str] = (),
     sequence: int | None = None,
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """What to change for a stack to run a plan.
 
@@ -111,6 +113,7 @@ def launch_lines(
         topology: of a slice of TPUs.
         of_model: keys that a file of MaxText's for the model sets.
         sequence: tokens in a sequence, said where there is no configuration to change.
+        beside: settings beside the plan, under the stack's names.
 
     Raises:
         PlanError: the stack cannot express the plan.
@@ -122,6 +125,7 @@ def launch_lines(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
+        overrides |= beside
         return lines_of_primus(overrides, current or {}) if is_of_primus(current) else paste_line(overrides)
     said, current = current, current or {}
     if stack == "torchtitan":
@@ -129,6 +133,7 @@ def launch_lines(
         settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
         settings |= required_by_torchtitan(settings, current)
         settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
+        settings |= beside
         if is_of_primus(current):
             return lines_of_primus(settings, current)
         return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
@@ -136,8 +141,10 @@ def launch_lines(
         if (table := spec_of(stack, current)) is None:
             raise PlanError("the settings of the run are not on record, so that no line can be written")
         changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence)
-        return lines_to_paste(table, changed, current)
-    return launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
+        line = lines_to_paste(table, changed, current)
+    else:
+        line = launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
+    return "\n".join(filter(None, (beside and setting_lines(stack, beside, current), line)))
 
 
 def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[str, object]) -> str:

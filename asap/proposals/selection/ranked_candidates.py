@@ -36,6 +36,8 @@ class RankedCandidates:
     candidates: list[Candidate] = field(repr=False)
     left_out: tuple[str, ...] = ()
     """Why the launcher has no words for valid plans, one reason for each of them."""
+    unlaunched: str | None = None
+    """Why a plan that is likely to fit is left out; ``None`` if none is."""
     considered: int = 0
     """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
     compiled_flags: str | None = None
@@ -65,6 +67,7 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
     strategies: dict[Plan, str] = {}
     refused: dict[Plan, str] = {}
     gains: dict[Plan, float] = {}
+    unlaunched = None
     for group in places:
         for place, kind in zip(group, found.kinds(group), strict=True):
             plan = found.plan(place)
@@ -72,12 +75,13 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
                 continue
             if (reason := why_not_launched(study, plan)) is not None:
                 refused[plan] = reason
+                unlaunched = unlaunched or (reason if found.evaluation.fits[tuple(place)] else None)
                 continue
             strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
     assert study.plan is not None
     incumbent, *predictions = expect(study, [study.plan, *strategies])
     candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent), is_start(study.experiment))
-    return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), found.considered)
+    return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), unlaunched, found.considered)
 
 
 def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
@@ -108,7 +112,7 @@ def _rank_meshes(study: Study, priors: Mapping[Plan, float] | None) -> RankedCan
     incumbent = next((p for p in predictions if p.plan == study.plan), None)
     gains = precedent_gains(study, plans) if priors is None else priors
     candidates = rank(predictions, study.plan, gains, fits_now=incumbent is None or fits(incumbent))
-    return RankedCandidates(study, incumbent, candidates, left_out, len(candidates))
+    return RankedCandidates(study, incumbent, candidates, left_out, considered=len(candidates))
 
 
 def _said_in_full(study: Study, plan: Plan) -> Plan:

@@ -144,7 +144,9 @@ _OF_SECTIONS = {
 _SECTION = "parallelism."
 _COUNTS = ("experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches")
 EARLIER = frozenset((_BATCH, *_OF_SECTIONS, *_COUNTS, _TYPE))
-_LATER = (GLOBAL_BATCH, "training.enable_cpu_offload", "training.dtype")
+_LATER = (GLOBAL_BATCH, "training.dtype")
+_SINCE_SHARDS = (_REPLICATE, _CONTEXT, "training.enable_cpu_offload")
+"""What came with ``data_parallel_shard_degree``, in autumn 2024."""
 _LOCAL_BATCH_DEFAULT = 8
 
 
@@ -175,12 +177,12 @@ def in_earlier_names(changed: Mapping[str, str], settings: Mapping[str, object])
     if not _is_earlier(settings):
         return dict(changed)
     of_sections = any(key in settings for key in _OF_SECTIONS)
-    missing = {*_LATER, *((_REPLICATE, _CONTEXT) if _FIRST in settings else ())}
+    missing = {*_LATER, *(_SINCE_SHARDS if _FIRST in settings else ())}
     if of_sections:
         kept = {STAGE_BATCH, *_OF_SECTIONS.values(), *settings}
         missing |= {key for key in changed if key.startswith(_SECTION) and key not in kept}
     if unsaid := next((key for key in changed if key in missing), None):
-        sign = min(EARLIER & settings.keys())
+        sign = _FIRST if unsaid in _SINCE_SHARDS else min(EARLIER & settings.keys())
         raise PlanError(f"a version of torchtitan that has {sign} has no {unsaid}", hint="a later version has it")
     names = {today: key for key, today in _OF_SECTIONS.items() if key != _FIRST or key in settings}
     found = {
