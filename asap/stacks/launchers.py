@@ -144,7 +144,7 @@ def launch_lines(
         line = lines_to_paste(table, changed, current)
     else:
         line = launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
-    return "\n".join(filter(None, (beside and setting_lines(stack, beside, current), line)))
+    return "\n".join((setting_lines(stack, beside, current), line)) if beside else line
 
 
 def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[str, object]) -> str:

@@ -7,7 +7,7 @@ from asap.history import Outcome, add, get_record
 from asap.knowledge import get_note
 from asap.plans import Plan
 from asap.proposals.reasons.explain import cite
-from asap.proposals.reasons.principles import PRINCIPLES, SELECTIVE
+from asap.proposals.reasons.principles import PRINCIPLES
 from asap.study.open_study import open_study
 from tests.proposals.conftest import precedent
 
@@ -36,7 +36,7 @@ def test_every_principle_resolves_to_a_note(study):
         assert get_note(citation.id).citation.url == citation.url
 
 
-@pytest.mark.parametrize("principle", [*PRINCIPLES.values(), *SELECTIVE.values()])
+@pytest.mark.parametrize("principle", PRINCIPLES.values())
 def test_the_note_of_a_principle_exists(principle):
     assert get_note(principle.note).title
 

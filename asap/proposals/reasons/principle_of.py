@@ -8,7 +8,6 @@ from asap.proposals.reasons.principles import (
     HOST_FOR_RECOMPUTATION,
     HOST_MAKES_ROOM,
     PRINCIPLES,
-    SELECTIVE,
     Direction,
     Principle,
 )
@@ -54,7 +53,7 @@ def remat_principle(direction: Direction, plan: Plan, incumbent: Plan) -> Princi
     """Of a change of rematerialisation under which as much goes to host memory as before, or nothing."""
     found = PRINCIPLES["remat", direction]
     if {plan.remat, incumbent.remat} == {Remat.SELECTIVE, Remat.NONE}:
-        return SELECTIVE[direction]
+        return PRINCIPLES["attention_scores", direction]
     if direction == "less":
         on_device, on_host = _saved_anew(plan, incumbent)
         if on_host and not on_device:
