@@ -68,7 +68,7 @@ def _named(slots: Slots) -> list[str]:
     supposed = [name for name in countable if name in slots.counts or name in slots.factors]
     if any(len(slots.counts.get(name, ())) > 2 for name in (*_SUPPOSED, "microbatches")):
         found.append("sweep")
-    elif supposed or slots.hardware or slots.precision or slots.optimizer or slots.remat:
+    elif supposed or slots.hardware or slots.precision or slots.optimizer or slots.remat or slots.switched:
         found.append("what_if")
     if len(slots.plans) > 1:
         found.append("compare")
@@ -88,7 +88,7 @@ Filler = Callable[[Slots, str, Inquiry], Command | None]
 
 def _of_plan(name: str, default: str | None = None) -> Filler:
     def fill(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
-        plan = next(iter(slots.plans), default)
+        plan = next(iter(slots.plans), default if inquiry.order or default is None else "now")
         return Command(name, {"plan": plan} if plan else {})
 
     return fill
@@ -114,7 +114,7 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     arguments |= {k: v for k, v in (("precision", slots.precision), ("optimizer", slots.optimizer)) if v}
     microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
     settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
-    settings += [f"micro_batch={size:g}" for size in sizes[-1:]]
+    settings += [*(f"micro_batch={size:g}" for size in sizes[-1:]), *slots.switched]
     said = " ".join(part for part in settings if part)
     plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
     if plan != "now":

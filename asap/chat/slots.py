@@ -70,6 +70,13 @@ _NOW = {"now", "today", "current", "currently", "baseline", "present", "incumben
 _PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
 _OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
 _POLICIES = {"full", "minimal", "none"}
+_SWITCHES = {
+    **dict.fromkeys(("offload", "offloading"), ("offload=none", "offload=optimizer+parameters")),
+    **dict.fromkeys(("sequence", "sp"), ("sequence_parallel=false", "sequence_parallel=true")),
+    **dict.fromkeys(("remat", "recompute", "recomputation", "checkpointing"), ("remat=none", "remat=full")),
+}
+"""Settings of a plan that words switch off and on."""
+_OFF, _ON = {"off", "disable", "disabled", "without", "drop"}, {"on", "enable", "enabled"}
 _TOKEN = re.compile(
     r"micro[ _-]?batch(?:[ _]size)?\b|"
     r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
@@ -96,6 +103,7 @@ class Slots:
         hardware: a chip with a size.
         precision: named last.
         optimizer: named last.
+        switched: settings of a plan that are switched off or on, as a plan says them.
         operations: words that look like the name of an operation.
         masked: the line with placeholders in place of all that.
     """
@@ -108,6 +116,7 @@ class Slots:
     precision: str | None
     optimizer: str | None
     remat: str | None
+    switched: tuple[str, ...]
     operations: tuple[str, ...]
     masked: str
 
@@ -161,6 +170,7 @@ def read_slots(text: str) -> Slots:
         precision=next((word for word in reversed(words) if word in _PRECISIONS), None),
         optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
         remat=_policy(words),
+        switched=tuple(dict.fromkeys(_switched(words))),
         operations=operations,
         masked=_masked(text, spans),
     )
@@ -242,6 +252,14 @@ def _hardware(
 def _policy(words: list[str]) -> str | None:
     places = [at for at, word in enumerate(words) if _NOUNS.get(word) == "remat"]
     return next((word for at in places for word in words[max(at - 2, 0) : at + 4] if word in _POLICIES), None)
+
+
+def _switched(words: list[str]) -> Iterator[str]:
+    for at, word in enumerate(words):
+        near = {*words[max(at - _BACK, 0) : at + _BACK]}
+        parallel = word != "sequence" or any(one.startswith("parallel") for one in words[at + 1 : at + 2])
+        if word in _SWITCHES and parallel and bool(near & _OFF) != bool(near & _ON):
+            yield _SWITCHES[word][bool(near & _ON)]
 
 
 def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:

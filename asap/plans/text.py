@@ -63,6 +63,7 @@ _REPLICA = re.compile(r"(?:(?:ici|dcn)\.)?replica", re.IGNORECASE)
 _DATA = re.compile(r"(?:(?:ici|dcn)\.)?data", re.IGNORECASE)
 _MAXTEXT_WORD = re.compile(r"(?:(?:ici|dcn)\.)?(?:tensor|context|pipeline)", re.IGNORECASE)
 _AXES = ", ".join(f"{axis} ({MEANINGS[axis]})" for axis in AXES)
+_HINT = f"axes are {_AXES}; settings are {', '.join(dict.fromkeys(SETTINGS.values()))}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def plan_fields(text: str) -> dict[str, Any]:
             axis = "replica" if replicates and _DATA.fullmatch(term.key) else axis
             place, (into, name, value) = (network, axis), (fields[network], axis, _count(term))
         else:
-            raise PlanError(f"unknown axis or setting {plain(term.key, 60)!r}", where=text, hint=f"axes are {_AXES}")
+            raise PlanError(f"unknown axis or setting {plain(term.key, 60)!r}", where=text, hint=_HINT)
         if place in words:
             both = words[place] if words[place] == term.key else f"{words[place]} and {plain(term.key, 60)}"
             raise PlanError(f"{name} is given twice ({both})", where=text)
