@@ -1,7 +1,8 @@
 """The grammar of a plan's text: ``data=16 seq=4 model=8 dcn.data=2 microbatches=8 remat=full``.
 
-A term is ``key=value``, ``key: value`` or ``--key value``; keys are words of any vocabulary in :mod:`asap.plans.axes`:
-``fsdp=16 tensor=8``, ``tp=8 pp=4``, ``ici_fsdp_parallelism=16``, ``--tensor-model-parallel-size 8``.
+A term is ``key=value``, ``key: value``, ``--key value`` or an axis with its degree (``tp8 pp4``, ``tp8pp4``); keys are
+words of any vocabulary in :mod:`asap.plans.axes`: ``fsdp=16 tensor=8``, ``tp=8 pp=4``, ``ici_fsdp_parallelism=16``,
+``--tensor-model-parallel-size 8``.
 
 ``data`` alone is FSDP. Beside the word ``fsdp`` it can only be MaxText's, and is plain data parallelism (``replica``).
 """
@@ -53,7 +54,8 @@ _FLAG = r"--[a-z][\w-]*"
 _VALUE = r"[^\s,;{}]+"
 _TERM = re.compile(
     rf"(?P<key>{_FLAG}|[a-z][\w.]{{0,80}})\s{{0,9}}[=:]\s*(?P<value>{_VALUE})"
-    rf"|(?P<flag>{_FLAG})\s+(?P<given>(?!-){_VALUE})",
+    rf"|(?P<flag>{_FLAG})\s+(?P<given>(?!-){_VALUE})"
+    r"|(?<![a-z_])(?P<short>[tdcpe]p)(?P<degree>\d{1,9})(?=[tdcpe]p\d|(?!\w))",
     re.IGNORECASE | re.ASCII,
 )
 _FILLER = re.compile(r"[\s,;{}]*")
@@ -85,7 +87,10 @@ def read_terms(text: str) -> list[Term]:
     bare = text.replace("'", "").replace('"', "")
     if not _FILLER.fullmatch(_TERM.sub("", bare)) or not _TERM.search(bare):
         raise PlanError("is not a plan", where=text or "(empty)", hint='write it like "data=16 seq=4 model=8"')
-    return [Term(found["key"] or found["flag"], found["value"] or found["given"]) for found in _TERM.finditer(bare)]
+    return [
+        Term(found["key"] or found["flag"] or found["short"], found["value"] or found["given"] or found["degree"])
+        for found in _TERM.finditer(bare)
+    ]
 
 
 def plan_fields(text: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def test_devices_are_the_product_over_both_networks(plan):
 
 def test_a_launcher_dictionary_reads_as_a_plan():
     assert Plan.parse("{'model': 8, 'data': 16, 'seq': 4}") == Plan.parse("data=16 seq=4 model=8")
+    assert Plan.parse("tp8 pp4, dp2") == Plan.parse("tp8pp4dp2") == Plan.parse("model=8 stage=4 dp=2")
 
 
 @pytest.mark.parametrize(
