@@ -185,8 +185,7 @@ def _read_manifests(found: list[Document], overrides: tuple[str, ...], experimen
     """What a job starts."""
     read = read_job(
         found,
-        lambda text, path, known, brought: read_script(text, path, overrides, known, brought),
-        lambda document, known: read_as_document(document, overrides, known),
+        lambda text, path, known: read_script(text, path, overrides, known),
         experiment,
     )
     if read is None:

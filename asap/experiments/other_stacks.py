@@ -16,11 +16,11 @@ from asap.experiments.accelerate import script as deepspeed_script
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, Document, read_text
+from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
 from asap.experiments.launch import reader as maxtext
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
-from asap.experiments.megatron import bridge, nemo
+from asap.experiments.megatron import nemo
 from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
@@ -67,14 +67,14 @@ class _Row(Generic[_Found]):
         takes: whether an override is for the stack, where it takes others than its settings, too.
     """
 
-    find: Callable[[str, Path, Brought | None], _Found | None]
+    find: Callable[[str, Path], _Found | None]
     read: Callable[[_Found, list[str], Experiment], Experiment]
     is_setting: Callable[[str], bool]
     takes: Callable[[str], bool] | None = None
 
 
-def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path, Brought | None], Start | None]:
-    return lambda text, path, brought: find_start(text, path, starts, brought)
+def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path], Start | None]:
+    return lambda text, path: find_start(text, path, starts)
 
 
 _SCRIPTS: tuple[_Row[Any], ...] = (
@@ -131,9 +131,7 @@ def read_commands(text: str, path: Path, overrides: Iterable[str], experiment: E
     return with_gpu_of_directives(text, path, found)
 
 
-def read_script(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None = None
-) -> Experiment | None:
+def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """``experiment`` with what commands of a shell start; ``None`` where none is of a stack. Raises likewise.
 
     Args:
@@ -141,24 +139,19 @@ def read_script(
         path: the file that has them.
         overrides: ``key=value`` of the user.
         experiment: what is known besides.
-        brought: files that they find beside themselves.
     """
-    found = _read_commands(text, path, overrides, experiment, brought)
-    return found and with_note_on_cut(text, path, with_exports(text, path, found, brought), brought)
+    found = _read_commands(text, path, overrides, experiment)
+    return found and with_note_on_cut(text, path, with_exports(text, path, found))
 
 
-def _read_commands(
-    text: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought | None
-) -> Experiment | None:
+def _read_commands(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     check_evaluated(text, path)
-    if (start := bridge.find_recipe(text)) is not None:
-        return _read(partial(bridge.read_recipe, start, path), megatron.is_argument, overrides, experiment)
-    whole = with_sources(text, path.parent, brought)
-    if (found := _read_start(_STARTED, text, path, overrides, experiment, whole, brought)) is not None:
+    whole = with_sources(text, path.parent)
+    if (found := _read_start(_STARTED, text, path, overrides, experiment, whole)) is not None:
         return found
     if (refused := refusal_of_text("launcher", text, path)) is not None:
         raise refused
-    read = (_read_start(row, text, path, overrides, experiment, whole, brought) for row in _SCRIPTS)
+    read = (_read_start(row, text, path, overrides, experiment, whole) for row in _SCRIPTS)
     return next(filter(None, read), None)
 
 
@@ -169,11 +162,10 @@ def _read_start(
     overrides: Iterable[str],
     experiment: Experiment,
     whole: str,
-    brought: Brought | None,
 ) -> Experiment | None:
     """What a script starts of one stack; ``None`` where it does not."""
     given = _given(text, overrides, row.is_setting, whole)
-    if (start := row.find(given.script, path, brought)) is None:
+    if (start := row.find(given.script, path)) is None:
         return None
     read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
     known = start.command.text if isinstance(start, Start) and start.runs else ""
@@ -186,9 +178,9 @@ def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool
     return with_given(text, overrides, lambda key: key in FIELDS or is_setting(key), whole)
 
 
-def _find_started(text: str, path: Path, brought: Brought | None = None) -> Started | None:
+def _find_started(text: str, path: Path) -> Started | None:
     """What a script starts with a YAML, or with options alone, where that is of a stack."""
-    started = started_document(text, path, brought)
+    started = started_document(text, path)
     if started is None or trainer_file.is_training_file(started.document.values):
         return started
     return started if _reader_of(with_defaults(started.document)) else None

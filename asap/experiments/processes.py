@@ -8,7 +8,6 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Brought
 from asap.experiments.shell import (
     Command,
     Start,
@@ -159,16 +158,15 @@ def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
     return _visible(command)
 
 
-def with_note_on_cut(text: str, path: Path, experiment: Experiment, brought: Brought | None = None) -> Experiment:
+def with_note_on_cut(text: str, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with notes on what a comment keeps from the commands of a script, and on a line that is no bash.
 
     Args:
         text: the commands.
         path: the file that has them.
         experiment: what is known besides.
-        brought: files that it finds beside itself.
     """
-    commands = read_commands(with_sources(text, path.parent, brought))
+    commands = read_commands(with_sources(text, path.parent))
     cut = next((command.cut for command in commands if command.cut), "")
     notes = [*note_on_cut(cut)]
     if (line := unread_line(text)) is not None:
@@ -185,7 +183,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 """It says which devices there are."""
 
 
-def with_exports(text: str, path: Path, experiment: Experiment, brought: Brought | None = None) -> Experiment:
+def with_exports(text: str, path: Path, experiment: Experiment) -> Experiment:
     """``experiment`` with the variables that change performance and are exported, or said to a launcher:
     ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``. What is on record already stays.
 
@@ -193,10 +191,9 @@ def with_exports(text: str, path: Path, experiment: Experiment, brought: Brought
         text: the commands of the script.
         path: its file.
         experiment: what is known besides.
-        brought: files that it finds beside itself.
     """
     exported, handed = dict[str, str](), dict[str, str]()
-    for command in read_commands(with_sources(text, path.parent, brought)):
+    for command in read_commands(with_sources(text, path.parent)):
         exported = command.scope.environment()
         if command.certain and not command.assigns and starts_launcher(command.text):
             handed = _assigned(words(command.text)) | handed

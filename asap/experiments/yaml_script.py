@@ -54,13 +54,13 @@ class Started:
         return (*made, *self.start.notes())
 
 
-def started_document(text: str, path: Path, brought: Brought | None = None) -> Started | None:
+def started_document(text: str, path: Path) -> Started | None:
     """The settings that a script starts a program with; ``None`` where it starts none so, or the YAML is not there.
 
     Raises:
         ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
-    start = find_start(text, path, starts, brought)
+    start = find_start(text, path, starts)
     found = _of_command(start) if start else None
     if start is None or found is None:
         return None

@@ -125,8 +125,7 @@ def launch_lines(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
-        overrides |= beside
-        return lines_of_primus(overrides, current or {}) if is_of_primus(current) else paste_line(overrides)
+        return paste_line(overrides)
     said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)

@@ -35,14 +35,9 @@ PRIMUS = """
 modules:
   pre_trainer:
     framework: megatron
-    model: tiny.yaml
+    model: llama3.1_8B.yaml
     overrides: {{tensor_model_parallel_size: {tensor}, micro_batch_size: 1, global_batch_size: 256}}
 """
-PRESETS = {
-    "primus/configs/modules/megatron/pre_trainer.yaml": "bf16: true\nseq_length: 4096",
-    "primus/configs/models/megatron/tiny.yaml": "extends: base.yaml\nnum_layers: 32",
-    "primus/configs/models/megatron/base.yaml": "hidden_size: 4096\nnum_attention_heads: 32\nvocab_size: 32000",
-}
 OPEN = """#!/bin/bash
 python3 -m MaxText.train MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=$BATCH \\
   max_target_length=8192 ici_fsdp_parallelism={data}
@@ -91,8 +86,8 @@ def test_the_deepspeed_configuration_that_a_file_names(repo):
     assert "disable_gradient_checkpointing: true" in first.overrides.splitlines()
 
 
-def test_the_presets_of_primus(repo):
-    one = changed(repo, "configs/run.yaml", PRIMUS.format(tensor=2), PRIMUS.format(tensor=8), **PRESETS)
+def test_yaml_of_primus(repo):
+    one = changed(repo, "configs/run.yaml", PRIMUS.format(tensor=2), PRIMUS.format(tensor=8))
     assert one.after.plan.startswith("replica=8 model=8")
     assert one.suggestions[0].overrides.splitlines()[:3] == ["modules:", "  pre_trainer:", "    overrides:"]
 

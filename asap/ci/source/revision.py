@@ -5,7 +5,7 @@ refused before anything is read.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -15,8 +15,6 @@ from asap.core.text import plain
 from asap.experiments.files.documents import LARGEST_BYTES, Document, read_document
 
 _NAMED = re.compile(r"[\w./-]{1,200}\.(?:json|ya?ml|sh)\b", re.ASCII)
-_PRIMUS = re.compile(r"^[ \t]+framework[ \t]*:", re.MULTILINE)
-_PRESETS = PurePosixPath("primus/configs")
 _MODEL = "config.json"
 _MOST = 64
 """Files that are named, of one configuration."""
@@ -35,8 +33,6 @@ def companions(path: str, text: str, tree: Collection[str]) -> list[str]:
     found = [place for name in names if (place := _nearest(name, folders, tree))]
     if path.endswith(".json") and (model := resolve_reference(folders[0], _MODEL)) in tree:
         found.append(str(model))
-    if _PRIMUS.search(text):
-        found += _presets(folders, tree)
     return [place for place in dict.fromkeys(found) if place != path]
 
 
@@ -45,14 +41,6 @@ def _nearest(name: str, folders: Collection[PurePosixPath], tree: Collection[str
     references = dict.fromkeys((name, PurePosixPath(name).name))
     places = (resolve_reference(folder, reference) for folder in folders for reference in references)
     return next((place for place in places if place in tree), None)
-
-
-def _presets(folders: Collection[PurePosixPath], tree: Collection[str]) -> Iterator[str]:
-    for folder in folders:
-        inside = [place for place in tree if PurePosixPath(place).is_relative_to(folder / _PRESETS)]
-        if inside:
-            yield from (place for place in inside if place.endswith((".yaml", ".yml")))
-            return
 
 
 _LONGEST_REFERENCE = 250

@@ -148,7 +148,7 @@ _BELOW_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\$\([^()]*\)|`[^`]*`)/", re.ASCII
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?![\w\[])|(?:\$\(\(|\[)\s*([A-Za-z_]\w*)", re.ASCII)
 _DEEPEST = 12
 Brought = Mapping[str, str]
-"""Texts by the path that a program finds them under: files of a ConfigMap, or those that a script writes."""
+"""Texts by the path that a program finds them under: those that a script writes."""
 
 
 @dataclass(frozen=True)

@@ -8,82 +8,16 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from asap.core.numbers import digits
 from asap.hardware.instances import find_instance
 
-ConfigMaps = Mapping[str, Mapping[str, str]]
-"""Texts by key, by the name of their ConfigMap."""
-
-
-def config_maps(manifests: list[Mapping[str, Any]]) -> ConfigMaps:
-    """Those among the documents of a manifest."""
-    found = {}
-    for values in manifests:
-        data, name = values.get("data"), _at(values, "metadata", "name")
-        if values.get("kind") == "ConfigMap" and isinstance(data, Mapping):
-            found[str(name)] = {str(key): str(text) for key, text in data.items() if text is not None}
-    return found
-
-
-def volumes_of(said: Any, maps: ConfigMaps) -> dict[str, dict[str, str]]:
-    """Files of each volume of a pod, by their path below it."""
-    found = {}
-    for volume in _mappings(said):
-        sources = [volume, *_mappings(_at(volume, "projected", "sources"))]
-        files = {path: text for each in sources for path, text in _files(each.get("configMap"), maps)}
-        found |= {str(volume.get("name")): files} if files else {}
-    return found
-
-
-def mounted_files(container: Mapping[str, Any], volumes: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Files of a container by the path that it finds them under."""
-    found: dict[str, str] = {}
-    for mount in _mappings(container.get("volumeMounts")):
-        files = volumes.get(str(mount.get("name")), {})
-        place, below = PurePosixPath(str(mount.get("mountPath", "/"))), mount.get("subPath")
-        if below is None:
-            found |= {str(place / path): text for path, text in files.items()}
-        elif str(below) in files:
-            found[str(place)] = files[str(below)]
-    return found
-
-
-def variables_of(container: Mapping[str, Any], maps: ConfigMaps) -> dict[str, str]:
-    """Variables of a container that are values of ConfigMaps."""
-    found: dict[str, str] = {}
-    for source in _mappings(container.get("envFrom")):
-        values = maps.get(str(_at(source, "configMapRef", "name")), {})
-        found |= {f"{source.get('prefix') or ''}{key}": text for key, text in values.items()}
-    for each in _mappings(container.get("env")):
-        named = _at(each, "valueFrom", "configMapKeyRef")
-        text = maps.get(str(_at(named, "name")), {}).get(str(_at(named, "key")))
-        found |= {} if text is None else {str(each.get("name")): text}
-    return found
-
-
-def _files(source: Any, maps: ConfigMaps) -> Iterator[tuple[str, str]]:
-    """Files that a ConfigMap makes in a volume: all its keys, or its items under their paths."""
-    name = _at(source, "name")
-    values = maps.get(str(name), {})
-    items = _mappings(_at(source, "items"))
-    named = {str(item.get("key")): str(item.get("path", item.get("key"))) for item in items}
-    for key, text in values.items():
-        if not items or key in named:
-            yield named.get(key, key), text
-
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def _at(value: Any, *path: str) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
@@ -106,26 +40,16 @@ class Container:
         variables: that it is given, as a line of a shell.
         command: as lines of a shell.
         gpus: of all its pods; 0 if it asks for none, ``None`` if a number is not said.
-        files: of ConfigMaps that it mounts, by the path that it finds them under.
     """
 
     variables: str
     command: str
     gpus: int | None
-    files: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class _Pods:
-    """How many there are, and the files of their volumes."""
-
-    count: int | None
-    volumes: Mapping[str, Mapping[str, str]]
-
-
-def containers(values: Mapping[str, Any], maps: ConfigMaps) -> list[Container]:
+def containers(values: Mapping[str, Any]) -> list[Container]:
     """Those of a manifest, in their order."""
-    return list(_within(values, _Pods(1, {}), maps))
+    return list(_within(values, 1))
 
 
 def machine_of(value: Any) -> str | None:
@@ -142,32 +66,29 @@ def _machine(selected: str) -> str | None:
     return ACCELERATORS["gpu"].get(selected) or (selected if find_instance(selected) else None)
 
 
-def _within(value: Any, pods: _Pods, maps: ConfigMaps) -> Iterator[Container]:
+def _within(value: Any, pods: int | None) -> Iterator[Container]:
     if isinstance(value, list):
         for item in value:
-            yield from _within(item, pods, maps)
+            yield from _within(item, pods)
     if not isinstance(value, Mapping):
         return
     for key in _COUNTS:
         if key in value:
             count = digits(str(value[key]))
-            pods = replace(pods, count=None if count is None or pods.count is None else pods.count * count)
-    if "volumes" in value:
-        pods = replace(pods, volumes=volumes_of(value["volumes"], maps))
+            pods = None if count is None or pods is None else pods * count
     resources = value.get("resources") or value.get("resourcesPerNode")
     if "command" in value or "args" in value or isinstance(resources, Mapping):
-        yield _container(value, resources, pods, maps)
+        yield _container(value, resources, pods)
         return
     for item in value.values():
-        yield from _within(item, pods, maps)
+        yield from _within(item, pods)
 
 
-def _container(value: Mapping[str, Any], resources: Any, pods: _Pods, maps: ConfigMaps) -> Container:
+def _container(value: Mapping[str, Any], resources: Any, pods: int | None) -> Container:
     said = [str(number) for number in _found(resources)]
     each = digits(said[0]) if said else 0
-    gpus = 0 if each == 0 else None if pods.count is None or each is None else pods.count * each
-    variables = "; ".join(_variables(_environment(value, maps)))
-    return Container(variables, _command(value), gpus, mounted_files(value, pods.volumes))
+    gpus = 0 if each == 0 else None if pods is None or each is None else pods * each
+    return Container("; ".join(_variables(value.get("env"))), _command(value), gpus)
 
 
 def _found(resources: Any) -> Iterator[Any]:
@@ -178,18 +99,11 @@ def _found(resources: Any) -> Iterator[Any]:
         yield from _found(value)
 
 
-def _environment(value: Mapping[str, Any], maps: ConfigMaps) -> dict[str, str]:
-    env = value.get("env")
-    own = [each for each in env if isinstance(each, Mapping)] if isinstance(env, list) else []
-    return variables_of(value, maps) | {
-        str(each.get("name")): str(each["value"]) for each in own if each.get("value") is not None
-    }
-
-
-def _variables(environment: Mapping[str, str]) -> Iterator[str]:
-    for name, value in environment.items():
-        if _NAME.fullmatch(name) and "\n" not in value:
-            yield f"export {name}={_quoted(value)}"
+def _variables(env: Any) -> Iterator[str]:
+    for each in _mappings(env):
+        name, value = str(each.get("name")), each.get("value")
+        if value is not None and _NAME.fullmatch(name) and "\n" not in str(value):
+            yield f"export {name}={_quoted(str(value))}"
 
 
 def _command(value: Mapping[str, Any]) -> str:

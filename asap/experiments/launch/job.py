@@ -1,20 +1,18 @@
 """An experiment from the manifest of a training job: the command of its containers, read as a script."""
 
 import re
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Brought, Document, NamedFile, find_brought, read_text
+from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.launch.containers import ACCELERATORS, Container, config_maps, containers, machine_of
+from asap.experiments.launch.containers import ACCELERATORS, Container, containers, machine_of
 from asap.experiments.launch.reader import with_slices
-from asap.experiments.launch.script import read_call
 
 _CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
 
@@ -55,11 +53,8 @@ def _find(value: Any, key: str) -> Any:
 
 
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|\$|if|range|include|with|end)")
-_CONFIGURATIONS = (".yaml", ".yml", ".json")
-ReadScript = Callable[[str, Path, Experiment, Brought], Experiment | None]
-"""The reader of a script of any stack: its text, the file that has it, what is known besides, and files beside it."""
-ReadFile = Callable[[Document, Experiment], Experiment | None]
-"""The reader of a configuration of any stack that says a whole run."""
+ReadScript = Callable[[str, Path, Experiment], Experiment | None]
+"""The reader of a script of any stack: its text, the file that has it, and what is known besides."""
 
 
 def manifests(path: Path) -> list[Document]:
@@ -82,35 +77,26 @@ def manifests(path: Path) -> list[Document]:
     return found
 
 
-def read_job(
-    documents: list[Document], read: ReadScript, read_file: ReadFile, experiment: Experiment
-) -> Experiment | None:
-    """``experiment`` with the first container whose command is read, or whose mounted configuration; ``None`` if there
-    is none.
+def read_job(documents: list[Document], read: ReadScript, experiment: Experiment) -> Experiment | None:
+    """``experiment`` with the first container whose command is read; ``None`` if there is none.
 
     Raises:
         ConfigError: what the reader of the command's stack says of it.
     """
-    maps = config_maps([document.values for document in documents])
     experiment = _with_tpus(documents, experiment)
     for document in documents:
-        all_ = containers(document.values, maps)
+        all_ = containers(document.values)
         known = _with_gpus(document, all_, experiment)
         for each in all_:
-            for script in _scripts_of(each, read_text(document.path)):
-                if (found := read(script, document.path, known, each.files)) is not None:
-                    return found
-        for each in all_:
-            if (found := _read_mounted(each, document.path, read_file, known)) is not None:
+            if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
                 return found
     return None
 
 
 def refuse_job(documents: list[Document]) -> ConfigError:
     """That no command of a manifest is read, with the first of them."""
-    maps = config_maps([document.values for document in documents])
-    of_job = next((each for each in reversed(documents) if containers(each.values, maps)), documents[-1])
-    said = (line for each in containers(of_job.values, maps) for line in each.command.splitlines())
+    of_job = next((each for each in reversed(documents) if containers(each.values)), documents[-1])
+    said = (line for each in containers(of_job.values) for line in each.command.splitlines())
     first = next((line.strip() for line in said if line.strip()), None)
     starts = f" and runs {plain(first, 80)}" if first else ""
     reason = f"is a manifest ({plain(of_job.values['kind'], 40)}){starts}: no training command that is read"
@@ -119,33 +105,11 @@ def refuse_job(documents: list[Document]) -> ConfigError:
     )
 
 
-def _read_mounted(container: Container, path: Path, read: ReadFile, experiment: Experiment) -> Experiment | None:
-    """``experiment`` with the one mounted file that is a configuration of a run; ``None`` if none is, or several."""
-    files = (NamedFile(path / PurePosixPath(name).name, text) for name, text in container.files.items())
-    documents = [file.document() for file in files if file.path.suffix in _CONFIGURATIONS]
-    read_ = [found for document in documents if (found := read(document, experiment)) is not None]
-    return read_[0] if len(read_) == 1 else None
-
-
-def _scripts_of(container: Container, manifest: str) -> Iterator[str]:
-    """A container's command, and the mounted script that it calls, from their first line in the manifest on."""
-    own = f"{container.variables}\n"
-    lines = manifest.splitlines()
-    yield own + _at_its_line(container.command, lines, container.command.partition(" ")[0].strip())
-    call = read_call(own + container.command)
-    called = find_brought(call.script, container.files) if call else None
-    if call is not None and called is not None:
-        places = [place for place in range(1, 10) if str(place) in call.known]
-        given = [call.known.get(str(place), "$unsaid") for place in range(1, max(places, default=0) + 1)]
-        first = next((line.strip() for line in called.splitlines() if line.strip()), "")
-        before = "; ".join(filter(None, (container.variables, f"set -- {shlex.join(given)}")))
-        yield f"{before}\n{_at_its_line(called, lines, first)}"
-
-
-def _at_its_line(script: str, manifest: list[str], first: str) -> str:
-    """A script after so many empty lines that it begins where the manifest has its first words."""
-    found = (number for number, line in enumerate(manifest, 1) if first and first in line)
-    return "\n" * max(next(found, 2) - 2, 0) + script
+def _script_of(container: Container, manifest: str) -> str:
+    """A container's command after so many empty lines that it begins where the manifest has its first words."""
+    first = container.command.partition(" ")[0].strip()
+    found = (number for number, line in enumerate(manifest.splitlines(), 1) if first and first in line)
+    return f"{container.variables}\n" + "\n" * max(next(found, 2) - 2, 0) + container.command
 
 
 def _documents(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Brought, Document, find_brought, parse_document, read_document
+from asap.experiments.files.documents import Document, read_document
 from asap.experiments.launch.script import Launch, read_launch
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.reader import read_maxtext
@@ -68,21 +68,20 @@ _MOST_STRAYS = 3
 
 @dataclass(frozen=True)
 class Launched:
-    """A start of MaxText in a script, with the files that come along with it."""
+    """A start of MaxText in a script."""
 
     launch: Launch
     path: Path
-    brought: Brought
 
     def notes(self) -> tuple[str, ...]:
         """None: its reader says how many runs there are."""
         return ()
 
 
-def find_launched(text: str, path: Path, brought: Brought | None = None) -> Launched | None:
+def find_launched(text: str, path: Path) -> Launched | None:
     """The start of MaxText in a script; ``None`` where there is none."""
-    launch = read_launch(with_sources(text, path.parent, brought))
-    return Launched(launch, path, brought or {}) if launch else None
+    launch = read_launch(with_sources(text, path.parent))
+    return Launched(launch, path) if launch else None
 
 
 def is_setting(key: str) -> bool:
@@ -102,7 +101,7 @@ def read_started(start: Launched, overrides: Sequence[str], experiment: Experime
         ConfigError: its configuration is not there, or wrong.
     """
     launch, path = start.launch, start.path
-    document, notes = _configuration(launch, path, start.brought)
+    document, notes = _configuration(launch, path)
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
     experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
@@ -115,13 +114,11 @@ def read_started(start: Launched, overrides: Sequence[str], experiment: Experime
     return experiment.knowing(*notes, *_remarks(launch, given), environment=environment, provenance=sources)
 
 
-def _configuration(launch: Launch, path: Path, brought: Brought) -> tuple[Document, tuple[str, ...]]:
-    """The file that MaxText is started with: brought along, or from the folder of the script or one above it."""
+def _configuration(launch: Launch, path: Path) -> tuple[Document, tuple[str, ...]]:
+    """The file that MaxText is started with, from the folder of the script or one above it."""
     if launch.config is None:
         return Document(_BASE, {}, {}), ()
     below = Path(launch.config.lstrip("/"))
-    if (text := find_brought(launch.config, brought)) is not None:
-        return parse_document(text, path / below.name), ()
     folders = (path.parent, *path.absolute().parents)
     places = (folder / name for folder in folders for name in (below, Path("src") / below))
     found = next((place for place in places if is_file(place)), None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from asap.experiments.maxtext.settings import TABLE
-from asap.experiments.shell import SCRIPTS, Command, has_substitution, read_commands, words
+from asap.experiments.shell import Command, has_substitution, read_commands, words
 from asap.flags.environment import is_performance_variable
 
 _TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
@@ -43,40 +43,16 @@ class Launch:
     """Further starts of MaxText in the same script."""
 
 
-@dataclass(frozen=True)
-class Call:
-    """Another script that a script runs, with its arguments and the variables that it finds."""
-
-    script: str
-    known: Mapping[str, str]
-
-
-def read_launch(script: str, known: Mapping[str, str] | None = None) -> Launch | None:
+def read_launch(script: str) -> Launch | None:
     """The MaxText command of a script; ``None`` if it has none.
 
     Of several, the one that leaves least open, else the first; the others are counted.
-
-    Args:
-        script: its text.
-        known: variables that it is started with; arguments are called ``1``, ``2``, …
     """
-    found = list(_launches(script, known))
+    found = list(_launches(script))
     if not found:
         return None
     best = min(found, key=lambda launch: len(launch.unknown))
     return replace(best, others=len(found) - 1)
-
-
-def read_call(script: str) -> Call | None:
-    """The first call of another script; ``None`` if there is none."""
-    for command in read_commands(script):
-        said = words(command.text) if ".sh" in command.text and not command.assigns else []
-        said = said[1:] if said[:1] in (["bash"], ["sh"], ["source"], ["."]) else said
-        if said and said[0].endswith(SCRIPTS):
-            arguments = {str(place): word for place, word in enumerate(said[1:10], 1) if not has_substitution(word)}
-            known = {name: value for name, value in command.scope.variables.items() if value is not None}
-            return Call(said[0], {**known, **arguments})
-    return None
 
 
 def find_other_program(script: str) -> str | None:

@@ -1,18 +1,17 @@
 """YAML of NeMo and Megatron-Bridge, and scripts that start NeMo: ``python megatron_gpt_pretraining.py
 --config-path=conf --config-name=gpt trainer.num_nodes=4 model.micro_batch_size=2`` (Hydra's command line), also in
-quotes, ``srun bash -c "…"``; or its launcher, ``python main.py stages=[training] training=gpt3/5b``.
+quotes, ``srun bash -c "…"``.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_named, missing
+from asap.experiments.files.documents import below_variable, find_named, missing
 from asap.experiments.files.hydra_defaults import is_hydra_key, laid_over
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.shell import Command, Start, has_substitution, options, words
@@ -25,8 +24,7 @@ from asap.stacks.stack_settings import StackSettings, dotted
 
 _PROGRAM = re.compile(r"(?<![\w./-])[\w./-]{0,400}\b(?:megatron_\w{1,200}|train_gpt_sft)\.py\b")
 _SECTIONS = ("trainer", "model", "exp_manager")
-_SETTING = rf"((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)"
-_ASSIGNED = re.compile(rf"\+{{0,2}}{_SETTING}", re.ASCII | re.DOTALL)
+_ASSIGNED = re.compile(rf"\+{{0,2}}((?:{'|'.join(_SECTIONS)})\.[\w.]+)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULTS = (
     ("train_gpt_sft", "gpt_sft"),
     ("finetuning", "megatron_gpt_finetuning_config"),
@@ -39,9 +37,6 @@ _PROVIDER = re.compile(r"(?P<family>[A-Za-z]+)(?P<major>\d)?(?P<minor>\d)?ModelP
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _SHAPES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups")
 _OPTIMIZER, _GRANULARITY = "optimizer", "recompute_granularity"
-_OF_LAUNCHER = re.compile(r"(?:^|[\s/])main\.py\s")
-_STAGE = re.compile(r"\+{0,2}(training|fine_tuning|peft)=([\w./$-]+)", re.ASCII)
-_STAGES = re.compile(r"stages=.*\b(training|fine_tuning|peft)\b.*", re.ASCII | re.DOTALL)
 
 
 def read_nemo(
@@ -104,33 +99,9 @@ def _left_to_recipe(found: Mapping[str, Any], says_precision: bool) -> frozenset
     return frozenset({*_SIZES, *precision, *recomputation, _OPTIMIZER} - said)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """A start of NeMo: its configuration, the settings of its command, and the stage where its launcher runs it."""
-
-    named: str
-    settings: dict[str, str]
-    program: str = ""
-    stage: str = ""
-
-    def file(self, path: Path, brought: Brought | None) -> NamedFile:
-        """The configuration; raises ConfigError where it is not there."""
-        places = (self.named, *([f"launcher_scripts/{self.named}"] if self.stage else []))
-        readable = () if has_substitution(self.named) else places
-        if found := next((file for place in readable if (file := find_named(place, path, brought))), None):
-            return found
-        if not self.stage:
-            raise missing("starts NeMo with", self.named, path, "lay it beside the script")
-        said = [f"{key}={value}" for key, value in self.settings.items() if not has_substitution(value)]
-        example = plain(" ".join(said[:2]) or "trainer.num_nodes=4", 100)
-        hint = f"give that file of NeMo's launcher as --config, with the settings behind {self.stage}.: {example}"
-        reason = f"starts NeMo with {plain(self.named, 80)}, which is not there"
-        raise ConfigError(reason, where=str(path), hint=hint)
-
-
 def starts(command: Command) -> bool:
     """Whether a command starts NeMo with a configuration that it names, or with the one of its program."""
-    return _start_of(command) is not None
+    return _started(command) is not None
 
 
 def read_nemo_script(started: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -140,17 +111,20 @@ def read_nemo_script(started: Start, overrides: Iterable[str], experiment: Exper
         ConfigError: the YAML is not there, or describes no decoder.
         UsageError: an override is not ``key=value``.
     """
-    start, path = _start_of(started.command), started.path
+    start, path = _started(started.command), started.path
     assert start is not None
-    if start.program:
-        check_program(start.program, path)
-    found = start.file(path, started.files)
+    program, named = start
+    check_program(program, path)
+    found = None if has_substitution(named) else find_named(named, path, started.files)
+    if found is None:
+        raise missing("starts NeMo with", named, path, "lay it beside the script")
     values = found.document().values
     if dialect(values) != NEMO:
         raise ConfigError("describes no language model of NeMo", where=str(found.path))
     given = [*overrides]
     settled = {override.partition("=")[0].lstrip("+~") for override in given}
-    said = {key: value for key, value in start.settings.items() if key not in settled}
+    assigned = (_ASSIGNED.fullmatch(word) for word in words(started.command.text))
+    said = {each[1]: each[2] for each in assigned if each and each[1] not in settled}
     unknown = sorted(key for key, value in said.items() if has_substitution(value))
     taken = [f"{key}={'null' if key in unknown else value}" for key, value in said.items()]
     unsettled = frozenset(argument_of(key) for key in unknown)
@@ -165,13 +139,8 @@ def is_setting(key: str) -> bool:
     return is_hydra_key(dict.fromkeys(_SECTIONS), key) or ("." not in key and is_argument(key))
 
 
-def _start_of(command: Command) -> _Start | None:
-    """What a command starts; ``None`` where it is not NeMo."""
-    return _launched(command) if _OF_LAUNCHER.search(f" {command.text} ") else _started(command)
-
-
-def _started(command: Command) -> _Start | None:
-    """A start of one of NeMo's programs."""
+def _started(command: Command) -> tuple[str, str] | None:
+    """The program of NeMo's that a command starts, and its configuration; ``None`` where it is not NeMo."""
     program = _PROGRAM.search(command.text)
     if program is None:
         return None
@@ -180,19 +149,4 @@ def _started(command: Command) -> _Start | None:
     if (name := said.get("config_name", default)) is None:
         return None
     name = name if name.endswith((".yaml", ".yml")) else f"{name}.yaml"
-    named = str(PurePosixPath(below_variable(said.get("config_path", "conf"))) / name)
-    return _Start(named, _assigned(command, _ASSIGNED), program[0])
-
-
-def _launched(command: Command) -> _Start | None:
-    """A start of NeMo's launcher, with the stage that trains."""
-    said = words(command.text)
-    stages = [found[1] for word in said if (found := _STAGES.fullmatch(word))]
-    named = [(found[1], found[2]) for word in said if (found := _STAGE.fullmatch(word))]
-    stage, name = next((pair for pair in named if pair[0] in stages or not stages), ("", ""))
-    settings = _assigned(command, re.compile(rf"\+{{0,2}}{stage}\.{_SETTING}", re.ASCII | re.DOTALL))
-    return _Start(f"conf/{stage}/{name}.yaml", settings, stage=stage) if stage else None
-
-
-def _assigned(command: Command, form: re.Pattern[str]) -> dict[str, str]:
-    return {said[1]: said[2] for word in words(command.text) if (said := form.fullmatch(word))}
+    return program[0], str(PurePosixPath(below_variable(said.get("config_path", "conf"))) / name)

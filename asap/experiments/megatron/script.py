@@ -11,7 +11,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, below_variable
+from asap.experiments.files.documents import below_variable
 from asap.experiments.megatron.forks import foreign_arguments, note_on_foreign, with_configuration
 from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
 from asap.experiments.processes import ranks_of_mpi
@@ -50,16 +50,16 @@ _HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | r
 """What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
 
 
-def find_arguments(text: str, path: Path, brought: Brought | None = None) -> Start | None:
+def find_arguments(text: str, path: Path) -> Start | None:
     """The start of Megatron-LM in a script that has its arguments; of one that others source, its last command."""
-    whole = with_sources(text, path.parent, brought)
+    whole = with_sources(text, path.parent)
     if max(_signs(whole, "-"), _signs(whole, "_")) < 2:
         return None
     _check_program(whole, path)
     commands = tuple(read_commands(whole))
     runs = [command for command in commands if not command.assigns and _is_run(command)]
     run = next((command for command in runs if command.certain), runs[0] if runs else commands[-1])
-    return Start(run, run, path, whole, commands, len(runs), brought or {})
+    return Start(run, run, path, whole, commands, len(runs))
 
 
 def signs_among(names: Iterable[str]) -> int:

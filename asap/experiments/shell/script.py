@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from asap.core.errors import UnreadError
-from asap.experiments.files.documents import Brought, below_variable, find_brought, read_text
+from asap.experiments.files.documents import below_variable, read_text
 from asap.experiments.shell.scope import Command, Variables
 from asap.experiments.shell.walk import Walk
 from asap.experiments.shell.words import unquoted, written_words
@@ -35,19 +35,14 @@ def _commands(script: str, known: tuple[tuple[str, str], ...]) -> tuple[Command,
     return tuple(Walk(script, Variables({"#": str(len(arguments)), **all_, **given}, set(given))).commands)
 
 
-def with_sources(text: str, folder: Path, brought: Brought | None = None, deeper: int = 3) -> str:
-    """The script with the files that it sources and that come along with it, or lie beside it or where it says."""
+def with_sources(text: str, folder: Path, deeper: int = 3) -> str:
+    """The script with the files that it sources and that lie beside it or where it says."""
 
     def inline(found: re.Match[str]) -> str:
         name = found[1].strip("\"'")
         places = (folder / name.rpartition("/")[2], folder / below_variable(name))
         path = next((place for place in places if place.is_file()), None)
-        along = find_brought(name, brought or {})
-        if along is None and path is not None:
-            along = read_text(path)
-        if not deeper or along is None:
-            return found[0]
-        return with_sources(along, folder, brought, deeper - 1)
+        return with_sources(read_text(path), folder, deeper - 1) if path and deeper else found[0]
 
     return _SOURCE.sub(inline, text)
 

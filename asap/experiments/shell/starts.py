@@ -162,7 +162,6 @@ class Start:
         text: of the script, with the files that it sources.
         before: commands up to this one.
         runs: how many the script starts.
-        brought: files that come along with the script.
     """
 
     outer: Command
@@ -171,7 +170,6 @@ class Start:
     text: str
     before: tuple[Command, ...]
     runs: int
-    brought: Brought
 
     @property
     def where(self) -> str:
@@ -185,8 +183,8 @@ class Start:
 
     @cached_property
     def files(self) -> Brought:
-        """Texts of the files that come along, and of those that the script writes; empty ones are made otherwise."""
-        return {**self.brought, **made_files(self.before)}
+        """Texts of the files that the script writes; empty ones are made otherwise."""
+        return made_files(self.before)
 
     @cached_property
     def undecided(self) -> dict[str, str]:
@@ -199,7 +197,7 @@ class Start:
 
     def note_on_made(self, named: str) -> tuple[str, ...]:
         """That the script makes the file of that name itself; nothing where it does not."""
-        return note_on_made(named, made_files(self.before), self.path)
+        return note_on_made(named, self.files, self.path)
 
     def notes(self) -> tuple[str, ...]:
         """Which of the runs of the script it is; nothing where there is one."""
@@ -207,25 +205,22 @@ class Start:
         return (said,) if self.runs > 1 else ()
 
 
-def find_start(
-    text: str, path: Path, starts: Callable[[Command], bool], brought: Brought | None = None
-) -> Start | None:
+def find_start(text: str, path: Path, starts: Callable[[Command], bool]) -> Start | None:
     """The first command of a script that is sure to run and starts a run, itself or in quotes; ``None`` for none.
 
     Args:
         text: of the script.
         path: its file.
         starts: whether a command starts a run of the stack that is asked for.
-        brought: files that come along with it.
     """
-    whole = with_sources(text, path.parent, brought)
+    whole = with_sources(text, path.parent)
     found = [(outer, inner) for outer, each in _sure(whole) if (inner := next(filter(starts, each), None)) is not None]
     if not found:
         return None
     outer, command = found[0]
     every = tuple(read_commands(whole))
     before = every[: next(place for place, each in enumerate(every, 1) if each is outer)]
-    return Start(outer, command, path, whole, before, len(found), brought or {})
+    return Start(outer, command, path, whole, before, len(found))
 
 
 @lru_cache(maxsize=8)

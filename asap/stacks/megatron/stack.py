@@ -6,7 +6,6 @@ from asap.core.errors import PlanError
 from asap.plans.plan import Plan
 from asap.stacks.megatron.degrees import (
     FSDP,
-    GLOBAL_BATCH,
     INSTANCES,
     OFFLOAD,
     STRATEGY,
@@ -79,19 +78,13 @@ def launch_line(
     arguments |= unsplit(plan, current) if stack == "nemo" else {}
     arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
     if is_of_primus(current):
-        changed = _parameters(arguments) if stack == "bridge" else _yaml_values(arguments)
-        return lines_of_primus(changed, current)
+        return lines_of_primus(_yaml_values(arguments), current)
     if YAML_FILE in current:
         return _own_yaml(arguments)
     if stack == "megatron":
         also = reminder(arguments) if of_deepspeed else connections(arguments)
         return command_line(arguments, str(current.get(JOINT, "-"))) + also
-    names = spec("megatron-bridge").names
-    by_script = stack == "bridge" and any(mark in current for mark in names["marks"])
-    if by_script and arguments and global_batch is not None and GLOBAL_BATCH not in current:
-        arguments[GLOBAL_BATCH] = str(global_batch)  # the script scales that of a recipe with the devices
-    line = hydra_overrides(arguments, stack, current)
-    return " ".join(_as_option(word, names["options"]) for word in line.split()) if by_script else line
+    return hydra_overrides(arguments, stack, current)
 
 
 def plan_of(settings: Settings, devices: int) -> Plan:
@@ -184,27 +177,3 @@ def _of_nemo(arguments: Mapping[str, str | bool]) -> Changes:
         raise PlanError("NeMo shards over all data-parallel processes: data alone, or replica alone")
     wholly: Changes = {"fsdp_sharding_strategy": "full", "optim.name": "fused_adam"} if shards else {}
     return {**rest, "fsdp": shards, **wholly}
-
-
-def _parameters(arguments: Mapping[str, str | bool]) -> _Values:
-    """Arguments that change for a module of Primus that starts a recipe of Megatron-Bridge: parameters of the recipe,
-    and settings below their sections.
-
-    Raises:
-        PlanError: recomputation changes, which no recipe has a parameter for, and Primus lays over none that is unset.
-    """
-    if any(key.startswith("recompute") for key in arguments):
-        raise PlanError("Primus hands no recomputation on to a recipe of Megatron-Bridge")
-    bridge = spec("megatron-bridge")
-    named = {_VIRTUAL_SIZE if key in _OF_STAGES else key: value for key, value in _yaml_values(arguments).items()}
-    parameters = bridge.names["parameters"]
-    return {
-        key if key in parameters else f"{bridge.section_of(key, 'model')}.{key}": value for key, value in named.items()
-    }
-
-
-def _as_option(override: str, options: tuple[str, ...]) -> str:
-    """An override as the option that a script has for it: ``--tensor_model_parallel_size 4``."""
-    key, _, value = override.partition("=")
-    name = key.rpartition(".")[2]
-    return f"--{name} {'None' if value == 'null' else value}" if name in options else override
