@@ -26,7 +26,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
-from asap.experiments.shell import Command, Start, check_made, has_substitution, options, read_commands, words
+from asap.experiments.shell import Command, Start, check_made, has_substitution, options, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
@@ -198,11 +198,6 @@ _CONFIG = ("deepspeed_config", "deepspeed")
 _JSON = (".json", ".conf")
 _CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|json|path))+")
 """What programs call the argument that names it: ``--ds_config``, ``--deepspeed_cfg``, ``--ds_config_path``."""
-
-
-def starts_under_condition(text: str) -> bool:
-    """Whether a script only starts DeepSpeed where a condition holds that it does not decide."""
-    return any(starts_deepspeed(command) and not command.certain for command in read_commands(text))
 
 
 def starts_deepspeed(command: Command) -> bool:

@@ -12,10 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.accelerate.script import starts_under_condition
 from asap.experiments.files.documents import below_variable, find_named, read_text
 from asap.experiments.huggingface_model import SHAPES
-from asap.experiments.launch.script import find_other_program
 from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
     EVALUATED,
@@ -28,6 +26,7 @@ from asap.experiments.shell import (
     unread_line,
     words,
 )
+from asap.experiments.training_program import check_arguments, check_program
 
 
 class _Part(BaseModel):
@@ -137,9 +136,6 @@ _STARTS = re.compile(
     re.MULTILINE,
 )
 """What a command begins with that starts a training."""
-_PART = re.compile(r"(?:^|[^a-z])(?:q?lora|dora|peft|adapters?)(?:[^a-z]|$)", re.IGNORECASE)
-_WAYS = re.compile(r"(?:^|_)(?:type|method|mode|tuning)$")
-_OFF = ("", "0", "false", "no", "none")
 _TEST = re.compile(r"^[ \t]*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _PRINTED = re.compile(r"\$\(.*\)|`.*`", re.DOTALL)
@@ -155,13 +151,10 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     Args:
         text: of the script.
         path: its file.
+
+    Raises:
+        ConfigError: its program does something else than train all parameters of a decoder on tokens.
     """
-    if (other := find_other_program(text)) is not None:
-        hint = "pre-training and supervised fine-tuning of all weights are read"
-        return ConfigError(f"starts {plain(other, 80)}", where=str(path), hint=hint)
-    if starts_under_condition(text):
-        reason = "starts DeepSpeed under a condition that it does not decide"
-        return ConfigError(reason, where=str(path), hint="give the DeepSpeed JSON that it names as --config")
     commands = list(_commands(text))
     if (known := refusal_of_text("otherwise", "\n".join(command.text for command in commands), path)) is not None:
         return known
@@ -169,19 +162,19 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     calls = [name for name in map(_called, commands) if name]
     missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
-    program, start = next(((name, command) for command in commands if (name := _program(command))), (None, None))
-    undecided = _undecided(text)
+    program, start = next(((name, each) for each in commands if (name := _program(each))), (None, None))
+    if program and start:
+        check_program(program, path)
+        check_arguments({one.name: one.words[0] if one.words else True for one in options(start.text)}, path)
     reason, hint = f"has no command of {_READ}", _INSTEAD
-    if undecided:
-        listed = plain(", ".join(undecided[:_MOST_LISTED]), 120)
-        reason = f"has no command of {_READ} that is sure to run: it hangs on {listed}, which only a run can tell"
-        hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided[:_MOST_LISTED])}"
+    if any(not command.certain and starts_launcher(command.text) for command in read_commands(text)):
+        undecided = _undecided(text)[:_MOST_LISTED]
+        listed = f": it hangs on {plain(', '.join(undecided), 120)}, which only a run can tell" if undecided else ""
+        reason += f" that is sure to run{listed}"
+        hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided)}" if undecided else hint
     elif other:
         hint = f"give {plain(other, 60)}, which it names"
-    elif program and start and (part := _trained_part(start, program)):
-        reason = f"starts {plain(program, 60)} with {part}: training a part of the parameters is not modelled"
-        hint = "give a run that trains all of them"
-    elif program and start:
+    elif program:
         reason += f": it starts {plain(program, 60)}, whose settings are not known"
     elif missing:
         there = find_named(missing, path) is not None
@@ -201,10 +194,7 @@ def check_evaluated(text: str, path: Path) -> None:
 
 
 def _undecided(text: str) -> list[str]:
-    """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``;
-    none where no launcher is under a condition that is not decided."""
-    if not any(not command.certain and starts_launcher(command.text) for command in read_commands(text)):
-        return []
+    """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``."""
     tested = dict.fromkeys(name for test in _TEST.findall(text) for name in _VARIABLE.findall(test))
     commands = list(read_commands(text))
     known = commands[-1].scope.variables if commands else {}
@@ -232,13 +222,3 @@ def _program(command: Command) -> str | None:
     found = _PROGRAM.search(command.text)
     name = (found["file"] or found["module"]) if found else None
     return name if name and (starts_launcher(command.text) or _TRAINS.search(name)) else None
-
-
-def _trained_part(command: Command, program: str) -> str | None:
-    """What says that a command trains adapters, an argument or its program's name; ``None`` where nothing does."""
-    for option in options(command.text):
-        value = option.words[0] if option.words else "true"
-        named = _PART.search(option.name) is not None or (_WAYS.search(option.name) and _PART.search(value))
-        if named and value.casefold() not in _OFF:
-            return f"--{plain(option.name, 40)} {plain(value, 20)}"
-    return "adapters, by its name" if _PART.search(program) else None

@@ -13,7 +13,6 @@ from asap.experiments.shell import Command, has_substitution, read_commands, wor
 from asap.flags.environment import is_performance_variable
 
 _TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
-_OTHER_PROGRAMS = re.compile("|".join(TABLE.command.wrong if TABLE.command else ()))
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
@@ -53,13 +52,6 @@ def read_launch(script: str) -> Launch | None:
         return None
     best = min(found, key=lambda launch: len(launch.unknown))
     return replace(best, others=len(found) - 1)
-
-
-def find_other_program(script: str) -> str | None:
-    """A program of MaxText that a script starts and that does not train; ``None`` if there is none."""
-    commands = (command.text for command in read_commands(script) if not command.assigns)
-    said = (part for text in commands for word in words(text) for part in word.split())
-    return next((part for part in said if len(part) <= _LONGEST_COMMAND and _OTHER_PROGRAMS.search(part)), None)
 
 
 def _launches(script: str, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0) -> Iterator[Launch]:

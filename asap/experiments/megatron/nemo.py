@@ -16,7 +16,6 @@ from asap.experiments.files.hydra_defaults import is_hydra_key, laid_over
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.experiments.training_program import check_program, refuse
-from asap.models import find_architecture
 from asap.stacks.megatron.sections import BRIDGE, NEMO, argument_of, arguments_of, dialect
 from asap.stacks.megatron.workload import PRECISION
 from asap.stacks.registry import spec
@@ -33,7 +32,6 @@ _DEFAULTS = (
 )
 """What a program takes where its command names no configuration, by its name (``examples/nlp/language_modeling`` of
 NeMo, ``examples/nlp/gpt`` of NeMo-Aligner)."""
-_PROVIDER = re.compile(r"(?P<family>[A-Za-z]+)(?P<major>\d)?(?P<minor>\d)?ModelProvider(?P<size>\d+[BM])", re.ASCII)
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _SHAPES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups")
 _OPTIMIZER, _GRANULARITY = "optimizer", "recompute_granularity"
@@ -50,7 +48,6 @@ def read_nemo(
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = laid_over(values, overrides)
     refuse(spec("nemo"), StackSettings(dotted(values), str(path)))
-    values, of_provider = _with_provider(values, path)
     found, open_ = arguments_of(values, kind)
     archive = str(values["model"].get("restore_from_path") or "")
     notes = [
@@ -58,7 +55,6 @@ def read_nemo(
         for key, value in open_.items()
         if not key.startswith(("data", "tokenizer"))
     ]
-    notes += of_provider
     if "num_layers" not in found and archive.endswith(".nemo"):
         notes.append(f"the architecture is inside {plain(archive, 80)}, which is not opened")
     if kind == BRIDGE and "_target_" not in values["model"]:
@@ -69,24 +65,6 @@ def read_nemo(
     settings = StackSettings(found, str(path))
     experiment = experiment.knowing(*notes)
     return read_megatron(settings, overrides, experiment, kind, unsettled)
-
-
-def _with_provider(values: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """A YAML with what the provider of its model decides where it says nothing, for dense models of the catalogue."""
-    model = values["model"]
-    provider = _PROVIDER.fullmatch(str(model.get("_target_") or "").rpartition(".")[2])
-    release = ".".join(filter(None, (provider["major"], provider["minor"]))) if provider else ""
-    named = find_architecture(f"{provider['family']}{release}-{provider['size']}") if provider else None
-    if named is None or named.is_moe:
-        return values, ()
-    decided = {
-        "num_layers": named.layers, "hidden_size": named.d_model, "ffn_hidden_size": named.d_ff,
-        "num_attention_heads": named.heads, "num_query_groups": named.kv_heads, "vocab_size": named.vocab,
-        "gated_linear_unit": named.gated_mlp, "share_embeddings_and_output_weights": named.tied_embeddings,
-    }  # fmt: skip
-    left = {key: value for key, value in decided.items() if model.get(key) is None and value is not None}
-    note = f"{path.name} does not say {', '.join(left)} of its model: taken as {named.name}'s, its provider"
-    return {**values, "model": {**model, **left}}, (note,) if left else ()
 
 
 def _left_to_recipe(found: Mapping[str, Any], says_precision: bool) -> frozenset[str]:
