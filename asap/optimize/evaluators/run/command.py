@@ -16,10 +16,8 @@ import yaml
 from asap.core.errors import ConfigError, UsageError
 from asap.core.text import REDACTED, plain
 from asap.experiments.files.documents import read_text
-from asap.optimize.evaluators.run.settings import asked_settings, is_yaml, left_out, settings_document
+from asap.optimize.evaluators.run.settings import left_out, settings_document, words
 from asap.proposals.proposal import Overrides
-from asap.stacks.accelerate.stack import OF_PROGRAM
-from asap.stacks.torchtitan.lines import flags, is_python, plain_values
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 
@@ -166,21 +164,6 @@ def name_of_try(session: str, number: str) -> str:
     if _NAME.fullmatch(plain_name) and len(plain_name) <= _LONGEST_NAME:
         return plain_name
     return f"asap-{hashlib.sha256(session.encode()).hexdigest()[:16]}-{number}"
-
-
-def words(overrides: Overrides) -> str:
-    """The launcher's words as arguments of a shell command: flags where they are TOML, JSON or YAML in one word."""
-    if overrides.stack == "torchtitan":
-        python = is_python(overrides.text)
-        return shlex.join(flags(plain_values(overrides.text) if python else asked_settings(overrides)))
-    if overrides.stack == "accelerate" and overrides.text.startswith(OF_PROGRAM):
-        return overrides.text.partition("\n")[2]
-    options = overrides.stack in ("deepspeed", "megatron") and overrides.text.startswith(("--", "# "))
-    if options and not (overrides.stack == "deepspeed" and "\n" in overrides.text):
-        return overrides.text.partition("# ")[0].strip()
-    document = overrides.stack in ("deepspeed", "nanotron", "axolotl", "accelerate", "primus")
-    document = document or (overrides.stack in ("megatron", "settings") and is_yaml(overrides.text))
-    return shlex.quote(overrides.text) if document else " ".join(overrides.text.split("\n"))
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

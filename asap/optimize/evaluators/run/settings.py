@@ -12,11 +12,13 @@ import yaml
 
 from asap.core.errors import PlanError
 from asap.proposals.proposal import Overrides
-from asap.stacks.accelerate.stack import OF_PROGRAM
-from asap.stacks.deepspeed.stack import PYTHON
-from asap.stacks.torchtitan.lines import is_python, plain_values, read_lines
+from asap.stacks.torchtitan.lines import flags, is_python, plain_values, read_lines
 
 _WITHOUT = "# without "
+_HEADING = re.compile(r"^# [^\n]*:\n", re.MULTILINE)
+"""Between what goes into one place and what goes into another."""
+_WORDS = re.compile(r"--|#|\+*[\w.]+=(?!=)")
+_CALL = re.compile(r"\w+\(")
 
 
 def settings_document(overrides: Overrides) -> dict[str, Any]:
@@ -25,55 +27,58 @@ def settings_document(overrides: Overrides) -> dict[str, Any]:
     Raises:
         PlanError: they belong into two files, or are Python.
     """
-    match overrides.stack:
-        case "torchtitan":
-            return _nested(plain_values(overrides.text)) if is_python(overrides.text) else tomllib.loads(overrides.text)
-        case "deepspeed":
-            of_yaml, of_json = _of_deepspeed(overrides.text)
-            if of_yaml and of_json:
-                reason = "changes arguments and the DeepSpeed configuration that they name, and a try changes one file"
-                raise PlanError(reason, where=", ".join((*of_yaml, *of_json)))
-            return of_yaml or of_json
-        case "accelerate":
-            of_configuration, of_program = _of_accelerate(overrides.text)
-            if of_configuration and of_program:
-                reason = "changes Accelerate's configuration and the program's arguments, and a try changes one file"
-                raise PlanError(reason, where=", ".join((*of_configuration, *of_program)))
-            return of_configuration or of_program
-        case "nanotron" | "axolotl" | "primus":
-            return yaml.safe_load(overrides.text) or {}
-        case "megatron" | "settings" if is_yaml(overrides.text):
-            return yaml.safe_load(overrides.text) or {}
-        case "maxtext" | "megatron" | "nemo" | "bridge" | "fsdp" | "settings":
-            return _nested(asked_settings(overrides))
+    parts = [document for text in _parts(overrides.text) if (document := _document(text))]
+    if len(parts) > 1:
+        reason = "changes a configuration and arguments beside it, and a try changes one file"
+        raise PlanError(reason, where=", ".join(key for part in parts for key in part))
+    return parts[0] if parts else {}
 
 
 def asked_settings(overrides: Overrides) -> dict[str, str]:
     """Names and values that a log may show: of ``key=value``, ``--key value``, or a document."""
-    if overrides.stack == "torchtitan" and is_python(overrides.text):
-        return read_lines(overrides.text)
-    if overrides.stack == "deepspeed":
-        return {key: _written(value) for part in _of_deepspeed(overrides.text) for key, value in _flat(part)}
-    if overrides.stack == "accelerate":
-        parts = _of_accelerate(overrides.text)
-        return {key: _written(value) for part in parts for key, value in _flat(part)}
-    if overrides.stack in ("torchtitan", "nanotron", "axolotl", "primus"):
-        return {key: _written(value) for key, value in _flat(settings_document(overrides))}
-    if overrides.stack in ("megatron", "settings") and is_yaml(overrides.text):
-        return {key: _written(value) for key, value in _flat(settings_document(overrides))}
-    return _options(overrides.text)
+    found: dict[str, str] = {}
+    for text in _parts(overrides.text):
+        if is_python(text):
+            found |= read_lines(text)
+        elif _WORDS.match(text):
+            found |= _options(text)
+        else:
+            found |= {key: _written(value) for key, value in _flat(_document(text))}
+    return found
+
+
+def words(overrides: Overrides) -> str:
+    """The launcher's words as arguments of a shell command: flags where they are TOML, JSON or YAML in one word."""
+    parts = _parts(overrides.text)
+    if len(parts) != 1:
+        return shlex.quote(overrides.text) if parts else ""
+    if is_python(parts[0]) or parts[0].startswith("["):
+        return shlex.join(flags(plain_values(parts[0]) if is_python(parts[0]) else asked_settings(overrides)))
+    if _WORDS.match(parts[0]):
+        return " ".join(parts[0].partition("# ")[0].split("\n")).strip()
+    return shlex.quote(overrides.text)
 
 
 def left_out(overrides: Overrides) -> tuple[str, ...]:
     """Options that the launcher's words take back, which no argument can: ``--swiglu``."""
-    if overrides.stack != "megatron":
-        return ()
     return tuple(word for word in overrides.text.partition(_WITHOUT)[2].partition("#")[0].split() if word[:2] == "--")
 
 
-def is_yaml(text: str) -> bool:
-    """Whether Megatron-LM's arguments are said by its own YAML."""
-    return bool(text) and not text.startswith(("--", "#"))
+def _parts(text: str) -> list[str]:
+    return [part.strip("\n") for part in _HEADING.split(text) if part.strip()]
+
+
+def _document(text: str) -> dict[str, Any]:
+    """One part of what is pasted, by its form."""
+    if is_python(text):
+        return _nested(plain_values(text))
+    if _WORDS.match(text):
+        return _nested(_options(text))
+    if _CALL.match(text):
+        call = ast.parse(text, mode="eval").body
+        return {word.arg or "": ast.literal_eval(word.value) for word in getattr(call, "keywords", ())}
+    read = tomllib.loads if text.startswith("[") else json.loads if text.startswith("{") else yaml.safe_load
+    return read(text) or {}
 
 
 def _options(text: str) -> dict[str, str]:
@@ -89,27 +94,6 @@ def _options(text: str) -> dict[str, str]:
             key, _, value = word.partition("=")
             found[key] = value
     return found
-
-
-def _of_deepspeed(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments beside DeepSpeed's configuration, in whichever form, and the configuration."""
-    lines = text.split("\n")
-    configuration = json.loads(lines.pop()) if lines[-1].startswith("{") else {}
-    said = "\n".join(line for line in lines if not line.startswith("# "))
-    if said.startswith("--"):
-        return {key: yaml.safe_load(value) for key, value in _options(said.partition("# ")[0]).items()}, configuration
-    if said.startswith(PYTHON):
-        call = ast.parse(said, mode="eval").body
-        assert isinstance(call, ast.Call)
-        return {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}, configuration
-    return yaml.safe_load(said) or {}, configuration
-
-
-def _of_accelerate(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What belongs into Accelerate's configuration, and into the command of the program."""
-    of_configuration, _, of_program = text.partition(OF_PROGRAM)
-    options = {key: yaml.safe_load(value) for key, value in _options(of_program).items()}
-    return yaml.safe_load(of_configuration) or {}, options
 
 
 def _nested(settings: Mapping[str, str]) -> dict[str, Any]:
