@@ -17,7 +17,7 @@ from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_text
-from asap.experiments.files.hydra_defaults import is_hydra_key, with_defaults
+from asap.experiments.files.hydra_defaults import check_whole, is_hydra_key
 from asap.experiments.launch import reader as maxtext
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
 from asap.experiments.megatron import nemo
@@ -41,7 +41,7 @@ from asap.experiments.torchtitan import reader as torchtitan
 from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.launchers import COMMAND
-from asap.stacks.megatron.sections import dialect, is_own_yaml
+from asap.stacks.megatron.sections import dialect
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
@@ -183,7 +183,7 @@ def _find_started(text: str, path: Path) -> Started | None:
     started = started_document(text, path)
     if started is None or trainer_file.is_training_file(started.document.values):
         return started
-    return started if _reader_of(with_defaults(started.document)) else None
+    return started if _reader_of(started.document) else None
 
 
 def _read_started(started: Started, overrides: list[str], experiment: Experiment) -> Experiment:
@@ -205,7 +205,8 @@ _STARTED = _Row(_find_started, _read_started, _is_any_setting, lambda _: True)
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     """``experiment`` with a YAML or JSON file of another stack; ``None`` if it is none of theirs; raises likewise."""
-    document, overrides = with_defaults(document), tuple(overrides)
+    overrides = tuple(overrides)
+    check_whole(document)
     if (found := _reader_of(document, overrides)) is None:
         return None
     read, is_setting = found
@@ -236,8 +237,6 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if kind := dialect(values):
         return partial(nemo.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     refuse_mapping("remaining", values, path)
-    if is_own_yaml(values):
-        return partial(megatron.read_own_yaml, document), megatron.is_argument
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
         return partial(_read_arguments, found), megatron.is_argument
     if deepspeed.is_deepspeed(values):

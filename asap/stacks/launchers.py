@@ -17,7 +17,7 @@ from asap.stacks.maxtext.axes import write_layout
 from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
-from asap.stacks.megatron.releases import JOINT, YAML_FILE
+from asap.stacks.megatron.releases import JOINT
 from asap.stacks.megatron.stack import launch_line, setting_line
 from asap.stacks.registry import STACK, Contract, by_framework, contracts, spec_of
 from asap.stacks.torchtitan import settings as torchtitan
@@ -226,7 +226,7 @@ def _check_numbers(plan: Plan, stack: Stack) -> None:
         raise PlanError(f"{name} has no setting for {field}")
 
 
-_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, YAML_FILE, PRIMUS_MODULE)
+_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, PRIMUS_MODULE)
 
 
 def form_of(settings: Mapping[str, object]) -> dict[str, object]:

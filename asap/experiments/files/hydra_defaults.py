@@ -1,51 +1,27 @@
-"""YAML of Hydra: files of its defaults, settings laid over others, references."""
+"""YAML of Hydra: whether it is whole, and settings laid over it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from asap.core.errors import ConfigError, UsageError
-from asap.core.files import is_file
+from asap.core.errors import ConfigError, UnreadError, UsageError
 from asap.core.text import plain
-from asap.experiments.files.documents import Document, read_document
+from asap.experiments.files.documents import Document
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.models import Architecture
-from asap.stacks.registry import merged
 
 _KEY, _SELF = "defaults", "_self_"
 _YAML = (".yaml", ".yml")
-_DEEPEST = 8
 
 
-def with_defaults(document: Document, deeper: int = _DEEPEST) -> Document:
-    """The document over the files beside it that it names first; groups (``model: 8b``, ``model/8b``) are left.
-
-    Raises:
-        ConfigError: one is not there, or they name each other without end.
-    """
+def check_whole(document: Document) -> None:
+    """Raise UnreadError where a document takes settings from files that its defaults name; groups (``model: 8b``) are
+    options of its program."""
     said = document.values.get(_KEY)
-    if isinstance(said, str) and said.endswith(_YAML):
-        own = {key: value for key, value in document.values.items() if key != _KEY}
-        return replace(document, values=merged(_read(said, document, deeper), own))
-    if not isinstance(said, list) or _SELF not in said:
-        return document
-    own = {key: value for key, value in document.values.items() if key != _KEY}
-    found: dict[str, Any] = {}
-    for name in said:
-        if name == _SELF:
-            found = merged(found, own)
-        elif isinstance(name, str) and not any(mark in name for mark in "@ /"):
-            found = merged(found, _read(name, document, deeper))
-    groups = [item for item in said if isinstance(item, dict)]
-    return replace(document, values=found | ({_KEY: groups} if groups else {}))
-
-
-def _read(name: str, document: Document, deeper: int) -> dict[str, Any]:
-    path = document.path.parent / (name if name.endswith(_YAML) else f"{name}.yaml")
-    if not deeper or not is_file(path):
-        reason = f"takes its {_KEY} from {plain(path.name, 60)}, which is not there"
-        raise ConfigError(reason, where=document.place(_KEY), hint="lay it beside the file")
-    return with_defaults(read_document(path), deeper - 1).values
+    named = said if isinstance(said, list) and _SELF in said else [said] if str(said).endswith(_YAML) else []
+    files = [name for name in named if isinstance(name, str) and name != _SELF and not {*name} & {"@", " "}]
+    if files:
+        reason = f"takes settings from {plain(', '.join(files), 80)} (its {_KEY}), which are not read"
+        raise UnreadError(reason, where=document.place(_KEY), hint="give what --cfg job prints of the whole")
 
 
 _ADDS, _DELETES = "+", "~"

@@ -7,7 +7,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
-from asap.experiments.files.documents import Document, validated
+from asap.experiments.files.documents import validated
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
@@ -28,9 +28,8 @@ from asap.stacks.megatron.degrees import (
     is_fully_sharded,
 )
 from asap.stacks.megatron.releases import of_deepspeed
-from asap.stacks.megatron.sections import own_arguments
 from asap.stacks.megatron.stages import LAYER_IDS, lays_out_stages, numbered_layers, words_of
-from asap.stacks.megatron.workload import CORE, DEEPSPEED, workload_of
+from asap.stacks.megatron.workload import DEEPSPEED, workload_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, overriding
 
@@ -52,12 +51,6 @@ def plain_name(key: str) -> str:
 def is_argument(key: str) -> bool:
     """Whether an override is one of Megatron-LM's arguments."""
     return key.startswith("--") or plain_name(key) in read_words()
-
-
-def read_own_yaml(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what Megatron-LM's own YAML says; raises like :func:`read_megatron`."""
-    said = own_arguments(document.values, document.path.name)
-    return read_megatron(StackSettings(said, str(document.path), document.lines), overrides, experiment, CORE)
 
 
 def read_megatron(

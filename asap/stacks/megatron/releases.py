@@ -15,8 +15,6 @@ from asap.stacks.stack_settings import StackSettings
 
 JOINT = "joint_of_options"
 """Among settings: what joins the words of an option in a fork that does not write them as Megatron-LM does."""
-YAML_FILE = "yaml_cfg"
-"""Among settings: the YAML of Megatron-LM's own that says them, in the stead of options."""
 OF_SWIFT = "command_of_swift"
 """Among settings: that ms-swift takes them."""
 PROFILER = "use_pytorch_profiler"
@@ -29,7 +27,6 @@ RECOMPUTATION = ("recompute_granularity", "recompute_method", "recompute_num_lay
 _METHOD = "activations_checkpoint_method"
 _SWITCH = RECOMPUTES_ALL[0]
 """Megatron-LM refuses it since 2022; Megatron-DeepSpeed takes it."""
-_NOT_OF_YAML = ("num_virtual_stages_per_pipeline_rank", LAST)
 _OFF = {"recompute_granularity": "none", "use_distributed_optimizer": "false", "sequence_parallel": "false"}
 """How ms-swift takes back what it sets by default."""
 _NO_ARGUMENTS = "Megatron-DeepSpeed has no arguments for FSDP, virtual pipeline stages or offloading"
@@ -68,8 +65,6 @@ def offloaded_by_deepspeed(arguments: Arguments) -> tuple[Offload, ...]:
 
 def lacks(current: Arguments, key: str) -> str | None:
     """An argument on record that no release takes which has ``key``; ``None`` where none tells."""
-    if YAML_FILE in current:
-        return YAML_FILE if key in _NOT_OF_YAML else None
     past = () if not is_megatron_deepspeed(current) else (_SWITCH,)
     releases = spec("megatron").releases
     for place, release in enumerate(releases):

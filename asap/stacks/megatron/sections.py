@@ -1,14 +1,12 @@
-"""YAML of NeMo, of Megatron-Bridge and of Megatron-LM itself as Megatron-LM's arguments.
+"""YAML of NeMo and of Megatron-Bridge as Megatron-LM's arguments.
 
 NeMo (``conf/training/*/*.yaml`` of its launcher, ``megatron_gpt_config.yaml``) has ``trainer`` and ``model`` with a
-sub-tree ``optim``; Megatron-Bridge writes its ``ConfigContainer`` with ``model``, ``train``, ``ddp``, ``optimizer``;
-Megatron-LM's own, which ``--yaml-cfg`` names, has ``language_model`` and ``model_parallel``.
+sub-tree ``optim``; Megatron-Bridge writes its ``ConfigContainer`` with ``model``, ``train``, ``ddp``, ``optimizer``.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from asap.stacks.megatron.releases import YAML_FILE
 from asap.stacks.megatron.stack import CORE_SECTION
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import dotted, resolved
@@ -17,7 +15,6 @@ NEMO, BRIDGE = "NeMo", "Megatron-Bridge"
 VIRTUAL_SIZE, VIRTUAL = "virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"
 SECTIONS = ("model", "mixed_precision", "ddp", "dist", "optimizer", "comm_overlap", "train")
 """Of a configuration of Megatron-Bridge; what a later one says counts, and of a switch that it is on in one."""
-_OWN_MODEL, _OWN_PARALLEL = "language_model", "model_parallel"
 _BATCH = {"train_iters", "global_batch_size", "micro_batch_size"}
 _GATED = ("swiglu", "geglu", "reglu")
 _TRANSFORMER, _GPT2_TOKENIZER = "transformer", "GPT2BPETokenizer"
@@ -37,25 +34,6 @@ def dialect(values: Values) -> str | None:
     if "nemo." in target or (parallel and ("trainer" in values or "exp_manager" in values)):
         return NEMO
     return BRIDGE if parallel and not {*spec("megatron-bridge").names["other_jobs"]} & values.keys() else None
-
-
-def is_own_yaml(values: Values) -> bool:
-    """Whether a mapping has the two sections of Megatron-LM's own YAML (``megatron/training/yaml_arguments.py``)."""
-    return isinstance(values.get(_OWN_MODEL), dict) and isinstance(values.get(_OWN_PARALLEL), dict)
-
-
-def own_arguments(values: Values, name: str) -> dict[str, Any]:
-    """The arguments of Megatron-LM's own YAML, by the name of its file; Megatron-LM works the number of virtual stages
-    out of their layers, whatever the file says."""
-    model, renamed = values[_OWN_MODEL], {"num_moe_experts": "num_experts", "fp8": "fp8_format"}
-    said = {str(key): value for key, value in values.items() if not isinstance(value, dict)}
-    said |= {renamed.get(key, str(key)): value for key, value in {**model, **values[_OWN_PARALLEL]}.items()}
-    return said | {
-        "swiglu": model.get("activation_func") == "swiglu" or model.get("gated_linear_unit") is True,
-        "group_query_attention": model.get("num_query_groups") is not None,
-        VIRTUAL_SIZE: None,
-        YAML_FILE: name,
-    }
 
 
 def argument_of(key: str) -> str:

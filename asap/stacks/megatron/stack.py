@@ -13,7 +13,7 @@ from asap.stacks.megatron.degrees import (
     from_arguments,
     to_arguments,
 )
-from asap.stacks.megatron.releases import JOINT, YAML_FILE, Changes, is_megatron_deepspeed, reminder
+from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, reminder
 from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, of_start, required, unsplit
 from asap.stacks.megatron.stages import (
     FIRST_AND_LAST,
@@ -28,7 +28,7 @@ from asap.stacks.megatron.stages import (
     in_words_of_core,
 )
 from asap.stacks.registry import spec
-from asap.stacks.writing import is_of_primus, lines_of_primus, yaml_lines
+from asap.stacks.writing import is_of_primus, lines_of_primus
 
 _VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
@@ -79,8 +79,6 @@ def launch_line(
     arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
     if is_of_primus(current):
         return lines_of_primus(_yaml_values(arguments), current)
-    if YAML_FILE in current:
-        return _own_yaml(arguments)
     if stack == "megatron":
         also = reminder(arguments) if of_deepspeed else connections(arguments)
         return command_line(arguments, str(current.get(JOINT, "-"))) + also
@@ -104,7 +102,7 @@ def setting_line(arguments: Mapping[str, str | bool], current: Settings) -> str:
     """Arguments beside the plan, in the form in which those on record are said."""
     if is_of_primus(current):
         return lines_of_primus(_yaml_values(arguments), current)
-    return _own_yaml(arguments) if YAML_FILE in current else command_line(arguments, str(current.get(JOINT, "-")))
+    return command_line(arguments, str(current.get(JOINT, "-")))
 
 
 def command_line(arguments: Mapping[str, str | bool], joint: str = "-") -> str:
@@ -142,19 +140,6 @@ def _yaml_values(arguments: Mapping[str, str | bool]) -> _Values:
     values = {key: None if value is False and key in _WITHOUT_VALUE else value for key, value in arguments.items()}
     modules = values.get(MODULES)
     return {**values, MODULES: f"[{','.join(modules.split())}]"} if isinstance(modules, str) else values
-
-
-def _own_yaml(arguments: Mapping[str, str | bool]) -> str:
-    """Arguments that change for Megatron-LM's own YAML, below their sections (``--yaml-cfg``)."""
-    named = {f"{_section_of_own(key)}{key}": value for key, value in _yaml_values(arguments).items()}
-    return yaml_lines({key: "null" if value is None else str(value) for key, value in named.items()})
-
-
-def _section_of_own(key: str) -> str:
-    if key.startswith("recompute"):
-        return "language_model."
-    of_core = key.endswith("_parallel_size") or key == "sequence_parallel"
-    return "model_parallel." if of_core else ""
 
 
 def _of_nemo(arguments: Mapping[str, str | bool]) -> Changes:
