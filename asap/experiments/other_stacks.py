@@ -12,7 +12,6 @@ from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import script as deepspeed_script
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.experiment import Experiment
@@ -84,7 +83,7 @@ _SCRIPTS: tuple[_Row[Any], ...] = (
     _Row(_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
     _Row(_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
-    _Row(_by(deepspeed_script.starts_deepspeed), deepspeed_script.read_deepspeed_script, deepspeed.is_setting),
+    _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(maxtext.find_launched, maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )
 

@@ -26,17 +26,21 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
-from asap.experiments.shell import Command, Start, check_made, has_substitution, options, words
+from asap.experiments.shell import Command, Start, check_made, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
-from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
+from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.stack_settings import dotted
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.-]+)|['\"]?(\S+\.py)\b)")
+_DEEPSPEED, _OPTION_OF_DEEPSPEED = (
+    re.compile(r"(?:^|[\s/])deepspeed(?=\s)"),
+    re.compile(r"\s--deepspeed(?:_config)?[\s=]"),
+)
 _FILE = "config_file"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
@@ -50,56 +54,43 @@ def starts(command: Command) -> bool:
 
 
 def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what a script starts.
+    """``experiment`` with what a command starts: Accelerate, the Trainer, or a program that DeepSpeed shards.
 
     Raises:
         ConfigError: its configuration is not there, it names none, or the program does something else than train a
             decoder on tokens.
         UsageError: an override is not ``key=value``.
     """
-    text, path = start.command.text, start.path
-    if (launcher := _launcher_of(text)) is not None and launcher.re is PYTHON:
+    text, path, files = start.command.text, start.path, start.files
+    if is_trl_command(text):
+        return read_trl_command(text, path, overrides, experiment, files)
+    (before, program, after), launcher = _parts(text), _launcher_of(text)
+    by_accelerate, by_deepspeed = _ACCELERATE.search(text) is not None, starts_deepspeed(start.command)
+    if launcher is not None and launcher.re is PYTHON and not by_deepspeed:
         experiment = in_one_process(text, start.text, start.environment, path, experiment)
-    read = _read_start(text, path, overrides, experiment, start.files, start.environment, start.undecided)
-    named = str(said(_parts(text)[0]).get(_FILE, "")) if launcher else ""
-    return read.knowing(*(start.note_on_made(named) if named else ()))
-
-
-def _read_start(
-    start: str,
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    files: Brought,
-    environment: Mapping[str, str],
-    open_: Mapping[str, str],
-) -> Experiment:
-    """What one command starts; ``open_``: options that a variable may hold, with the variable."""
-    if is_trl_command(start):
-        return read_trl_command(start, path, overrides, experiment, files)
-    before, program, after = _parts(start)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
     check_program(program, path, experiment.model is not None)
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
-    arguments |= open_
-    own, more, rest = split_overrides(overrides)
-    known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
-    if _ACCELERATE.search(start):
-        configuration = _configured(known, launched, files, path) | of_command(known)
-        if accelerate.MACHINES not in known and _is_multiplied(start):
-            configuration.pop(accelerate.PROCESSES, None)
-    else:
-        stated = with_file(settled(arguments) | more, path, files)
-        configuration = _of_torchrun(known) | of_trainer(stated, path, files, environment)
+    arguments |= start.undecided
     given = settled(arguments)
     unsaid = frozenset(arguments.keys() - given.keys())
-    if not _ACCELERATE.search(start):
+    own, more, rest = split_overrides(() if by_deepspeed and not by_accelerate else overrides)
+    known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
+    if by_accelerate:
+        configuration = _configured(known, launched, files, path) | of_command(known)
+        if accelerate.MACHINES not in known and _is_multiplied(text):
+            configuration.pop(accelerate.PROCESSES, None)
+    elif by_deepspeed:
+        configuration, rest = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}, [*overrides]
+        experiment = with_processes_of(start, experiment)
+    else:
+        stated = with_file(given | more, path, files)
+        configuration = _of_torchrun(known) | of_trainer(stated, path, files, start.environment)
         given = {OPTION: "", **given}
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
-    configuration = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
     read = read_started(
-        configuration | own,
+        {key: value for key, value in configuration.items() if not has_substitution(str(value))} | own,
         given | more,
         path,
         experiment,
@@ -110,7 +101,8 @@ def _read_start(
     )
     read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
-    return read.knowing(*([note] if strays else []))
+    named = str(launched.get(_FILE, ""))
+    return read.knowing(*([note] if strays else []), *(start.note_on_made(named) if named else ()))
 
 
 def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
@@ -126,8 +118,7 @@ def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
 def _parts(start: str) -> tuple[str, str | None, str]:
     """Options of the launcher, the program, and its arguments."""
     launcher = _launcher_of(start)
-    assert launcher is not None
-    rest = start[launcher.end() :]
+    rest = start[launcher.end() :] if launcher else f" {start}"
     found = _PROGRAM.search(rest)
     if found is None:
         return rest, None, ""
@@ -135,7 +126,7 @@ def _parts(start: str) -> tuple[str, str | None, str]:
 
 
 def _launcher_of(start: str) -> re.Match[str] | None:
-    return _ACCELERATE.search(start) or _TORCHRUN.search(start) or PYTHON.search(start)
+    return next(filter(None, (form.search(start) for form in (_ACCELERATE, _TORCHRUN, _DEEPSPEED, PYTHON))), None)
 
 
 def _arguments(after: str, path: Path, files: Brought) -> tuple[dict[str, Any], list[str]]:
@@ -191,9 +182,6 @@ def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:
     return {accelerate.PROCESSES: int(each) * int(machines), accelerate.MACHINES: int(machines)}
 
 
-_LAUNCHER = re.compile(r"(?:^|[\s/])deepspeed\s|\s--deepspeed(?:_config)?[\s=]")
-_OPTION = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
-_PROGRAM_OF_DEEPSPEED = re.compile(r"\s(?:-m|--module)\s+(?!torch\.|deepspeed\.)([\w.-]+)|([\w./-]{1,400}\.py\b)")
 _CONFIG = ("deepspeed_config", "deepspeed")
 _JSON = (".json", ".conf")
 _CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|json|path))+")
@@ -201,46 +189,10 @@ _CONFIG_OF_PROGRAM = re.compile(r"(?:deepspeed|ds)(?:_?(?:config|cfg|conf|file|j
 
 
 def starts_deepspeed(command: Command) -> bool:
-    """Whether a command starts DeepSpeed."""
+    """Whether a command starts a program that DeepSpeed shards."""
     text = f"{command.text} "
-    return _LAUNCHER.search(text) is not None and bool(".py" in text or (_OPTION.search(text) and _program(text)))
-
-
-def read_deepspeed_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what a script starts.
-
-    Raises:
-        ConfigError: the configuration is not beside the script, malformed, or none.
-        UsageError: an override is not ``key=value``.
-    """
-    text, path = start.command.text, start.path
-    program = _program(text)
-    check_program(program, path, experiment.model is not None)
-    said = {option.name: option.words[0] if option.words else True for option in options(text)}
-    said |= start.undecided
-    check_arguments({key: value for key, value in said.items() if key != SEQUENCE}, path)
-    experiment = with_processes_of(start, experiment)
-    sharded = {KIND: "DEEPSPEED", IN_FILE: _configuration(said, start)}
-    return read_started(
-        sharded,
-        settled(said),
-        path,
-        experiment,
-        overrides=overrides,
-        unsaid=_unsaid(said),
-        brought=start.files,
-        defaults=defaults_under(said, program),
-    )
-
-
-def _program(command: str) -> str:
-    """The file, or module of Python, that a command starts; empty where it says none."""
-    found = _PROGRAM_OF_DEEPSPEED.search(command)
-    return "" if found is None else found[1] or found[2]
-
-
-def _unsaid(said: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(key for key, value in said.items() if has_substitution(str(value)))
+    started = _DEEPSPEED.search(text) or _OPTION_OF_DEEPSPEED.search(text)
+    return started is not None and (".py" in text or _parts(text)[1] is not None)
 
 
 def _configuration(arguments: Mapping[str, Any], start: Start) -> str:
