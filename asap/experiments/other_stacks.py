@@ -28,7 +28,7 @@ from asap.experiments.processes import (
     with_devices,
     with_exports,
     with_gpu_of_directives,
-    with_note_on_cut,
+    with_note_on_unread,
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
@@ -103,7 +103,10 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         read = partial(torchtitan.read_torchtitan, values, path)
         return _read(read, torchtitan.is_setting, overrides, experiment)
     if is_script(path):
-        return read_commands(script_text(path), path, overrides, experiment)
+        text = script_text(path)
+        if (found := read_script(text, path, overrides, experiment)) is None:
+            raise refuse_script(with_given(with_sources(text, path.parent), overrides, lambda _: False).script, path)
+        return with_gpu_of_directives(text, path, found)
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", "model", path)
     if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:
@@ -111,23 +114,6 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == ".py":
         raise refusal("Python program", "model", path)
     return None
-
-
-def read_commands(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with what commands of a shell start.
-
-    Args:
-        text: the commands.
-        path: the file that has them, or whose place they are run at.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides.
-
-    Raises:
-        ConfigError: they start nothing that is read.
-    """
-    if (found := read_script(text, path, overrides, experiment)) is None:
-        raise refuse_script(with_given(with_sources(text, path.parent), overrides, lambda _: False).script, path)
-    return with_gpu_of_directives(text, path, found)
 
 
 def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
@@ -139,19 +125,14 @@ def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Exp
         overrides: ``key=value`` of the user.
         experiment: what is known besides.
     """
-    found = _read_commands(text, path, overrides, experiment)
-    return found and with_note_on_cut(text, path, with_exports(text, path, found))
-
-
-def _read_commands(text: str, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:
     check_evaluated(text, path)
     whole = with_sources(text, path.parent)
-    if (found := _read_start(_STARTED, text, path, overrides, experiment, whole)) is not None:
-        return found
-    if (refused := refusal_of_text("launcher", text, path)) is not None:
+    found = _read_start(_STARTED, text, path, overrides, experiment, whole)
+    if found is None and (refused := refusal_of_text("launcher", text, path)) is not None:
         raise refused
     read = (_read_start(row, text, path, overrides, experiment, whole) for row in _SCRIPTS)
-    return next(filter(None, read), None)
+    found = found or next(filter(None, read), None)
+    return found and with_note_on_unread(text, path, with_exports(whole, found))
 
 
 def _read_start(

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from asap.core.numbers import digits
-from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.shell import (
@@ -17,7 +16,6 @@ from asap.experiments.shell import (
     options,
     read_commands,
     unread_line,
-    with_sources,
     words,
 )
 from asap.flags.environment import is_performance_variable
@@ -158,42 +156,24 @@ def _of_deepspeed(said: Mapping[str, str], command: Command) -> int | None:
     return _visible(command)
 
 
-def with_note_on_cut(text: str, path: Path, experiment: Experiment) -> Experiment:
-    """``experiment`` with notes on what a comment keeps from the commands of a script, and on a line that is no bash.
-
-    Args:
-        text: the commands.
-        path: the file that has them.
-        experiment: what is known besides.
-    """
-    commands = read_commands(with_sources(text, path.parent))
-    cut = next((command.cut for command in commands if command.cut), "")
-    notes = [*note_on_cut(cut)]
-    if (line := unread_line(text)) is not None:
-        notes.append(f"what begins in line {line} of {path.name} is no syntax of bash that is read, and left out")
-    return experiment.knowing(*notes)
-
-
-def note_on_cut(cut: str) -> tuple[str, ...]:
-    """What is not given to a command; nothing where nothing is cut off."""
-    return (f"a comment ends the command before {plain(cut, 60)}: what follows is not given to it",) if cut else ()
+def with_note_on_unread(text: str, path: Path, experiment: Experiment) -> Experiment:
+    """``experiment`` with a note where a line of its script is no bash."""
+    if (line := unread_line(text)) is None:
+        return experiment
+    return experiment.knowing(
+        f"what begins in line {line} of {path.name} is no syntax of bash that is read, and left out"
+    )
 
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 """It says which devices there are."""
 
 
-def with_exports(text: str, path: Path, experiment: Experiment) -> Experiment:
-    """``experiment`` with the variables that change performance and are exported, or said to a launcher:
-    ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``. What is on record already stays.
-
-    Args:
-        text: the commands of the script.
-        path: its file.
-        experiment: what is known besides.
-    """
+def with_exports(text: str, experiment: Experiment) -> Experiment:
+    """``experiment`` with the variables that change performance and are exported in a script, or said to a launcher:
+    ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``. What is on record already stays."""
     exported, handed = dict[str, str](), dict[str, str]()
-    for command in read_commands(with_sources(text, path.parent)):
+    for command in read_commands(text):
         exported = command.scope.environment()
         if command.certain and not command.assigns and starts_launcher(command.text):
             handed = _assigned(words(command.text)) | handed

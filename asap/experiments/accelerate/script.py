@@ -11,15 +11,18 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, of_trainer, said, with_file
+from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, said, with_file
 from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
 from asap.experiments.accelerate.trainer_file import (
     OF_FACTORY,
+    TRL,
+    check_trl_command,
+    configuration_of,
     defaults_of,
     in_words_of_trainer,
     is_training_file,
     is_trl_command,
-    read_trl_command,
+    notes_on_launch,
 )
 from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
@@ -62,19 +65,21 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         UsageError: an override is not ``key=value``.
     """
     text, path, files = start.command.text, start.path, start.files
-    if is_trl_command(text):
-        return read_trl_command(text, path, overrides, experiment, files)
     (before, program, after), launcher = _parts(text), _launcher_of(text)
+    if by_trl := is_trl_command(text):
+        check_trl_command(text, path)
     by_accelerate, by_deepspeed = _ACCELERATE.search(text) is not None, starts_deepspeed(start.command)
-    if launcher is not None and launcher.re is PYTHON and not by_deepspeed:
+    if launcher is not None and launcher.re is PYTHON and not by_deepspeed and not by_trl:
         experiment = in_one_process(text, start.text, start.environment, path, experiment)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
-    check_program(program, path, experiment.model is not None)
+    if not by_trl:
+        check_program(program, path, experiment.model is not None)
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     arguments |= start.undecided
     given = settled(arguments)
     unsaid = frozenset(arguments.keys() - given.keys())
+    notes = list[str]()
     own, more, rest = split_overrides(() if by_deepspeed and not by_accelerate else overrides)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
     if by_accelerate:
@@ -86,8 +91,11 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         experiment = with_processes_of(start, experiment)
     else:
         stated = with_file(given | more, path, files)
-        configuration = _of_torchrun(known) | of_trainer(stated, path, files, start.environment)
+        configuration = _of_torchrun(known) | configuration_of(stated, path, files, start.environment)
         given = {OPTION: "", **given}
+        if by_trl:
+            given, configuration = stated, configuration | of_command(stated)
+            notes = notes_on_launch(stated, configuration | own)
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
     read = read_started(
         {key: value for key, value in configuration.items() if not has_substitution(str(value))} | own,
@@ -102,7 +110,7 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
     read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     named = str(launched.get(_FILE, ""))
-    return read.knowing(*([note] if strays else []), *(start.note_on_made(named) if named else ()))
+    return read.knowing(*notes, *([note] if strays else []), *(start.note_on_made(named) if named else ()))
 
 
 def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
@@ -116,7 +124,9 @@ def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:
-    """Options of the launcher, the program, and its arguments."""
+    """Options of the launcher, the program, and its arguments; of a command of TRL its name as the program."""
+    if (of_trl := TRL.search(start)) is not None and is_trl_command(start):
+        return "", of_trl[1], start[of_trl.end() :]
     launcher = _launcher_of(start)
     rest = start[launcher.end() :] if launcher else f" {start}"
     found = _PROGRAM.search(rest)

@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
-from asap.experiments.accelerate.program import KINDS, of_command, of_trainer, said, with_file
+from asap.experiments.accelerate.program import KINDS, of_command, of_trainer, with_file
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
@@ -17,7 +17,6 @@ from asap.experiments.deepspeed.training_arguments import TRAINER
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, find_named
 from asap.experiments.processes import with_devices
-from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, check_program, refuse
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
@@ -111,7 +110,7 @@ def _with_workers(values: Mapping[str, Any], experiment: Experiment) -> Experime
     return with_devices(devices if 0 < devices <= LARGEST_COUNT else None, experiment)
 
 
-_START = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
+TRL = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
 _SFT, _MODEL = "sft", "model_name_or_path"
 _OTHER_COMMANDS = ("env", "chat", "skills", "vllm-serve", "completion")
@@ -130,31 +129,22 @@ _PROFILES: Mapping[str, Mapping[str, Any]] = {
 
 
 def defaults_of(program: str) -> Mapping[str, Any]:
-    """What a program takes where it is told nothing: that of TRL's own, as a file or a module."""
-    return _OF_SFT if _PROGRAM.search(program) else {}
+    """What a program takes where it is told nothing: that of TRL's own, as a file, a module or a command."""
+    return _OF_SFT if program == _SFT or _PROGRAM.search(program) else {}
 
 
 def is_trl_command(text: str) -> bool:
     """Whether a command is one of TRL's that trains."""
-    found = _START.search(text)
+    found = TRL.search(text)
     return found is not None and found[1] not in _OTHER_COMMANDS
 
 
-def read_trl_command(
-    start: str, path: Path, overrides: Iterable[str], experiment: Experiment, brought: Brought
-) -> Experiment:
-    """``experiment`` with a command of TRL.
-
-    Raises:
-        ConfigError: it trains by another method, or a file that it names is not there.
-        UsageError: an override is not ``key=value``.
-    """
-    found = _START.search(start)
-    assert found is not None
-    if found[1] != _SFT:
+def check_trl_command(text: str, path: Path) -> None:
+    """Raise ConfigError where a command of TRL trains by another method than the prediction of tokens."""
+    found = TRL.search(text)
+    if found is not None and found[1] != _SFT:
         check_program(f"trl_{found[1]}.py", path)
         raise ConfigError(f"starts trl {plain(found[1], 40)}, which is not read", where=str(path), hint="read is sft")
-    return _read(said(start[found.end() :]), path, overrides, experiment, brought, _OF_SFT)
 
 
 def is_trl_file(values: Mapping[str, Any]) -> bool:
@@ -170,7 +160,7 @@ def is_setting(key: str) -> bool:
 def read_trl_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
-    """``experiment`` with a YAML of arguments; raises like :func:`read_trl_command`, and where it does not say how its
+    """``experiment`` with a YAML of arguments; raises like :func:`read_trainer_file`, and where it does not say how its
     program is started."""
     overrides = list(overrides)
     given = {*values, *(override.partition("=")[0] for override in overrides)}
@@ -180,29 +170,15 @@ def read_trl_file(
     if not given & {LAUNCH_FILE, OPTION, accelerate.KIND, accelerate.PROCESSES}:
         hint = f"add {LAUNCH_FILE}=FILE.yaml or one of TRL's ({', '.join(_PROFILES)}), or deepspeed=FILE.json"
         raise ConfigError("does not say how its program is started, and sharded", where=str(path), hint=hint)
-    return _read(values, path, overrides, experiment, {}, {})
-
-
-def _read(
-    arguments: Mapping[str, Any],
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    brought: Brought,
-    defaults: Mapping[str, Any],
-) -> Experiment:
     own, more, rest = split_overrides(overrides)
-    unsaid = frozenset(key for key, value in arguments.items() if has_substitution(str(value))) - more.keys()
-    stated = with_file({**arguments, **more}, path, brought)
-    stated = {key: value for key, value in stated.items() if key not in unsaid}
-    configuration = _configuration(stated, path, brought) | of_command(stated) | own
-    read = read_started(
-        configuration, stated, path, experiment, overrides=rest, unsaid=unsaid, brought=brought, defaults=defaults
-    )
-    return read.knowing(*_notes_on(stated, configuration))
+    stated = with_file({**values, **more}, path)
+    configuration = configuration_of(stated, path, {}) | of_command(stated) | own
+    read = read_started(configuration, stated, path, experiment, overrides=rest)
+    return read.knowing(*notes_on_launch(stated, configuration))
 
 
-def _notes_on(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
+def notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
+    """That a program of TRL's is taken as started by a configuration of TRL's own, or as replicas."""
     notes = []
     if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
         notes.append(_REPLICAS)
@@ -213,11 +189,13 @@ def _notes_on(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> li
     return notes
 
 
-def _configuration(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+def configuration_of(
+    stated: Mapping[str, Any], path: Path, brought: Brought, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
-        return of_trainer(stated, path, brought)
+        return of_trainer(stated, path, brought, environment)
     found = find_named(str(named), path, brought)
     if found is not None:
         return dotted(found.document().values)

@@ -119,5 +119,3 @@ class Command:
     assigns: bool = False
     document: str = ""
     """The here-document of its line, with the variables replaced that are known."""
-    cut: str = ""
-    """What a comment in the middle of it keeps from it."""

@@ -1,7 +1,6 @@
 """The way through a script: what it sets as it goes, the branches that it takes, and the commands that it comes to."""
 
 import re
-from dataclasses import replace
 from enum import Enum
 
 from tree_sitter import Node
@@ -192,9 +191,6 @@ class Walk:
         written = self._without_printed(node, written) if len(written) <= LONGEST else ""
         said = written_words(written)
         if not said:
-            return _Ran.RAN
-        if said[0].startswith("--") and self.commands and (before := node.prev_sibling) and before.type == "comment":
-            self.commands[-1] = replace(self.commands[-1], cut=" ".join(said))
             return _Ran.RAN
         variables, line = self._variables, self._line(node)
         name = said[0]
