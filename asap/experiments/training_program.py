@@ -1,6 +1,7 @@
 """The program that a script starts: whether it trains a decoder on tokens, by its name."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,30 +13,12 @@ from asap.stacks.registry import abstract
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
 
-OTHER_METHODS = re.compile(
-    r"(?:^|[_\W])(?:dpo|grpo|ppo|kto|orpo|cpo|bco|rloo|gkd|gold|prm|xpo|nash\w*|simpo|ipo|reward\w*|rm|distil(?:l\w*|ation)?|"
-    r"online\w*|rlhf|rl)(?![a-z])",
-    re.IGNORECASE,
-)
-_OTHER_MODELS = re.compile(
-    r"distilbert|dreambooth|text_to_image|t2i|controlnet|sdxl|diffusion|unconditional|whisper|speech|asr|wav2vec|image|vision|vit|"
-    r"vlm|mlm|(?:^|[^a-z])m?t5|bart(?![a-z])|marian|glue|squad|_qa|_ner|summari[sz]ation|translation|seq2seq|embed\w*|lora",
-    re.IGNORECASE,
-)
+_BY_NAME = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["program"]
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
 _OF_EMBEDDINGS = ("negatives_cross_device", "train_group_size", "query_max_len", "passage_max_len")
 _MODE, _OF_TOKENS = "mode", "generative"
 """What makes a program that has them train on tokens (ContextualAI/gritlm)."""
-_OTHER_FRAMEWORKS = re.compile(
-    r"(?:^|[_\W])(?:flax|jax|tf|tensorflow|keras|paddle|mindspore|mlx|xla)(?![a-z])", re.IGNORECASE
-)
-_NO_TRAINING = re.compile(
-    r"(?:^|[_\W])(?:eval\w*|generate\w*|inference|infer|predict\w*|serve\w*|sample|analy[sz]e\w*|preprocess\w*|"
-    r"tokeni[sz]e\w*|convert\w*|export\w*|merge\w*|quantize\w*)(?![a-z])"
-)
-_AND_MORE = re.compile(r"(?:train|tune|sft)_(?:and|then|n|with)_[a-z]")
-"""A program that trains first: ``train_and_evaluate.py``."""
 _RANK, _OFF = re.compile(r"(?:lora|adapter)_\w+|rank"), ("0", "false", "none", "")
 """Of adapters, which a program trains where no switch says that it does not."""
 _READ = "read are programs that train all parameters of a decoder on tokens"
@@ -56,19 +39,12 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
     """
     parts = program.rsplit("/", 2)
     name = "/".join(parts[-2:]) if _ANY.fullmatch(parts[-1]) else parts[-1]
-    for pattern, reason in (
-        (_NO_TRAINING, "does not train"),
-        (OTHER_METHODS, "trains by another method than the prediction of tokens"),
-        (_OTHER_FRAMEWORKS, "runs on another framework than PyTorch"),
-        (_OTHER_MODELS, "trains another model than a decoder, or a part of it"),
-    ):
-        if pattern is _NO_TRAINING and _AND_MORE.search(name):
-            continue
-        settles = pattern is _OTHER_MODELS and "lora" not in name.casefold()
-        if not pattern.search(name) or (model_said and settles):
+    for one in _BY_NAME:
+        settles, unless = one.get("settled", False), one.get("unless")
+        if not re.search(one["pattern"], name) or (unless and re.search(unless, name)) or (model_said and settles):
             continue
         said = "add model=NAME if it trains all of that decoder" if settles else _READ
-        raise ConfigError(f"starts {plain(name, 60)}, which by its name {reason}", where=str(path), hint=said)
+        raise ConfigError(f"starts {plain(name, 60)}, which by its name {one['reason']}", where=str(path), hint=said)
 
 
 def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
