@@ -12,16 +12,14 @@ from asap.core.errors import ConfigError
 from asap.experiments.accelerate.program import of_trainer
 from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.accelerate.reader import read_started, split_overrides
-from asap.experiments.deepspeed import training_arguments as terms
 from asap.experiments.deepspeed.reader import PRESETS, preset, read_named_configuration
-from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
 from asap.experiments.huggingface_model import name_at_end
 from asap.experiments.shell import has_substitution
 from asap.experiments.training_program import check_arguments, refuse
-from asap.stacks.accelerate.stack import CONTEXT, OPTION, SIZES
-from asap.stacks.deepspeed.stack import SEQUENCE, TENSOR
+from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
+from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE, TENSOR
 from asap.stacks.registry import abstract
 from asap.stacks.spec import Word
 from asap.stacks.stack_settings import StackSettings
@@ -144,15 +142,18 @@ def read_trainer(
     check_trains_decoder(arguments, "lora")
     check_arguments({key: value for key, value in stated.items() if key not in (SEQUENCE, *_OF_ADAPTERS)}, path)
     if DEEPSPEED in arguments:
-        configuration = deepspeed_settings(arguments, path, brought)
-        read = read_with_arguments(configuration, arguments, path, kept, experiment, unsaid)
-        notes = terms.notes_on(arguments)
+        settings: dict[str, Any] = {KIND: "DEEPSPEED", IN_FILE: deepspeed_settings(arguments, path, brought)}
     else:
-        read = _under_torch(arguments, own, path, experiment, unsaid, brought)
-        notes = ()
-    if "torch_dtype" not in said and "dtype" not in said:
-        notes += (_UNSAID_TYPE,)
-    return read.knowing(*notes)
+        stated = {OPTION: "", **arguments, **fsdp_arguments(arguments, path, brought)}
+        shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
+        settings = of_trainer(stated, path, brought or {}) | own
+        settings |= {f"{SIZES}.{SIZES}_{CONTEXT}": shared} if str(shared) != "1" else {}
+    stated = {key: value for key, value in stated.items() if key not in _OF_ADAPTERS}
+    read = read_started(settings, stated, path, experiment, overrides=kept, unsaid=unsaid, brought=brought)
+    if read.workload.context_parallel is not None:
+        workload = read.workload.model_copy(update={"context_parallel": "ulysses"})
+        read = read.model_copy(update={"workload": workload})
+    return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
 
 
 def _check_files_are_said(stated: Mapping[str, Any], path: Path) -> None:
@@ -174,23 +175,3 @@ def _with_defaults(stated: Mapping[str, Any], unsaid: frozenset[str], experiment
     if TRAINER_ACCUMULATION not in {*whole, *unsaid} and devices and each.isdecimal() and int(each):
         whole[TRAINER_ACCUMULATION] = max(1, math.ceil(_BATCH / int(each) / devices))
     return whole
-
-
-def _under_torch(
-    arguments: StackSettings,
-    own: Mapping[str, Any],
-    path: Path,
-    experiment: Experiment,
-    unsaid: frozenset[str],
-    brought: Brought | None,
-) -> Experiment:
-    """FSDP, or replicas; GPUs that share a sequence are context parallelism."""
-    stated = {OPTION: "", **arguments, **fsdp_arguments(arguments, path, brought)}
-    shared = stated.pop(SEQUENCE, 1)
-    settings = of_trainer(stated, path, brought or {}) | dict(own)
-    if str(shared) != "1":
-        settings[f"{SIZES}.{SIZES}_{CONTEXT}"] = shared
-    read = read_started(settings, stated, path, experiment, unsaid=unsaid, brought=brought)
-    if read.workload.context_parallel is None:
-        return read
-    return read.model_copy(update={"workload": read.workload.model_copy(update={"context_parallel": "ulysses"})})
