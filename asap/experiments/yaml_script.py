@@ -16,7 +16,6 @@ from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
 
 _FACTORY = re.compile(r"\bllamafactory-cli\s+train\s+(.*)", re.DOTALL)
-_AXOLOTL = re.compile(r"\b(?:axolotl\s+train|axolotl\.cli\.train)\s+(.*)", re.DOTALL)
 _PROGRAM = re.compile(
     r"(?:\btorchrun|\btorch\.distributed\.(?:run|launch)|(?:^|[\s/])deepspeed)\s"
     r"(?:.{0,800}?\s)?(?:(?P<file>\S+\.py)|-m\s+(?P<module>[\w.-]+))\s+(?P<said>['\"]?\S+\.ya?ml\b.*)",
@@ -24,14 +23,13 @@ _PROGRAM = re.compile(
 )
 _YAML = (".yaml", ".yml")
 _ASSIGNED = re.compile(r"(\w[\w.]*)=(.*)", re.ASCII | re.DOTALL)
-_FOR_LAUNCHER = " -- "
 _MEGATRON, _ON = "USE_MCA", ("1", "true", "y", "yes", "on")
 
 
 def starts(command: Command) -> bool:
     """Whether a command starts a program with a YAML, or LLaMA-Factory with options."""
     text = command.text
-    return any(form.search(text) for form in (_FACTORY, _AXOLOTL, _PROGRAM))
+    return any(form.search(text) for form in (_FACTORY, _PROGRAM))
 
 
 @dataclass(frozen=True)
@@ -72,19 +70,19 @@ def started_document(text: str, path: Path) -> Started | None:
 
 def _of_command(started: Start) -> tuple[Document, bool] | None:
     text, path, files = started.command.text, started.path, started.files
-    start = _FACTORY.search(text) or _AXOLOTL.search(text)
+    start = _FACTORY.search(text)
     if start is None:
         program = _PROGRAM.search(text)
         return _of_program(program, path, files) if program else None
-    said = start[1].partition(_FOR_LAUNCHER)[0]
+    said = start[1]
     if (found := _with_yaml(said, path, files)) is not None:
         return found, True
     if has_substitution(first := next(iter(words(said)), "")):
         raise missing("trains", below_variable(first), path, "give the YAML that it trains as --config")
-    if start.re is _FACTORY and first.endswith(_YAML):
+    if first.endswith(_YAML):
         raise missing("trains", first, path, "lay it beside the script, or give it as --config")
     document = Document(path, _settings(said), {})
-    return (document, False) if start.re is _FACTORY and is_training_file(document.values) else None
+    return (document, False) if is_training_file(document.values) else None
 
 
 def _of_program(program: re.Match[str], path: Path, brought: Brought) -> tuple[Document, bool] | None:

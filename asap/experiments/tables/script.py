@@ -154,7 +154,8 @@ def _document(spec: Spec, named: str, start: Command, path: Path, brought: Broug
     if found is None and command and named == command.by_default:
         return {}
     if found is None:
-        raise missing(f"starts {spec.name} with", named, path, spec.prints or _BESIDE)
+        shown = below if has_substitution(below) else named
+        raise missing(f"starts {spec.name} with", shown, path, spec.prints or _BESIDE)
     values = found.document().values
     if spec.files.needs and not score(spec.files, dotted(values)):
         reason = f"starts {plain(named, 80)}, settings of {spec.name} of a kind that is not read"
