@@ -155,10 +155,10 @@ def test_a_script_becomes_an_experiment(tmp_path):
 
 
 @pytest.mark.parametrize("program", ["maxtext.trainers.post_train.rl.train_rl", "MaxText.decode"])
-def test_a_script_that_starts_no_training_names_what_it_starts(tmp_path, program):
+def test_a_script_that_starts_no_training_is_refused_by_what_it_does(tmp_path, program):
     path = tmp_path / "run.sh"
     path.write_text(f'xpk workload create --command="python3 -m {program} base.yml model_name=llama3.1-8b"')
-    with pytest.raises(ConfigError, match=f"starts {program}"):
+    with pytest.raises(ConfigError, match="a program of MaxText that serves, or trains otherwise"):
         read_configuration(path, (), Experiment(id="x"))
 
 

@@ -78,8 +78,8 @@ def test_ends_on_record_give_way_to_those_of_other_stages():
 
 
 def test_a_launcher_without_such_stages_is_told_nothing():
-    for current in (NOW | {"use_legacy_models": True}, NOW | {"deepspeed": True}, NOW | {"yaml_cfg": "a.yaml"}):
-        with pytest.raises(PlanError, match=r"layers|yaml"):
+    for current in (NOW | {"use_legacy_models": True}, NOW | {"deepspeed": True}):
+        with pytest.raises(PlanError, match="layers"):
             line("replica=2 stage=16 microbatches=32", current)
 
 
