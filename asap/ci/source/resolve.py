@@ -12,8 +12,7 @@ from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.files.documents import LARGEST_BYTES
-from asap.experiments.launch import SCRIPTS, Launch, read_launch
-from asap.experiments.launch.reader import without_unsettled
+from asap.experiments.launch import SCRIPTS, read_launch
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
@@ -115,78 +114,43 @@ def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedE
     except AsapError as error:
         problem = _problem(revision.relativize_paths(error), path, _line(text, path))
         return ResolvedConfiguration(path, text, problem=problem, without_mesh=_without_mesh(revision, sources))
-    return ResolvedConfiguration(
-        path, text, study, None, linked, sources.included, (*sources.notes, *link_notes, *study.warnings)
-    )
+    return ResolvedConfiguration(path, text, study, None, linked, sources.included, (*link_notes, *study.warnings))
 
 
 def _read(sources: "_Sources", empty: Experiment) -> Experiment:
-    return without_unsettled(read_configuration(sources.target, sources.overrides, empty), sources.unknown)
+    return read_configuration(sources.target, (), empty)
 
 
 @dataclass(frozen=True)
 class _Sources:
     """All that a configuration is read from."""
 
-    target: Path | None
+    target: Path
     included: tuple[str, ...]
-    overrides: tuple[str, ...]
     empty: Experiment
-    notes: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
-    """Keys of MaxText that a script sets to what only a run can tell."""
 
 
 def _sources(revision: Revision, path: str, text: str | None, policy: Policy) -> _Sources:
-    launch = _launch(path, text)
-    target, included, notes = _file(revision, path, launch)
-    hardware, noted = _hardware(policy.hardware_of(path) or (launch.hardware if launch else None), launch)
-    empty = Experiment(id=_id(path), hardware=hardware)
-    overrides, unknown = (launch.overrides, launch.unknown) if launch else ((), ())
-    return _Sources(target, included, overrides, empty, (*notes, *noted), unknown)
+    """The file that a configuration starts from, and all that it includes; of a script of MaxText also its file."""
+    if path.endswith(SCRIPTS) and text is None:
+        raise ConfigError(f"is not a text file of at most {LARGEST_BYTES} bytes", where=path)
+    launch = read_launch(text) if text and path.endswith(SCRIPTS) else None
+    target, included = revision.check_out_with_bases(path)
+    if launch is not None and launch.config is not None:
+        folders: Sequence[PurePosixPath] = (PurePosixPath(), PurePosixPath(path).parent)
+        candidates = [resolve_reference(folder, launch.config) for folder in folders]
+        if found := next((one for one in candidates if one in revision.tree), None):
+            included += revision.check_out_with_bases(found, launch.overrides)[1]
+    named = policy.hardware_of(path)
+    slices = launch.slices if launch else None
+    hardware = refer_to_hardware(named, slices=slices)[0] if named else HardwareReference()
+    return _Sources(target, included, Experiment(id=_id(path), hardware=hardware))
 
 
 def _without_mesh(revision: Revision, sources: _Sources | None) -> Study | None:
     if sources is None:
         return None
-    texts = [revision.text(path) or "" for path in reversed(sources.included) if not path.endswith(SCRIPTS)]
-    return _open_mesh(sources.target, sources.overrides, sources.empty, texts)
-
-
-def _launch(path: str, text: str | None) -> Launch | None:
-    """The MaxText command of a script; ``None`` where there is none, as in a script of another stack."""
-    if not path.endswith(SCRIPTS):
-        return None
-    if text is None:
-        raise ConfigError(f"is not a text file of at most {LARGEST_BYTES} bytes", where=path)
-    return read_launch(text)
-
-
-def _file(revision: Revision, path: str, launch: Launch | None) -> tuple[Path | None, tuple[str, ...], tuple[str, ...]]:
-    """The file that a configuration starts from, all that it includes, and notes."""
-    if launch is None:
-        target, included = revision.check_out_with_bases(path)
-        return target, included, ()
-    unknown = tuple(f"{key} comes from a variable that the script does not set." for key in launch.unknown)
-    if launch.config is None:
-        return None, (path,), unknown
-    folders: Sequence[PurePosixPath] = (PurePosixPath(), PurePosixPath(path).parent)
-    candidates = [resolve_reference(folder, launch.config) for folder in folders]
-    found = next((one for one in candidates if one in revision.tree), None)
-    if found is not None:
-        target, included = revision.check_out_with_bases(found, launch.overrides)
-        return target, (path, *included), unknown
-    if PurePosixPath(launch.config).name == "base.yml":
-        return None, (path,), unknown
-    return (
-        None,
-        (path,),
-        (*unknown, f"{plain(launch.config, 80)} is not in this commit, so only the overrides are read."),
-    )
-
-
-def _hardware(name: str | None, launch: Launch | None) -> tuple[HardwareReference, tuple[str, ...]]:
-    return refer_to_hardware(name, slices=launch.slices if launch else None) if name else (HardwareReference(), ())
+    return _open_mesh(sources, [revision.text(path) or "" for path in reversed(sources.included)])
 
 
 def _problem(error: AsapError, path: str, line: int | None) -> Problem:
@@ -209,23 +173,20 @@ def _id(path: str) -> str:
     return stem[:100] or "configuration"
 
 
-def _open_mesh(target: Path | None, overrides: Sequence[str], empty: Experiment, texts: Sequence[str]) -> Study | None:
+def _open_mesh(sources: _Sources, texts: Sequence[str]) -> Study | None:
     """The run that a configuration describes with its mesh left open; ``None`` if something else is wrong too.
 
     Args:
-        target: the file, if there is one.
-        overrides: ``key=value`` on top of it.
-        empty: what the file is read into.
+        sources: of the configuration.
         texts: of the included files and of the file itself, later ones winning; read for the axes they set.
     """
-    said = {key: value for text in (*texts, *overrides) for key, value in _AXIS.findall(text)}
+    said = {key: value for text in texts for key, value in _AXIS.findall(text)}
     if not said:
         return None
     left_open = {axis_key(network, name): "-1" for network, name in FILLED_BY_DEFAULT.items()}
     free = [f"{key}={value}" for key, value in (dict.fromkeys(said, "1") | left_open).items()]
-    kept = [override for override in overrides if not _AXIS.match(override)]
     try:
-        experiment = read_configuration(target, [*kept, *free], empty)
+        experiment = read_configuration(sources.target, free, sources.empty)
         settings = {key: value for key, value in experiment.hyperparameters.items() if key not in left_open} | said
         return study_of(experiment.model_copy(update={"plan": None, "hyperparameters": settings}))
     except AsapError:
