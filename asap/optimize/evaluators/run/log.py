@@ -8,30 +8,21 @@ from pathlib import Path
 
 from asap.core.feedback import Feedback
 from asap.core.text import plain
-from asap.core.units import format_bytes
-from asap.experiments.logs.measured import LONGEST_LINE, StepFeed
+from asap.experiments.logs.formats import statements, table
+from asap.experiments.logs.measured import LONGEST_LINE, StepFeed, ending_of
+from asap.experiments.logs.scan import scan_text
 from asap.experiments.logs.text import clean
 from asap.optimize.outcome import Code, Status, feedback
 
-_BATCH = (
-    (re.compile(r"\blocal batch size (\d{1,12}),"), "training.local_batch_size"),
-    (re.compile(r"\bglobal batch size (\d{1,12}),"), "training.global_batch_size"),
-    (re.compile(r"\bsequence length (\d{1,12}),"), "training.seq_len"),
-    (re.compile(r"\b(\d{1,15}) tokens per train step,"), "training.num_tokens_per_train_step"),
-)
-_MESH = {
-    "pp": "parallelism.pipeline_parallel_degree",
-    "dp_replicate": "parallelism.data_parallel_replicate_degree",
-    "dp_shard": "parallelism.data_parallel_shard_degree",
-    "cp": "parallelism.context_parallel_degree",
-    "tp": "parallelism.tensor_parallel_degree",
-    "ep": "parallelism.expert_parallel_degree",
-    "etp": "parallelism.expert_tensor_parallel_degree",
-}
 _MODE = "activation_checkpoint.mode"
+_NAMES = {"recompute": _MODE} | {
+    field: f"{section}.{name}"
+    for section in ("training", "parallelism")
+    for name, field in table("renamed")[f"torchtitan_{section}"].items()
+}
+"""torchtitan's settings by what the tables of logs call them."""
 _DEGREE = re.compile(r"\b([a-z_]{2,12})=(\d{1,9})\b")
-_RECOMPUTATION = re.compile(r"\bApplied (\w{1,40}) activation checkpointing")
-_IS_BUILT = "Trainer is initialized with"
+_IS_BUILT = "micro_batch"
 
 
 class TorchtitanLog:
@@ -39,22 +30,17 @@ class TorchtitanLog:
 
     def __init__(self) -> None:
         self._recomputes = False
+        self._forms = [(form.anchor.decode(), form) for form in statements() if form.stack == "torchtitan"]
 
     def feed(self, line: str) -> Iterator[tuple[str, str]]:
         """Names and values of the settings that ``line`` says."""
-        if found := _RECOMPUTATION.search(line):
-            self._recomputes = True
-            yield _MODE, found[1]
-        if _IS_BUILT in line:
-            for pattern, name in _BATCH:
-                if found := pattern.search(line):
-                    yield name, found[1]
-            if not self._recomputes:
-                yield _MODE, "none"
-        if "Building device mesh with parallelism" in line:
-            for axis, degree in _DEGREE.findall(line):
-                if axis in _MESH:
-                    yield _MESH[axis], degree
+        axes = table("settings")["mesh"]
+        for form in (form for anchor, form in self._forms if anchor in line):
+            said = {**form.sets, **form.read(line)}
+            said |= {axes[axis]: size for axis, size in _DEGREE.findall(line) if axis in axes} if form.axes else {}
+            self._recomputes |= "recompute" in said
+            said |= {"recompute": "none"} if _IS_BUILT in said and not self._recomputes else {}
+            yield from ((_NAMES[field], value) for field, value in said.items() if field in _NAMES)
 
 
 _SETTING = re.compile(
@@ -214,14 +200,6 @@ def _number(text: str) -> float:
         return 0.0
 
 
-_UNITS = {"B": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
-_HBM_USED = re.compile(
-    r"Used ([\d.]+)([KMGT]) of ([\d.]+)([KMGT]) hbm"
-)  # XLA:TPU, "Ran out of memory in memory space hbm"
-_CUDA = re.compile(r"Tried to allocate ([\d.]+) ([KMGT])iB")  # PyTorch, "CUDA out of memory"
-_OUT_OF_MEMORY = re.compile(
-    r"RESOURCE_EXHAUSTED|Ran out of memory in memory space|CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
-)
 _PREEMPTED = re.compile(
     r"preempted|DUE TO PREEMPTION|DUE TO NODE FAILURE|\bEvicted\b|maintenance event|slice is unhealthy"
     r"|coordination service.*(?:unavailable|disconnected)|remote process exited or there was a network error",
@@ -246,8 +224,10 @@ def why_it_died(lines: Sequence[str], code: int | None, steps: int) -> tuple[Sta
         steps: that were completed.
     """
     text = "\n".join(lines)
-    if _OUT_OF_MEMORY.search(text):
-        return "rejected", feedback(Code.OUT_OF_MEMORY, _how_much(text))
+    found = scan_text(text.encode("utf-8", "replace"))
+    ending = ending_of(found.endings, found.steps)
+    if ending.kind == "out_of_memory":
+        return "rejected", feedback(Code.OUT_OF_MEMORY, str(ending.model_copy(update={"before_first_step": False})))
     if code is None or _PREEMPTED.search(text):
         quoted = _last(lines, _PREEMPTED)
         gone = "the process and all around it were killed" if code is None else f"it was preempted: {quoted}"
@@ -256,21 +236,12 @@ def why_it_died(lines: Sequence[str], code: int | None, steps: int) -> tuple[Sta
         return "rejected", feedback(Code.INVALID, f"the launcher refused it: {refused}")
     if code == 0:
         raised = _last(lines, _RAISED)
-        found = "ended well, but its log has too few steps behind the warm-up"
-        return "failed", feedback(Code.NO_STEP_TIME, f"{found}: {raised}" if raised else found if steps else None)
+        short = "ended well, but its log has too few steps behind the warm-up"
+        return "failed", feedback(Code.NO_STEP_TIME, f"{short}: {raised}" if raised else short if steps else None)
     quoted = _last(lines, _RAISED) or plain(next((line for line in reversed(lines) if line.strip()), ""), _QUOTED)
     reason = {_KILLED: "killed, perhaps out of host memory", _TERMINATED: "terminated by somebody else"}.get(code)
     said = f": {quoted}" if quoted else ""
     return "failed", feedback(Code.CRASHED, f"exit code {code}{f' ({reason})' if reason else ''}{said}")
-
-
-def _how_much(text: str) -> str:
-    if found := _HBM_USED.search(text):
-        used, limit = (float(found[n]) * _UNITS[found[n + 1]] for n in (1, 3))
-        return f"out of HBM: needs {format_bytes(used)} of {format_bytes(limit)}, {format_bytes(used - limit)} too much"
-    if found := _CUDA.search(text):
-        return f"out of device memory, when {format_bytes(float(found[1]) * _UNITS[found[2]])} more were asked for"
-    return "out of device memory"
 
 
 def _last(lines: Sequence[str], pattern: re.Pattern[str]) -> str:
