@@ -1,7 +1,7 @@
 """An experiment of Primus: its YAML over usual defaults of the backend that it trains with."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from asap.experiments.megatron.reader import is_argument, read_megatron, read_wo
 from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import merged, spec
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.writing import PRIMUS_MODULE
 
 _VARIABLE = re.compile(r"\$\{([^:{}]+)(?::([^}]*))?\}")
@@ -29,29 +29,16 @@ def with_defaults(value: Any) -> Any:
         return [with_defaults(item) for item in value]
     if not isinstance(value, str) or not _VARIABLE.search(value):
         return value
-    if any(default is None for _, default in _defaults(value)):
+    if any(found[2] is None for found in _VARIABLE.finditer(value)):
         return None
     return _scalar(_VARIABLE.sub(lambda found: found[2], value))
 
 
-def open_keys(values: dict[str, Any]) -> dict[str, str]:
-    """Settings that a variable of the environment decides, by the text that says so; nested ones by dotted key."""
-    found: dict[str, str] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            found |= {f"{key}.{inner}": text for inner, text in open_keys(value).items()}
-        elif isinstance(value, str) and _VARIABLE.search(value):
-            found[key] = value
-    return found
-
-
-def has_default(text: str) -> bool:
-    """Whether every variable of a text has a default."""
-    return all(default is not None for _, default in _defaults(text))
-
-
-def _defaults(text: str) -> Iterator[tuple[str, str | None]]:
-    return ((found[1], found[2]) for found in _VARIABLE.finditer(text))
+def _open_keys(values: Mapping[str, Any]) -> dict[str, str]:
+    """Settings that a variable of the environment decides and a step hangs on, by dotted key, and the text that says
+    so."""
+    texts = {key: value for key, value in dotted(values).items() if isinstance(value, str) and _VARIABLE.search(value)}
+    return {key: text for key, text in texts.items() if _decides(key)}
 
 
 def _scalar(text: str) -> Any:
@@ -143,16 +130,16 @@ def _catalogued(preset: str) -> str:
 def _refuse_open(written: dict[str, Any], overrides: Iterable[str], where: str) -> None:
     """Refuse a setting of the step whose variable has no default, as Primus does, unless an override says it."""
     given = {override.partition("=")[0].removeprefix("--").replace("-", "_") for override in overrides}
-    for key, text in open_keys(written).items():
-        if _decides(key) and not has_default(text) and key not in given:
+    for key, text in _open_keys(written).items():
+        if with_defaults(text) is None and key not in given:
             reason = f"{plain(key, 60)} is set by a variable without a default: {plain(text, 60)}"
             raise ConfigError(reason, where=where, hint=f"say it: {plain(key, 60)}=…")
 
 
 def _notes_on(written: dict[str, Any]) -> tuple[str, ...]:
     """That variables of the environment decide."""
-    decided = {key: text for key, text in open_keys(written).items() if _decides(key) and has_default(text)}
-    taken = ", ".join(f"{key}={with_defaults(text)}" for key, text in decided.items())
+    decided = {key: with_defaults(text) for key, text in _open_keys(written).items()}
+    taken = ", ".join(f"{key}={value}" for key, value in decided.items() if value is not None)
     return (plain(f"set by variables of the environment, taken as their defaults: {taken}", 300),) if taken else ()
 
 
