@@ -1,7 +1,7 @@
 """Arguments of Hugging Face's Trainer: their numerics, and what they fill and say beside a DeepSpeed configuration."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -241,15 +241,14 @@ otherwise in some versions and not in others."""
 _SAYS_RECOMPUTATION = re.compile(r"checkpointing$|grad\w{0,40}_(?:checkpoint|ckpt)|recompute")
 
 
-def defaults_under(arguments: Mapping[str, Any], program: str, unsaid: Collection[str] = ()) -> Mapping[str, Any]:
+def defaults_under(arguments: Mapping[str, Any], program: str) -> Mapping[str, Any]:
     """No recomputation, where a command has arguments of the Trainer and none that says it.
 
     Args:
-        arguments: by name.
+        arguments: by name, also those whose value only a run can tell.
         program: that takes them.
-        unsaid: arguments whose value only a run can tell.
     """
-    said = {*arguments, *unsaid}
+    said = {*arguments}
     of_trainer = TRAINER_MICRO_BATCH in said and not said.isdisjoint(_OF_TRAINER)
     if not of_trainer or not said.isdisjoint(_OF_TRL) or "sft" in program.rpartition("/")[2].casefold():
         return {}
