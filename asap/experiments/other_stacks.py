@@ -18,6 +18,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_text
 from asap.experiments.files.hydra_defaults import check_whole, is_hydra_key
 from asap.experiments.launch import reader as maxtext
+from asap.experiments.launch import script as launch
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron import reader as megatron
@@ -52,7 +53,7 @@ _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
 
-_Found = TypeVar("_Found", Start, Started, maxtext.Launched)
+_Found = TypeVar("_Found", Start, Started)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ _SCRIPTS: tuple[_Row[Any], ...] = (
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
     _Row(_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
-    _Row(maxtext.find_launched, maxtext.read_started, maxtext.is_setting, maxtext.is_override),
+    _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )
 
 

@@ -1,7 +1,6 @@
 """An experiment from what starts a run of MaxText: a script or a manifest."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,14 @@ from asap.core.errors import AsapError, ConfigError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.core.units import counted
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Document, read_document
-from asap.experiments.launch.script import Launch, read_launch
+from asap.experiments.launch.script import Launch, launch_of
 from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, known_keys, shipped
 from asap.experiments.record_file import FIELDS
-from asap.experiments.shell import with_sources
+from asap.experiments.shell import Start
 from asap.models import Architecture
 from asap.stacks.maxtext.axes import decides_mesh
 
@@ -66,24 +64,6 @@ _BASE = Path("base.yml")
 _MOST_STRAYS = 3
 
 
-@dataclass(frozen=True)
-class Launched:
-    """A start of MaxText in a script."""
-
-    launch: Launch
-    path: Path
-
-    def notes(self) -> tuple[str, ...]:
-        """None: its reader says how many runs there are."""
-        return ()
-
-
-def find_launched(text: str, path: Path) -> Launched | None:
-    """The start of MaxText in a script; ``None`` where there is none."""
-    launch = read_launch(with_sources(text, path.parent))
-    return Launched(launch, path) if launch else None
-
-
 def is_setting(key: str) -> bool:
     """Whether MaxText has a setting of that name."""
     return key in known_keys()
@@ -94,13 +74,13 @@ def is_override(key: str) -> bool:
     return "." not in key and (key not in FIELDS or is_setting(key))
 
 
-def read_started(start: Launched, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+def read_started(start: Start, overrides: Sequence[str], experiment: Experiment) -> Experiment:
     """``experiment`` with one start of MaxText, and overrides of the user on top.
 
     Raises:
         ConfigError: its configuration is not there, or wrong.
     """
-    launch, path = start.launch, start.path
+    launch, path = launch_of(start.outer, start.command), start.path
     document, notes = _configuration(launch, path)
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
@@ -157,8 +137,6 @@ def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
     if launch.strays:
         shown = ", ".join(plain(word, 40) for word in launch.strays[:_MOST_STRAYS])
         notes.append(f"no key=value, which MaxText refuses: {shown}")
-    if launch.others:
-        notes.append(f"not read: {counted(launch.others, 'more MaxText command')} of the script")
     return tuple(notes)
 
 

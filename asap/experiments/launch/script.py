@@ -5,21 +5,21 @@ say the hardware.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 from asap.experiments.maxtext.settings import TABLE
-from asap.experiments.shell import Command, has_substitution, read_commands, words
+from asap.experiments.shell import Command, has_substitution, options, starts_in, words
 from asap.flags.environment import is_performance_variable
 
 _TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
 _OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
 _SHELL_OPERATORS = frozenset(";&|<>()")
-_HARDWARE = ("tpu-type", "device-type")
-_SLICES = ("num-slices", "num-nodes")
+_HARDWARE = ("tpu_type", "device_type")
+_SLICES = ("num_slices", "num_nodes")
 _ENVIRONMENT = "M_"
-_DEEPEST_NESTING = 3
 _LONGEST_COMMAND = 300
 
 
@@ -38,48 +38,23 @@ class Launch:
     """Arguments that are no ``key=value``, which MaxText refuses."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that hold flags of a compiler or runtime, or are one."""
-    others: int = 0
-    """Further starts of MaxText in the same script."""
+
+
+def starts(command: Command) -> bool:
+    """Whether a command starts MaxText."""
+    return "maxtext" in command.text.casefold() and _program(words(command.text)) is not None
 
 
 def read_launch(script: str) -> Launch | None:
-    """The MaxText command of a script; ``None`` if it has none.
-
-    Of several, the one that leaves least open, else the first; the others are counted.
-    """
-    found = list(_launches(script))
-    if not found:
-        return None
-    best = min(found, key=lambda launch: len(launch.unknown))
-    return replace(best, others=len(found) - 1)
+    """The first MaxText command of a script; ``None`` if it has none."""
+    return next((launch_of(outer, command) for outer, command in starts_in(script, starts)), None)
 
 
-def _launches(script: str, known: Mapping[str, str] | None = None, first: int = 1, depth: int = 0) -> Iterator[Launch]:
-    """Starts in a script, and in the scripts that its commands hold in quotes (``--command="… && python3 …"``)."""
-    for command in read_commands(script, known):
-        if command.assigns or "maxtext" not in command.text.casefold():
-            continue
-        command = replace(command, line=first + command.line - 1)
-        said = words(command.text)
-        if (launch := _maxtext_command(command, said)) is not None:
-            yield _with_hardware(launch, said)
-            continue
-        nested = (word for word in said if depth < _DEEPEST_NESTING and " " in word)
-        environment = {**command.scope.environment(), **_set_on_the_line(said)}
-        inner = (launch for word in nested for launch in _launches(word, environment, command.line, depth + 1))
-        yield from (_with_hardware(launch, said) for launch in inner)
-
-
-def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
-    starts = (i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _TRAINS.search(word))
-    start = next(starts, None)
-    if start is None:
-        return None
-    arguments = []
-    for word in said[start + 1 :]:
-        if set(word) <= _SHELL_OPERATORS:
-            break
-        arguments.append(word)
+def launch_of(outer: Command, command: Command) -> Launch:
+    """A command that starts MaxText, itself or in quotes of an outer one (``--command="… && python3 …"``)."""
+    said = words(command.text)
+    start = _program(said) or 0
+    arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[start + 1 :])]
     config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
     environment = {**command.scope.environment(), **_set_on_the_line(said[:start])}
     environment = {name: _closed(value) for name, value in environment.items()}
@@ -87,14 +62,23 @@ def _maxtext_command(command: Command, said: list[str]) -> Launch | None:
     keys = {word.partition("=")[0] for word in given}
     given += [f"{key}={value}" for key, value in _settings_of(environment) if key not in keys]
     strays = (word for word in arguments if word != config and not _OVERRIDE.match(word) and not word.isdigit())
+    around = {option.name: option.words[0] for option in options(outer.text) if option.words}
+    slices = next((around[key] for key in _SLICES if key in around), "")
     return Launch(
         config=None if config and has_substitution(config) else config,
         overrides=tuple(word for word in given if not has_substitution(word)),
-        line=command.line,
+        line=outer.line if command is outer else outer.line + command.line - 1,
+        hardware=next((around[key] for key in _HARDWARE if not has_substitution(around.get(key, "$"))), None),
+        slices=int(slices) if re.fullmatch(r"[1-9]\d{0,4}", slices, re.ASCII) else None,
         unknown=(*_open_keys(given), *_open_arguments(arguments, command)),
         strays=tuple(word for word in strays if not has_substitution(word)),
         environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
     )
+
+
+def _program(said: list[str]) -> int | None:
+    """Which of its words is MaxText's program."""
+    return next((i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _TRAINS.search(word)), None)
 
 
 def _open_keys(given: list[str]) -> list[str]:
@@ -120,21 +104,3 @@ def _settings_of(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """Settings that MaxText takes from variables called ``M_<KEY>``."""
     taken = ((name.removeprefix(_ENVIRONMENT), value) for name, value in environment.items() if name.startswith("M_"))
     return [(key.lower(), value) for key, value in taken if key.isupper()]
-
-
-def _with_hardware(launch: Launch, said: list[str]) -> Launch:
-    options = _options(said)
-    hardware = next((options[key] for key in _HARDWARE if key in options and not has_substitution(options[key])), None)
-    slices = next((options[key] for key in _SLICES if key in options), "")
-    count = int(slices) if re.fullmatch(r"[1-9]\d{0,4}", slices, re.ASCII) else None
-    return replace(launch, hardware=launch.hardware or hardware, slices=launch.slices or count)
-
-
-def _options(said: list[str]) -> dict[str, str]:
-    """Options of a launcher by their name, with hyphens and without the leading ones."""
-    options = {}
-    for word, following in zip(said, [*said[1:], ""], strict=True):
-        key, separator, value = word.partition("=")
-        if key.startswith("--"):
-            options[key[2:].replace("_", "-")] = value if separator else following
-    return options

@@ -10,6 +10,7 @@ from asap.experiments.shell.starts import (
     find_start,
     made_files,
     note_on_made,
+    starts_in,
     undecided_options,
     with_given,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "options",
     "read_commands",
     "script_text",
+    "starts_in",
     "undecided_options",
     "unread_line",
     "with_given",

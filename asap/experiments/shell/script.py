@@ -48,9 +48,10 @@ def with_sources(text: str, folder: Path, deeper: int = 3) -> str:
 
 
 def commands_within(command: Command) -> Iterator[Command]:
-    """Commands of what stands in quotes, with the variables that are known where the command is reached."""
-    known = {name: value for name, value in command.scope.variables.items() if value is not None}
-    for word in written_words(command.text):
+    """Commands of what stands in quotes, also as the value of an option, with the variables that are exported."""
+    known = command.scope.environment()
+    for said in written_words(command.text):
+        word = said.partition("=")[2] if said.startswith("--") else said
         if word[:1] in ("'", '"'):
             yield from read_commands(unquoted(word), known)
 

@@ -214,13 +214,17 @@ def find_start(text: str, path: Path, starts: Callable[[Command], bool]) -> Star
         starts: whether a command starts a run of the stack that is asked for.
     """
     whole = with_sources(text, path.parent)
-    found = [(outer, inner) for outer, each in _sure(whole) if (inner := next(filter(starts, each), None)) is not None]
-    if not found:
+    if not (found := starts_in(whole, starts)):
         return None
     outer, command = found[0]
     every = tuple(read_commands(whole))
     before = every[: next(place for place, each in enumerate(every, 1) if each is outer)]
     return Start(outer, command, path, whole, before, len(found))
+
+
+def starts_in(script: str, starts: Callable[[Command], bool]) -> list[tuple[Command, Command]]:
+    """Commands of a script that are sure to run and start a run, each with the one in its quotes that does so."""
+    return [(outer, inner) for outer, each in _sure(script) if (inner := next(filter(starts, each), None)) is not None]
 
 
 @lru_cache(maxsize=8)
