@@ -125,7 +125,7 @@ def launch_lines(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
-        return paste_line(overrides)
+        return paste_line(overrides | beside)
     said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)
