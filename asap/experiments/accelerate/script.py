@@ -40,10 +40,8 @@ from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 _ACCELERATE = re.compile(r"(?:\baccelerate(?:-launch|\s+launch)|\baccelerate\.commands\.launch)(?=\s|$)")
 _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.-]+)|['\"]?(\S+\.py)\b)")
-_DEEPSPEED, _OPTION_OF_DEEPSPEED = (
-    re.compile(r"(?:^|[\s/])deepspeed(?=\s)"),
-    re.compile(r"\s--deepspeed(?:_config)?[\s=]"),
-)
+_DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed(?=\s)")
+_OPTION_OF_DEEPSPEED = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
 _FILE = "config_file"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 

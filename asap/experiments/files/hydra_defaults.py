@@ -14,11 +14,12 @@ _YAML = (".yaml", ".yml")
 
 
 def check_whole(document: Document) -> None:
-    """Raise UnreadError where a document takes settings from files that its defaults name; groups (``model: 8b``) are
-    options of its program."""
+    """Raise UnreadError where a document takes settings from files that its defaults name; groups (``model: 8b``,
+    ``model/8b``) are options of its program."""
     said = document.values.get(_KEY)
-    named = said if isinstance(said, list) and _SELF in said else [said] if str(said).endswith(_YAML) else []
-    files = [name for name in named if isinstance(name, str) and name != _SELF and not {*name} & {"@", " "}]
+    listed = said if isinstance(said, list) and _SELF in said else []
+    files = [name for name in listed if isinstance(name, str) and name != _SELF and not {*name} & {"@", "/", " "}]
+    files += [said] if isinstance(said, str) and said.endswith(_YAML) else []
     if files:
         reason = f"takes settings from {plain(', '.join(files), 80)} (its {_KEY}), which are not read"
         raise UnreadError(reason, where=document.place(_KEY), hint="give what --cfg job prints of the whole")
