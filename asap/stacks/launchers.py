@@ -125,7 +125,8 @@ def launch_lines(
             plan, current, global_batch=global_batch, layers=layers, topology=topology, of_model=of_model
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
-        return paste_line(overrides | beside)
+        overrides |= beside
+        return paste_line(overrides)
     said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)
