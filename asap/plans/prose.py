@@ -1,4 +1,4 @@
-"""Plans that a text writes out among other words: ``tp=8, dp=4``, ``remat_policy=full``."""
+"""Plans that a text writes out among other words: ``tp=8, dp=4``, ``tp8 pp4``, ``remat_policy=full``."""
 
 import re
 
@@ -14,6 +14,7 @@ _POLICY = r"remat(?:_policy)?['\"]?\s*[=:]\s*\w+(?:[.+]\w+)*"
 _TERM = (
     rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\b{_POLICY}|\boffload['\"]?\s*[=:]\s*[\w+]+"
     r"|\b(?:(?:first|second)_moment|weight_precision|optimizer|global_batch)\s*[=:]\s*\w+"
+    r"|\b(?:[tdcpe]p\d{1,9})+\b"
 )
 _PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]+(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
 _ONE_TERM = re.compile(_TERM, re.IGNORECASE)

@@ -100,6 +100,7 @@ def test_every_word_is_an_axis(word):
     ("prose", "plan"),
     [
         ("why not tp=8 with fsdp=8?", "data=8 model=8"),
+        ("what about tp8 pp4", "model=8 stage=4"),
         ("use ici_fsdp_parallelism=64 and ici_tensor_parallelism=4", "data=64 model=4"),
         ("with remat_policy=full", "remat=full"),
     ],
