@@ -178,7 +178,8 @@ def changed_settings(plan: Plan, incumbent: Plan, workload: Workload) -> tuple[C
         settings.append(("expert", *(Degrees.of(each, over).expert_devices for each in pair)))
     placed = [one for one in levers if one in (OPTIMIZER_OFFLOAD, PARAMETER_OFFLOAD)]
     settings += [(one.name, _before(one, incumbent, workload), one.read(plan)) for one in levers if one not in placed]
-    settings += [("offload", *("+".join(each.offload) or "none" for each in pair))] if placed else []
+    before, after = ("+".join(each.offload) or "none" for each in pair)
+    settings += [("offload", before, after)] if placed else []
     if contract_of(workload.framework).sets_micro_batch and all(one.name != "microbatches" for one in levers):
         was, now = (micro_batch(each, each.global_batch or workload.global_batch) for each in pair)
         settings += [("micro_batch", was, now)] if was and now else []
