@@ -48,12 +48,6 @@ QUESTIONS = (
 OF_SEVERAL_RANKS = "even:compute"
 """Asked where ranks can be compared: what stragglers and uneven stages cost."""
 
-UNCHECKED = (
-    "another plan, model, batch or chip: kernels are scaled by the step model, which no run of GPUs or TPUs under two"
-    " plans has checked yet; between meshes of eight devices of a CPU the median error was 2 to 7 %"
-)
-"""``scripts/trace_meshes.py``: 42 predictions between seven meshes for each of six sizes of a decoder."""
-
 
 def describe(graph: Graph) -> TraceReport:
     """What a trace holds and how well it is explained."""
@@ -98,7 +92,7 @@ def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction
         after=_parts_after(found),
         critical_path_shares=_changed_path(found),
         quality=_quality(graph),
-        notes=[*graph.trace.notes, *([UNCHECKED] if found.of_another_run else [])],
+        notes=[*graph.trace.notes, *([found.note] if found.note else [])],
     )
 
 

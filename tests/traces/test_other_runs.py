@@ -2,18 +2,23 @@
 
 import json
 
+import numpy as np
 import pytest
 from made_runs import Run as MadeRun
 from made_runs import simulate, write
 
 from asap.core.errors import AsapError
-from asap.hardware import resolve_hardware
+from asap.hardware import load_chip, resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
+from asap.prediction.from_trace.chip import Rates, on_another_chip
 from asap.prediction.from_trace.predict import predict_run
 from asap.prediction.from_trace.run import Run, Schedule, changed_run
+from asap.profiles import Operation
 from asap.traces.graph.build import build_graph
+from asap.traces.graph.graph import Cause
 from asap.traces.recording import load_trace
+from asap.traces.what_if.apply import Changed
 from asap.traces.what_if.change import NOT_FROM_A_TRACE, SETTINGS, parse_change
 
 MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
@@ -110,3 +115,32 @@ def test_the_command(asap, tmp_path):
     assert report["changes"] == ["batch=32", "remove:dataloader"]
     assert sum(report["shares"].values()) == pytest.approx(1)
     assert report["step_time_s"]["low"] < report["step_time_s"]["value"] < report["step_time_s"]["high"]
+
+
+def test_without_the_model_another_chip_is_predicted_by_rooflines_of_what_the_trace_states(graph):
+    """Products at the roof follow it; of what takes twice the time of the roof, the middle of both views is taken."""
+    now, then = (Rates(load_chip(name), 2) for name in ("a100-80gb", "h100"))
+    peak = {each.chip.name: each.chip.peak_flops["bf16"] * each.sustained.matmul_efficiency for each in (now, then)}
+    whole = Changed(graph, np.zeros(len(graph.edges), dtype=bool))
+    taken = {str(rank.names[n]): 1e-9 * (rank.operations.end - rank.operations.start)[rank.operations.name == n].mean()
+             for rank in graph.trace.ranks for n in set(rank.operations.name.tolist())}  # fmt: skip
+
+    def operations(roof):
+        each = {"category": "matmul", "fraction": 0.1, "occurrences": 1.0, "precision": "bf16"}
+        return [Operation(name=name, flops=roof * seconds * peak["a100-80gb"], **each)
+                for name, seconds in taken.items()]  # fmt: skip
+
+    rate = peak["a100-80gb"] / peak["h100"]
+    for roof, factor in ((1.0, rate), (0.5, (rate * (1 + rate) / 2) ** 0.5)):
+        changed, doubt, note = on_another_chip(whole, operations(roof), now, then)
+        own = graph.edges.cause == Cause.DURATION
+        assert changed.graph.edges.weight[own].sum() == pytest.approx(factor * graph.edges.weight[own].sum(), rel=0.01)
+        assert doubt > 0
+        assert "0 %" in note
+    same, doubt, _ = on_another_chip(whole, operations(1.0), now, now)
+    assert (same.graph.edges.weight.tolist(), doubt) == (graph.edges.weight.tolist(), 0)
+
+
+def test_without_shapes_another_chip_is_refused_with_their_share(asap, tmp_path):
+    done = asap("trace", "what-if", str(write(tmp_path / "run", simulate(MadeRun()))), "chip=h100")
+    assert (done.code, "whose shapes the trace lacks" in done.err, "%" in done.err) == (5, True, True)

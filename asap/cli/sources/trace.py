@@ -110,15 +110,15 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
     from asap.study.open_study import open_study
     from asap.study.study import read_plan
     from asap.traces.summary import what_if_report
-    from asap.traces.what_if.change import parse_change
+    from asap.traces.what_if.change import is_chip, parse_change
 
-    if experiment is None:
-        for change in changes:
+    for change in changes if experiment is None else ():
+        if not is_chip(change):
             parse_change(change)
     study = open_study(experiment, ExperimentStore()) if experiment is not None else None
     traced = read_plan(study, plan) if study is not None and plan else None
     graph = _graph([path])
-    return what_if_report(graph, changes, what_if(graph, changes, study, traced))
+    return what_if_report(graph, changes, what_if(graph, changes, study, traced, path))
 
 
 def _graph(paths: list[str]) -> "Graph":

@@ -201,24 +201,31 @@ def classes_of(graph: Graph, plan: Plan) -> Classes:
     named groups by the axes of the traced ``plan`` that they serve."""
     labels = [class_labels(rank, plan) for rank in graph.trace.ranks]
     names = sorted({name for each in labels for name in np.unique(each).tolist()} | {HOST})
+    found = edges_of(graph, [np.searchsorted(names, mine) for mine in labels])
+    return Classes(names, np.where(graph.edges.cause == Cause.HOST, names.index(HOST), found))
+
+
+def edges_of(graph: Graph, numbers: Sequence[Integers]) -> Integers:
+    """For each edge the number of the operation whose time it holds, from those of each rank; -1 where it is none."""
     started, ended = (np.full(len(graph.measured), _NONE) for _ in range(2))
-    for mine, nodes in zip(labels, graph.nodes, strict=True):
-        number = np.searchsorted(names, mine)
-        started[nodes.operation_start] = ended[nodes.operation_end] = number
+    for mine, nodes in zip(numbers, graph.nodes, strict=True):
+        started[nodes.operation_start] = ended[nodes.operation_end] = mine
     edges = graph.edges
     own = np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE))
     from_start = np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM))
-    found = np.where(own, ended[edges.target], np.where(from_start, started[edges.source], _NONE))
-    found = np.where(edges.cause == Cause.HOST, names.index(HOST), found)
-    return Classes(names, found)
+    return np.where(own, ended[edges.target], np.where(from_start, started[edges.source], _NONE))
 
 
 def scaled_by(changed: Changed, classes: Classes, factors: Factors) -> Changed:
     """Each class takes its time times its factor."""
-    factor = np.array([*(factor_of(factors, name, classes.names) for name in classes.names), 1.0])
+    return scaled_edges(changed, classes.edge, [factor_of(factors, name, classes.names) for name in classes.names])
+
+
+def scaled_edges(changed: Changed, number: Integers, factor: Sequence[float]) -> Changed:
+    """Each edge takes its time times the factor of its number; -1 has none."""
     graph = changed.graph
-    weight = np.rint(graph.edges.weight * factor[classes.edge]).astype(np.int64)
-    return Changed(graph.with_weights(weight), changed.scaled | (classes.edge != _NONE))
+    weight = np.rint(graph.edges.weight * np.array([*factor, 1.0])[number]).astype(np.int64)
+    return Changed(graph.with_weights(weight), changed.scaled | (number != _NONE))
 
 
 def scaled_alike(changed: Changed, factor: float) -> Changed:

@@ -26,7 +26,7 @@ SETTINGS = """\
 plan:DEGREES     another plan: plan:data=8 model=2
 layers=N  hidden=N  sequence=N  batch=N (sequences a step, whole job)  microbatches=N
 schedule=NAME    of the pipeline: gpipe, 1f1b, interleaved:V (V stages a device), zero-bubble, dualpipe
-chip=NAME        as many devices of another kind
+chip=NAME        as many devices of another kind; without --experiment by the shapes that the trace holds
 ranks=N          more or fewer devices on the data axis; the batch stays unless batch= says otherwise"""
 
 COLLECTIVES = (
@@ -69,13 +69,22 @@ class Change:
         return f"{self.action}:{self.what}" + (f"={self.factor:g}" if self.action is Action.SCALE else "")
 
 
+def is_chip(text: str) -> bool:
+    """Whether another chip is asked about, which the shapes of a trace answer where the model is not known."""
+    return _wish(text) == "chip"
+
+
+def _wish(text: str) -> str:
+    return re.split(r"[:=]", text.strip(), maxsplit=1)[0]
+
+
 def parse_change(text: str) -> Change:
     """``scale:all-reduce=0.5`` → a change.
 
     Raises:
         UsageError: it is not one, or none that a trace alone can answer.
     """
-    wish = re.split(r"[:=]", text.strip(), maxsplit=1)[0]
+    wish = _wish(text)
     if wish in NOT_FROM_A_TRACE:
         raise UsageError(
             f"{wish} needs times of kernels that the trace does not hold",

@@ -60,7 +60,7 @@ class WhatIfPrediction(NamedTuple):
     traced: float
     scaled: float
     modelled: float = 0.0
-    of_another_run: bool = False
+    note: str | None = None
     graph: Graph | None = None
     """As it is after the changes."""
     added: Added = NOTHING
