@@ -1,8 +1,8 @@
 """Step times after what was measured: the model as prior, its residuals carried over to other configurations.
 
 Residuals are seen by setting and by how much of the step changes, each view as likely as what was measured makes it
-(Bayesian model averaging: Hoeting et al. 1999). Where they are larger or scatter more than published ones, the variance
-grows with them.
+(Bayesian model averaging: Hoeting et al. 1999). How widely they scatter is learnt, beside how much runs differ: where
+the model is far off, what is measured with noise is believed more, and where it is near, less.
 """
 
 import math
@@ -22,7 +22,6 @@ from asap.prediction.uncertainty.residual_kernel import (
     ResidualKernel,
     View,
     distinguishing,
-    log_likelihood,
     plan_distances,
 )
 
@@ -109,6 +108,8 @@ def apart(
 Z_90 = NormalDist().inv_cdf(0.95)
 """Half-width of a 90 % interval, in standard deviations."""
 _LEAST_NOISE = 1e-3
+_SCALES = np.geomspace(0.05, 100.0, 24)
+"""Of the variance, over that of published residuals: on it lies an inverse-gamma distribution."""
 
 
 @dataclass(frozen=True)
@@ -203,19 +204,28 @@ def _changes(parts: Array, rows: list[int]) -> Array:
 
 
 def _seen(kernel: View, measured: _Measured, apart: Array) -> _Belief:
-    """One view, of configurations that lie so far from all of them."""
+    """One view, of configurations that lie so far from all of them.
+
+    In the eigenvectors of the covariance in units of the noise, each scale of the variance costs no solution of its own.
+    """
+    from scipy.special import logsumexp
+
     rows, count = measured.rows, len(measured.rows)
     to_all = kernel.shared(apart)
     to_all[np.arange(count), rows] += kernel.own**2
-    among = to_all[:, rows] + np.diag(measured.noise**2)
-    solved = np.linalg.solve(among, np.column_stack([measured.residuals, to_all]))
-    spread = PRIOR_WEIGHT + measured.unusual**2 + measured.residuals @ solved[:, 0]
-    left = np.maximum(kernel.variance - np.einsum("ij,ij->j", to_all, solved[:, 1:]), 0.0)
-    return _Belief(
-        mean=to_all.T @ solved[:, 0],
-        variance=left * spread / (PRIOR_WEIGHT + 1 + count),
-        log_likelihood=log_likelihood(measured.residuals, among),
-    )
+    by_noise = to_all / measured.noise[:, None]
+    values, turned = np.linalg.eigh(by_noise[:, rows] / measured.noise)
+    by_noise, residuals = turned.T @ by_noise, turned.T @ (measured.residuals / measured.noise)
+    held = _SCALES[:, None] * np.maximum(values, 0.0) + 1
+    before = -(PRIOR_WEIGHT + 1) / 2 * np.log(_SCALES) - (PRIOR_WEIGHT + measured.unusual**2) / 2 / _SCALES
+    likelihood = before - logsumexp(before) - (np.log(held) + residuals**2 / held).sum(axis=1) / 2
+    log_likelihood = float(logsumexp(likelihood))
+    weight = np.exp(likelihood - log_likelihood)
+    means = _SCALES[:, None] * ((residuals / held) @ by_noise)
+    left = _SCALES[:, None] * (kernel.variance - _SCALES[:, None] * ((1 / held) @ by_noise**2))
+    mean = weight @ means
+    between = weight @ (means - mean) ** 2
+    return _Belief(mean, 1 / (weight @ (1 / np.maximum(left, _LEAST_NOISE**4))) + between, log_likelihood)
 
 
 def _averaged(one: _Belief, other: _Belief, odds: float) -> tuple[Array, Array]:
