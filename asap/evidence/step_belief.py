@@ -122,7 +122,7 @@ class Result:
         standard_error_s: of that mean; 0 where nothing varies.
         tries: how many timed it.
         at_most: whether the step may be shorter, as reduced effort of the compiler overstates it.
-        degrees: of freedom of that error.
+        half: half-width of its 90 % interval, over that error.
     """
 
     configuration: str
@@ -130,7 +130,7 @@ class Result:
     standard_error_s: float
     tries: int
     at_most: bool = False
-    degrees: float = math.inf
+    half: float = Z_90
 
     @property
     def log_error(self) -> float:
@@ -225,7 +225,7 @@ def _seen(kernel: View, measured: _Measured, apart: Array) -> _Belief:
     left = _SCALES[:, None] * (kernel.variance - _SCALES[:, None] * ((1 / held) @ by_noise**2))
     mean = weight @ means
     between = weight @ (means - mean) ** 2
-    return _Belief(mean, 1 / (weight @ (1 / np.maximum(left, _LEAST_NOISE**4))) + between, log_likelihood)
+    return _Belief(mean, weight @ np.maximum(left, 0.0) + between, log_likelihood)
 
 
 def _averaged(one: _Belief, other: _Belief, odds: float) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.evidence.step_belief import Result
 from asap.optimize.loop import Proposer
 from asap.optimize.outcome import Configuration, Suggestion, Try
-from asap.optimize.results import best_of, ended, half_width, results
+from asap.optimize.results import best_of, ended, results
 from asap.optimize.stopping import WORTH_KNOWING
 from asap.plans import Plan
 
@@ -91,7 +91,7 @@ def _tried(configuration: Configuration, timed: dict[Configuration, Result], why
     if before is None or after is None:
         return TriedIdea(idea=idea, configuration=base, verdict="failed", why=plain(why, 200))
     ratio, error = after.step_time_s / before.step_time_s, math.hypot(before.log_error, after.log_error)
-    half = half_width(error, min(before.degrees, after.degrees)) if error else 0.0
+    half = error * max(before.half, after.half)
     low, high = ratio * math.exp(-half), ratio * math.exp(half)
     return TriedIdea(
         idea=idea, configuration=base, before_s=before.step_time_s, after_s=after.step_time_s,

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import Provenance, counted
 from asap.evidence.step_belief import Result
 from asap.optimize.outcome import Configuration, Cost, Try
-from asap.optimize.results import half_width
 from asap.optimize.stopping import Stopped
 from asap.proposals.trials import OfferedTrial
 
@@ -101,5 +100,5 @@ def _interval(found: Result, present: Result) -> tuple[float | None, float | Non
     error = math.hypot(found.log_error, present.log_error)
     if not error:
         return None, None
-    half, ratio = half_width(error, min(found.degrees, present.degrees)), found.step_time_s / present.step_time_s
+    half, ratio = error * max(found.half, present.half), found.step_time_s / present.step_time_s
     return 1 - ratio * math.exp(half), 1 - ratio * math.exp(-half)

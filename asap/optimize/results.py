@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 
-from asap.evidence.step_belief import Result
+import numpy as np
+
+from asap.evidence.step_belief import Z_90, Result
 from asap.optimize.outcome import Code, Configuration, Outcome, Try
 from asap.proposals.selection.choice import MEASURABLE
 
-UNSEEN = 0.03
-"""Before anything ran twice: the largest variation of undisturbed steps in public traces (0.3 to 3 %)."""
-PRIOR_RUNS = 1.0
-"""Repeated runs that it counts for: the least that gives an estimate a variance."""
+POSSIBLE = np.geomspace(1e-3, 0.5, 48)
+"""Deviations between runs, each as likely as another before anything ran twice (Jeffreys' prior of a scale)."""
+RECKONED = 0.25
+"""Probability of noise that matters above which what runs now, and the best, are measured again."""
 _OF_NORMAL = 1 / NormalDist().inv_cdf(0.75)
 """Standard deviation of a normal distribution over its median absolute deviation."""
 MOST_REPEATS = 4
@@ -25,49 +27,52 @@ BETWEEN = 4
 
 @dataclass(frozen=True)
 class RunNoise:
-    """Standard deviation of ``ln(step time)`` between runs of one configuration, and what it rests on.
+    """Standard deviation of ``ln(step time)`` of a run, and how sure that is.
 
-    The variance has a scaled inverse chi-squared distribution (Gelman et al. 2013, section 2.6), so what is measured
-    has Student's t with so many ``degrees`` of freedom.
+    What differs between runs of one configuration has a distribution, and with it what is measured: a mixture of normal
+    distributions, ``deviation`` the harmonic mean of theirs.
     """
 
     deviation: float = 0.0
-    degrees: float = math.inf
-    seen: float = 0.0
-    """The deviation that repeated runs show by themselves."""
+    half: float = Z_90
+    """Half-width of the 90 % interval of what is measured, over its standard error."""
+    likely: float = 0.0
+    """Probability that one run of each does not tell two configurations apart as far as short runs can."""
 
     @classmethod
     def of(cls, timed: Iterable[Sequence[Outcome]]) -> "RunNoise":
         """From the outcomes of each configuration; none where nothing varies, as what a compiler says."""
-        squares, degrees, varies = 0.0, 0, False
+        from scipy.special import ndtr
+
+        squares, degrees, within = 0.0, 0, list[float]()
         for outcomes in timed:
-            logs = [math.log(each.step_time_s) for each in outcomes if each.step_time_s and varying(each)]
-            varies |= bool(logs)
-            if len(logs) > 1:
-                mean = sum(logs) / len(logs)
-                squares += sum((log - mean) ** 2 for log in logs)
-                degrees += len(logs) - 1
-        if not varies:
+            found = [(each.step_time_s, each.standard_error_s) for each in outcomes]
+            measured = [(seconds, error) for seconds, error in found if seconds and error]
+            logs = [math.log(seconds) for seconds, _ in measured]
+            within += [error / seconds for seconds, error in measured]
+            squares += sum((log - sum(logs) / len(logs)) ** 2 for log in logs)
+            degrees += max(len(logs) - 1, 0)
+        if not within:
             return cls()
-        variance = (PRIOR_RUNS * UNSEEN**2 + squares) / (PRIOR_RUNS + degrees)
-        return cls(math.sqrt(variance), max(degrees, PRIOR_RUNS), math.sqrt(squares / max(degrees, 1)))
+        variance = POSSIBLE**2 + median(within) ** 2
+        log_odds = -(degrees * np.log(variance) + squares / variance) / 2
+        odds = np.exp(log_odds - log_odds.max())
+        odds /= odds.sum()
+        widths = np.geomspace(POSSIBLE[0], 10 * POSSIBLE[-1], 200)
+        inside = 2 * ndtr(widths[:, None] / np.sqrt(variance)) @ odds - 1
+        deviation = float(odds @ (1 / variance)) ** -0.5
+        half = float(np.interp(0.9, inside, widths)) / deviation
+        return cls(deviation, half, float(odds[POSSIBLE > MEASURABLE].sum()))
 
     @property
     def matters(self) -> bool:
-        """Whether one run of each does not tell two configurations apart as far as short runs can."""
-        return self.seen > MEASURABLE
+        """Whether it is reckoned with that one run of each does not tell two configurations apart."""
+        return self.likely > RECKONED
 
 
 def varying(outcome: Outcome) -> bool:
     """Whether it was measured, and would be another the next time."""
     return bool(outcome.standard_error_s)
-
-
-def half_width(error: float, degrees: float) -> float:
-    """Of the 90 % interval of what has this standard error."""
-    from scipy.stats import norm, t
-
-    return error * float(t.ppf(0.95, degrees) if math.isfinite(degrees) else norm.ppf(0.95))
 
 
 def results(tries: Iterable[Try]) -> list[Result]:
@@ -190,4 +195,4 @@ def _pooled(configuration: Configuration, timed: Sequence[Outcome], noise: RunNo
     inside = sum((w / total * (o.standard_error_s or 0.0)) ** 2 for w, o in zip(weights, outcomes, strict=True))
     between = (noise.deviation * mean) ** 2 * sum((w / total) ** 2 for w in weights) if varies else 0.0
     error = math.sqrt(max(inside, between))
-    return Result(configuration, mean, error, len(outcomes), not full, noise.degrees if varies else math.inf)
+    return Result(configuration, mean, error, len(outcomes), not full, noise.half if varies else Z_90)

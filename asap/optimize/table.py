@@ -20,7 +20,7 @@ from asap.core.units import (
 )
 from asap.optimize.outcome import Code, Outcome, Try
 from asap.optimize.report import Best, OptimizationReport
-from asap.optimize.results import RunNoise, half_width, noise_of
+from asap.optimize.results import RunNoise, noise_of
 from asap.optimize.stopping import Worth
 from asap.proposals.trials import OfferedTrial
 
@@ -126,11 +126,8 @@ def _outcome(outcome: Outcome | None, below: Container[str] = (), noise: RunNois
         return "running"
     parts = []
     if outcome.status == "done" and outcome.step_time_s:
-        error = (
-            half_width(max(outcome.standard_error_s, noise.deviation * outcome.step_time_s), noise.degrees)
-            if (outcome.standard_error_s)
-            else 0.0
-        )
+        error = outcome.standard_error_s or 0.0
+        error = noise.half * max(error, noise.deviation * outcome.step_time_s) if error else 0.0
         at_most = "at most " if Code.REDUCED_EFFORT in outcome.codes else ""
         parts.append(at_most + format_seconds(outcome.step_time_s) + (f" ± {format_seconds(error)}" if error else ""))
     if outcome.hbm_bytes:
