@@ -5,7 +5,6 @@ Residuals are seen by setting and by how much of the step changes, each view as 
 the model is far off, what is measured with noise is believed more, and where it is near, less.
 """
 
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -206,7 +205,7 @@ def _changes(parts: Array, rows: list[int]) -> Array:
 def _seen(kernel: View, measured: _Measured, apart: Array) -> _Belief:
     """One view, of configurations that lie so far from all of them.
 
-    In the eigenvectors of the covariance in units of the noise, each scale of the variance costs no solution of its own.
+    In the eigenvectors of the covariance in units of the noise, no scale of the variance costs a solution of its own.
     """
     from scipy.special import logsumexp
 
@@ -225,7 +224,7 @@ def _seen(kernel: View, measured: _Measured, apart: Array) -> _Belief:
     left = _SCALES[:, None] * (kernel.variance - _SCALES[:, None] * ((1 / held) @ by_noise**2))
     mean = weight @ means
     between = weight @ (means - mean) ** 2
-    return _Belief(mean, weight @ np.maximum(left, 0.0) + between, log_likelihood)
+    return _Belief(mean, 1 / (weight @ (1 / np.maximum(left, _LEAST_NOISE**4))) + between, log_likelihood)
 
 
 def _averaged(one: _Belief, other: _Belief, odds: float) -> tuple[Array, Array]:

@@ -125,17 +125,18 @@ def shrunk(tries: Iterable[Try]) -> list[Result]:
     """
     tries = list(tries)
     found, noise = results(tries), noise_of(tries)
-    if len(found) < 3 or not noise.matters:
+    if len(found) < 4 or not noise.matters:
         return found
     logs = [math.log(each.step_time_s) for each in found]
-    middle = median(logs)
+    middle, count = median(logs), len(logs)
     scatter = (_OF_NORMAL * median(abs(log - middle) for log in logs)) ** 2
     true = max(scatter - median(each.log_error**2 for each in found), 0.0)
     drawn = []
     for each, log in zip(found, logs, strict=True):
-        kept = true / (true + each.log_error**2) if each.log_error else 1.0
-        seconds = math.exp(middle + kept * (log - middle))
-        drawn.append(replace(each, step_time_s=seconds, standard_error_s=seconds * math.sqrt(kept) * each.log_error))
+        lost = each.log_error**2 / (true + each.log_error**2) if each.log_error else 0.0
+        seconds = math.exp(log - lost * (log - middle))
+        left = each.log_error**2 * (1 - lost + lost / count) + 2 / (count - 3) * (lost * (log - middle)) ** 2
+        drawn.append(replace(each, step_time_s=seconds, standard_error_s=seconds * math.sqrt(left)))
     return sorted(drawn, key=lambda result: result.step_time_s)
 
 

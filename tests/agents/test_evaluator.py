@@ -32,8 +32,8 @@ BETTER = "data=128 model=2 microbatches=1 remat=full"
 class ByDegree:
     """The less tensor parallelism, the faster; where all products are kept it does not fit."""
 
-    def __init__(self):
-        self.asked: list[str] = []
+    def __init__(self, error):
+        self.asked, self.error = list[str](), error
 
     def evaluate(self, configuration, place, seconds=math.inf):
         self.asked.append(configuration)
@@ -41,7 +41,11 @@ class ByDegree:
         if plan.remat is not None and plan.remat.value == "minimal":
             reason = feedback(Code.OUT_OF_MEMORY, "needs more </data> than there is")
             return Outcome(status="rejected", provenance=Provenance.MEASURED, feedback=(reason,))
-        return Outcome(status="done", step_time_s=4.0 + plan.degree("model"), provenance=Provenance.MEASURED)
+        seconds = 4.0 + plan.degree("model") + self.error * len(self.asked)
+        return Outcome(
+            status="done", step_time_s=seconds, standard_error_s=self.error, provenance=Provenance.MEASURED,
+            feedback=(feedback(Code.NOISE),) if self.error else (),
+        )  # fmt: skip
 
 
 @pytest.fixture
@@ -53,8 +57,8 @@ def played(home, tmp_path, monkeypatch):
     study = open_study("llama-8b-tensor-16", ExperimentStore())
     engine = GuidedPlans(study, Searched.of(study).proposer())
 
-    def play(script, budget: int = 3):
-        session, evaluator = Session.start(new_session_name(), {}), ByDegree()
+    def play(script, budget: int = 3, error: float | None = None):
+        session, evaluator = Session.start(new_session_name(), {}), ByDegree(error or 0.0)
         with ModelServer(script) as server:
             monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
             settings = read_settings(model="gemini-2.5-flash")
@@ -94,6 +98,16 @@ def test_what_cannot_be_used_goes_back_to_the_model(played, wrong, complaint):
     session, _, questions = played(lambda question: next(said), budget=2)
     assert session.tries[1].configuration == GOOD
     assert complaint in questions[1].asked
+
+
+def test_what_noise_leaves_open_is_measured_again_without_a_question(played):
+    """Each run takes a second more than the last: what runs now is measured three times, without a question."""
+    tried = choice("data=16 model=16 microbatches=1 remat=full")
+    session, _, questions = played(lambda question: tried, budget=4, error=1.0)
+    assert [each.why[:5] for each in session.tries[1:3]] == ["again", "again"]
+    assert len({each.configuration for each in session.tries[:3]}) == 1
+    assert all("was tried" in question.asked for question in questions[1:])
+    assert len(questions) == 3
 
 
 def test_a_model_that_is_always_wrong_spends_nothing_more_than_the_budget(played):
@@ -190,6 +204,7 @@ def test_a_model_drives_mapping_programs_over_the_grammar_and_the_typed_feedback
     tried = Session.resume(session.name).tries
     assert [each.configuration for each in tried] == [TEXTBOOK, gathering, slow]
     assert [each.overrules for each in tried] == [False, False, True]
+    assert engine.read("exchange gather\nalgorithm pumma\n") == engine.read("algorithm pumma\nexchange gather\n")
     unlisted = engine.expected("algorithm pumma\nexchange gather\n", ())
     assert unlisted.predicted.step_time_s == pytest.approx(tried[1].predicted.step_time_s, rel=0.05)
 

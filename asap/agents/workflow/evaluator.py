@@ -77,13 +77,15 @@ class AgentProposer:
     _expected_faster: dict[int, bool] = field(default_factory=dict)
 
     def propose(self, tries: Sequence[Try]) -> Suggestion | None:
-        """What the model proposes; the built-in proposer's choice after three that cannot be used.
+        """What the model proposes; the built-in proposer's choice where it measures again what noise leaves open, and
+        after three that cannot be used.
 
         Raises:
             ServiceError: the model failed, or reached a limit.
         """
         engine = self.engine.propose(tries)
-        if engine is None or not tries:
+        tried = {each.configuration for each in tries}
+        if engine is None or not tries or engine.configuration in tried:
             return engine
         facts = harmless(self._facts(tries))
         meter = UsageMeter(self.settings.model, self.settings)
@@ -128,7 +130,7 @@ class AgentProposer:
             return Suggestion(configuration="", why="")
         configuration = self.engine.read(choice.configuration)
         expected = self.engine.expected(configuration, tries)
-        if any(each.configuration == configuration for each in tries if not _may_be_repeated(each)):
+        if any(each.configuration == configuration for each in tries if not _was_lost(each)):
             raise NotUsableError("this configuration was tried")
         reason = rendered(check(choice.reason, catalogue, configuration)) or "proposed by the language model"
         overrules = _expects_nothing(expected, tries)
@@ -218,8 +220,8 @@ def _subject(tries: Sequence[Try]) -> str:
     return plain("; ".join(said) or f"step time of {' '.join(last.configuration.split())}", 400)
 
 
-def _may_be_repeated(each: Try) -> bool:
-    return each.outcome is not None and (each.outcome.status == "lost" or "NOISE" in each.outcome.codes)
+def _was_lost(each: Try) -> bool:
+    return each.outcome is not None and each.outcome.status == "lost"
 
 
 def _words(faster: bool) -> str:

@@ -140,13 +140,13 @@ class PredictedMappings:
         return self.guided.best(self._seen(tries), count)
 
     def read(self, text: str) -> Configuration:
-        """A program of the same algorithm that passes the checks, as it is predicted, or in its one form."""
+        """A program of the same algorithm that passes the checks, as it is predicted or was first read."""
         if found := self.wrong(text):
             raise NotUsableError("the program does not pass the checks", found)
         algorithm = f"algorithm {self.space.algorithm}"
         if algorithm not in meaning(text):
             raise NotUsableError(f"the program has to be of the same task: {algorithm}")
-        return self._predicted.get(meaning(text), format_program(parse(text)[0]))
+        return self._known.setdefault(meaning(text), format_program(parse(text)[0]))
 
     def expected(self, configuration: Configuration, tries: Sequence[Try]) -> Suggestion:
         """What is expected of a program; what its trace predicts where none that was predicted decides the same."""
@@ -181,8 +181,8 @@ class PredictedMappings:
 
     def _as_predicted(self, text: Configuration) -> Configuration:
         """The predicted program that decides the same; the text itself if there is none."""
-        return self._predicted.get(meaning(text), text)
+        return self._known.get(meaning(text), text)
 
     @cached_property
-    def _predicted(self) -> dict[frozenset[str], Configuration]:
+    def _known(self) -> dict[frozenset[str], Configuration]:
         return {meaning(text): text for text in self.guided.prior.configurations}
