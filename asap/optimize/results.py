@@ -29,8 +29,7 @@ BETWEEN = 4
 class RunNoise:
     """Standard deviation of ``ln(step time)`` of a run, and how sure that is.
 
-    What differs between runs of one configuration has a distribution, and with it what is measured: a mixture of normal
-    distributions, ``deviation`` the harmonic mean of theirs.
+    What is measured has a mixture of normal distributions; ``deviation`` is the harmonic mean of theirs.
     """
 
     deviation: float = 0.0

@@ -12,9 +12,10 @@ from asap.hardware import load_chip, resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.from_trace.chip import Rates, on_another_chip
-from asap.prediction.from_trace.predict import predict_run
+from asap.prediction.from_trace.predict import predict_run, what_if
 from asap.prediction.from_trace.run import Run, Schedule, changed_run
 from asap.profiles import Operation
+from asap.traces.analysis.iterations import step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
 from asap.traces.recording import load_trace
@@ -119,26 +120,33 @@ def test_the_command(asap, tmp_path):
 
 def test_without_the_model_another_chip_is_predicted_by_rooflines_of_what_the_trace_states(graph):
     """Products at the roof follow it; of what takes twice the time of the roof, the middle of both views is taken."""
-    now, then = (Rates(load_chip(name), 2) for name in ("a100-80gb", "h100"))
-    peak = {each.chip.name: each.chip.peak_flops["bf16"] * each.sustained.matmul_efficiency for each in (now, then)}
-    whole = Changed(graph, np.zeros(len(graph.edges), dtype=bool))
-    taken = {str(rank.names[n]): 1e-9 * (rank.operations.end - rank.operations.start)[rank.operations.name == n].mean()
-             for rank in graph.trace.ranks for n in set(rank.operations.name.tolist())}  # fmt: skip
-
-    def operations(roof):
-        each = {"category": "matmul", "fraction": 0.1, "occurrences": 1.0, "precision": "bf16"}
-        return [Operation(name=name, flops=roof * seconds * peak["a100-80gb"], **each)
-                for name, seconds in taken.items()]  # fmt: skip
-
-    rate = peak["a100-80gb"] / peak["h100"]
-    for roof, factor in ((1.0, rate), (0.5, (rate * (1 + rate) / 2) ** 0.5)):
-        changed, doubt, note = on_another_chip(whole, operations(roof), now, then)
-        own = graph.edges.cause == Cause.DURATION
+    now, then = chips = [Rates(load_chip(name), 2) for name in ("a100-80gb", "h100")]
+    (slow, fast) = (each.chip.peak_flops["bf16"] * each.sustained.matmul_efficiency for each in chips)
+    whole, own = Changed(graph, np.zeros(len(graph.edges), dtype=bool)), graph.edges.cause == Cause.DURATION
+    rank = graph.trace.ranks[0]
+    taken = np.bincount(rank.operations.name, rank.operations.end - rank.operations.start) * 1e-9
+    count = np.bincount(rank.operations.name)
+    for roof, factor in ((1.0, slow / fast), (0.5, (slow / fast * (1 + slow / fast) / 2) ** 0.5)):
+        operations = [
+            Operation(name=name, category="matmul", fraction=0.1, occurrences=n, flops=roof * seconds * slow)
+            for name, seconds, n in zip(rank.names, taken, count, strict=False) if n
+        ]  # fmt: skip
+        changed, doubt, note = on_another_chip(whole, operations, now, then)
         assert changed.graph.edges.weight[own].sum() == pytest.approx(factor * graph.edges.weight[own].sum(), rel=0.01)
         assert doubt > 0
-        assert "0 %" in note
-    same, doubt, _ = on_another_chip(whole, operations(1.0), now, now)
+        assert "no shapes for 0" in note
+    same, doubt, _ = on_another_chip(whole, operations, now, now)
     assert (same.graph.edges.weight.tolist(), doubt) == (graph.edges.weight.tolist(), 0)
+
+
+def test_a_program_that_ran_on_two_chips_is_predicted_from_either(real):
+    paths = {chip: real(f"qwen_0.5b_h100_and_mi300x_1gpu/{chip}.json.gz") for chip in ("mi300x", "h100")}
+    graphs = {chip: build_graph(load_trace([path])) for chip, path in paths.items()}
+    for chip, other in zip(paths, reversed(paths), strict=True):
+        found = what_if(graphs[chip], [f"chip={other}"], recording=paths[chip])
+        truth = step_time(graphs[other]).measured_s
+        assert found.value == pytest.approx(truth, rel=0.03)
+        assert found.low < truth < found.high < 1.5 * truth
 
 
 def test_without_shapes_another_chip_is_refused_with_their_share(asap, tmp_path):

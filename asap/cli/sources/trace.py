@@ -107,13 +107,14 @@ def what_if_command(
 def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | None) -> "WhatIfReport":
     from asap.experiments import ExperimentStore
     from asap.prediction.from_trace.predict import what_if
+    from asap.prediction.from_trace.run import chip_asked
     from asap.study.open_study import open_study
     from asap.study.study import read_plan
     from asap.traces.summary import what_if_report
-    from asap.traces.what_if.change import is_chip, parse_change
+    from asap.traces.what_if.change import parse_change
 
     for change in changes if experiment is None else ():
-        if not is_chip(change):
+        if not chip_asked(change):
             parse_change(change)
     study = open_study(experiment, ExperimentStore()) if experiment is not None else None
     traced = read_plan(study, plan) if study is not None and plan else None

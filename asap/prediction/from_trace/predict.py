@@ -6,7 +6,6 @@ the step model, scaled by how the traced kernels of their class compare with it.
 cores: there the step is as long as all that they do.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from asap.plans import Plan
 from asap.prediction.from_trace import factors as by_class
 from asap.prediction.from_trace.chip import Rates, on_another_chip
 from asap.prediction.from_trace.factors import Factors
-from asap.prediction.from_trace.run import Run, changed_run, is_setting, virtual_devices
+from asap.prediction.from_trace.run import Run, changed_run, chip_asked, is_setting, virtual_devices
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
 from asap.traces.analysis.breakdown import step_parts
@@ -34,7 +33,7 @@ from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph, read_recording
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace
 from asap.traces.what_if.apply import Changed, apply
-from asap.traces.what_if.change import Change, is_chip, parse_change
+from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Added, Baseline, WhatIfPrediction, predict_change, predict_changed
 
 UNCHECKED = (
@@ -91,7 +90,7 @@ def what_if(
         InsufficientEvidenceError: the trace or the study does not hold what a change concerns.
     """
     known = study is not None and study.experiment.model is not None
-    chips = [] if known else [change for change in changes if is_chip(change)]
+    chips = [] if known else [change for change in changes if chip_asked(change)]
     settings = [change for change in changes if study is not None and is_setting(change) and change not in chips]
     parsed = [parse_change(change) for change in changes if change not in (*settings, *chips)]
     if chips and not settings:
@@ -107,7 +106,7 @@ def _by_roofline(
     graph: Graph, changes: Sequence[Change], setting: str, study: Study | None, recording: str | Path | None
 ) -> WhatIfPrediction:
     """On another chip, where the model is not known."""
-    then = load_chip(re.split("[:=]", setting, maxsplit=1)[1])
+    then = load_chip(chip_asked(setting))
     profile = read_recording(recording or (study.recording if study else None) or "")
     found = find_chip(profile.device_type) if profile.device_type else None
     now = study.chip if study and study.chip else found.chip if found else None

@@ -87,6 +87,12 @@ def is_setting(text: str) -> bool:
     return _split(text)[0] in ("plan", *_COUNTS, "schedule", "chip", "ranks")
 
 
+def chip_asked(text: str) -> str:
+    """The chip that a change asks about; empty if it asks about something else."""
+    name, value = _split(text)
+    return value if name == "chip" else ""
+
+
 def changed_run(run: Run, settings: list[str]) -> Run:
     """The run with other settings, one after the other.
 

@@ -69,22 +69,13 @@ class Change:
         return f"{self.action}:{self.what}" + (f"={self.factor:g}" if self.action is Action.SCALE else "")
 
 
-def is_chip(text: str) -> bool:
-    """Whether another chip is asked about, which the shapes of a trace answer where the model is not known."""
-    return _wish(text) == "chip"
-
-
-def _wish(text: str) -> str:
-    return re.split(r"[:=]", text.strip(), maxsplit=1)[0]
-
-
 def parse_change(text: str) -> Change:
     """``scale:all-reduce=0.5`` → a change.
 
     Raises:
         UsageError: it is not one, or none that a trace alone can answer.
     """
-    wish = _wish(text)
+    wish = re.split(r"[:=]", text.strip(), maxsplit=1)[0]
     if wish in NOT_FROM_A_TRACE:
         raise UsageError(
             f"{wish} needs times of kernels that the trace does not hold",
