@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-from scipy.stats import multivariate_t
 
 from asap.prediction.step_model.step_parts import change_between
 from asap.prediction.uncertainty.calibration import load_calibration
-from asap.prediction.uncertainty.residual_kernel import COMPILED, PRIOR_WEIGHT
+from asap.prediction.uncertainty.residual_kernel import COMPILED, log_likelihood
 from optimization.tables import Table, compiled_table
 
 MEASURED = load_calibration().full.residual_kernel
@@ -12,8 +11,7 @@ TIMES = [times / 4 for times in range(4, 25)]
 
 
 def likelihood(table: Table, times: float) -> float:
-    """Of the residuals of a table where they scatter so many times as widely as measured ones: mean of both views. The
-    inverse-gamma prior on the variance makes it a multivariate t distribution."""
+    """Of the residuals of a table where they scatter so many times as widely as measured ones: mean of both views."""
     prior, kernel = table.prior, MEASURED.scattering(times)
     rows = [prior.index[name] for name in table.seconds]
     residuals = np.log(list(table.seconds.values())) - prior.log_time[rows]
@@ -23,7 +21,7 @@ def likelihood(table: Table, times: float) -> float:
     by_change = kernel.by_change.shared(change_between(list(columns[:, :, None]), list(columns[:, None, :])))
     own = np.eye(len(rows))
     both = (by_setting + kernel.own**2 * own, by_change + kernel.by_change.own**2 * own)
-    return np.mean([multivariate_t.logpdf(residuals, None, each, PRIOR_WEIGHT) for each in both]) / len(rows)
+    return float(np.mean([log_likelihood(residuals, covariance) for covariance in both])) / len(rows)
 
 
 def test_compiled_steps_scatter_as_widely_as_two_tables_of_compilations_say():

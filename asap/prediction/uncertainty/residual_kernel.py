@@ -104,6 +104,16 @@ class ResidualKernel(View):
         return np.exp(-apart.sum(axis=-2) / self.reach)
 
 
+def log_likelihood(residuals: Array, covariance: Array) -> float:
+    """Of the residuals of a group. Their variance has an inverse-gamma distribution and is integrated out, which leaves
+    a multivariate t distribution (Gelman et al., *Bayesian Data Analysis*, section 3.2)."""
+    root, count = np.linalg.cholesky(covariance), len(residuals)
+    square = float((np.linalg.solve(root, residuals) ** 2).sum())
+    half = (PRIOR_WEIGHT + count) / 2
+    constant = math.lgamma(half) - math.lgamma(PRIOR_WEIGHT / 2) - count / 2 * np.log(PRIOR_WEIGHT * np.pi)
+    return float(constant - np.log(np.diag(root)).sum() - half * np.log1p(square / PRIOR_WEIGHT))
+
+
 class Widths(BaseModel):
     """Half-widths of the 90 % interval of ln(measured / predicted): their square grows with how much of the step
     changes, as that of a random walk grows with its steps."""
