@@ -7,8 +7,8 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, bare, figure, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
-from asap.core.numbers import LARGEST_COUNT
-from asap.core.units import GIB, Provenance
+from asap.core.numbers import LARGEST_COUNT, as_setting
+from asap.core.units import GIB, Provenance, exact
 from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
 from asap.hardware import read_network
 from asap.plans import AXES, Plan
@@ -146,7 +146,8 @@ class Record(Query):
         return inquiry.now
 
     def _as_words(self) -> str:
-        parts = (self.what, self.plan, self.about, self.bound, f"{self.value:g}" if self.value else None, self.unit)
+        value = as_setting(self.value) if self.value else None
+        parts = (self.what, self.plan, self.about, self.bound, value, self.unit)
         return " ".join(part for part in parts if part)
 
 
@@ -228,7 +229,7 @@ def _in_units_of_record(claim: Claim, value: float, unit: str | None) -> float:
     if claim is Claim.RELATIVE and unit in ("% slower", "% faster"):
         sign = 1 if unit == "% slower" else -1
         if sign * value <= -100:
-            raise BadInputError("a step cannot be 100 % shorter", where=f"{value:g} {unit}")
+            raise BadInputError("a step cannot be 100 % shorter", where=f"{exact(value)} {unit}")
         return 1 + sign * value / 100
     known = _SCALES.get(claim, {})
     if unit is None and "count" in known:

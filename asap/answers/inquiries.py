@@ -6,6 +6,7 @@ from asap.answers.inquiry import Inquiry
 from asap.core.errors import InsufficientEvidenceError
 from asap.evidence.fact import Origin
 from asap.experiments import ExperimentStore
+from asap.experiments.create import NOTHING_STATED, Statement, amend
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.study.open_study import open_study
 from asap.study.study import Study
@@ -26,6 +27,7 @@ class Inquiries:
         self.store = store or ExperimentStore()
         self._origin: Origin = origin
         self._open: dict[str, Inquiry] = {}
+        self.opened: dict[str, tuple[str, Statement]] = {}
 
     def of(self, experiment: str) -> Inquiry:
         """The run of an ID; raises what :func:`asap.study.open_study.open_study` raises."""
@@ -34,10 +36,12 @@ class Inquiries:
             self.add(open_study(experiment, self.store))
         return self._open[experiment]
 
-    def open(self, target: str) -> Inquiry:
-        """The run of an ID, a file, a folder or a tracker's run, then known by its ID; raises like :meth:`of`."""
-        study = open_study(target, self.store)
+    def open(self, target: str, said: Statement = NOTHING_STATED) -> Inquiry:
+        """The run of an ID, a file, a folder or a tracker's run, with what is said beside it, then known by its ID;
+        raises like :meth:`of`."""
+        study = open_study(target, self.store, lambda record: amend(record, said))
         self.add(study)
+        self.opened[study.experiment.id] = target, said
         return self._open[study.experiment.id]
 
     def add(self, study: Study) -> None:

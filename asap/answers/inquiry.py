@@ -17,6 +17,7 @@ from asap.plans import Plan
 from asap.plans.plan import SETTINGS
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.propose import propose
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.choice import COUNT
@@ -139,11 +140,16 @@ class Inquiry:
         return tuple(one.plan for one in self.proposals)
 
     @property
-    def advice(self) -> str | None:
-        """What to run first, or that what runs is kept, after the facts; ``None`` where no plan can be predicted."""
+    def proposed(self) -> ProposalSet | None:
+        """The proposals after the facts, with what decides the advice; ``None`` where no plan can be predicted."""
         with suppress(InsufficientEvidenceError):
-            return propose(self.revised.ranked, lambda study, plan: (), self.proposals).recommendation.statement
+            return propose(self.revised.ranked, lambda study, plan: (), self.proposals)
         return None
+
+    @property
+    def advice(self) -> str | None:
+        """What to run first, or that what runs is kept; ``None`` where no plan can be predicted."""
+        return found.recommendation.statement if (found := self.proposed) else None
 
     def candidate(self, plan: Plan) -> tuple[int, Candidate] | None:
         """Rank among all candidates, and the candidate; ``None`` if the plan is none."""

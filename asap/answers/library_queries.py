@@ -226,7 +226,7 @@ def _precedent(hit: HistoryHit) -> PrecedentRow:
         effect=bare(record.id, "effect", change, CHANGE, record.source.text, Provenance.PRECEDENT),
         before=str(record.before) if record.before else None,
         after=str(record.after) if record.after else None,
-        similarity=round(hit.similarity, 2),
+        similarity=hit.similarity,
         why="; ".join(hit.why),
         source=record.source.url,
         summary=record.summary,

@@ -144,6 +144,7 @@ class CandidatesAnswer(Answer):
     candidates: tuple[PlanRow, ...]
     considered: int = Field(description="valid configurations that were evaluated")
     advice: str | None = Field(default=None, description="what to run first, or to keep what runs")
+    situation: str | None = Field(default=None, description="what decides which advice is needed")
     ruled_out: tuple[str, ...] = Field(default=(), description="by facts that were stated")
     notes: tuple[str, ...] = ()
 
@@ -157,7 +158,7 @@ class Candidates(Query):
     def answer(self, inquiry: Inquiry) -> CandidatesAnswer:
         """All that are proposed, and the first of the others."""
         revised, order, now = inquiry.revised, inquiry.order, inquiry.study.plan
-        ranked = revised.ranked
+        ranked, said = revised.ranked, inquiry.proposed
         shown = [
             (rank, one.prediction)
             for rank, one in enumerate(ranked.candidates, 1)
@@ -168,9 +169,10 @@ class Candidates(Query):
             now=plan_row(inquiry, ranked.incumbent) if ranked.incumbent else None,
             candidates=tuple(plan_row(inquiry, one, plan_name(inquiry, one.plan)) for _, one in shown),
             considered=ranked.considered,
-            advice=inquiry.advice,
+            advice=said.recommendation.statement if said else None,
+            situation=said.situation.statement if said and said.situation else None,
             ruled_out=tuple(f"{plan}: {fact}" for plan, fact in list(revised.excluded.items())[: self.limit]),
-            notes=notes_of([one for _, one in shown]),
+            notes=(*notes_of([one for _, one in shown]), *(said.warnings if said else ())),
         )
 
 

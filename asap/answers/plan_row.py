@@ -1,15 +1,17 @@
 """A prediction of a plan as a row of an answer."""
 
+import math
 from collections.abc import Sequence
 
 from pydantic import Field, JsonValue
 
-from asap.answers.figure import DETAIL, Figure, Part, bare, change, figure, subject_of
+from asap.answers.figure import CHANGE, DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.core.units import Provenance
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
+from asap.proposals.selection.candidate import SHOWN_PRECEDENT
 from asap.proposals.selection.strategy import title
 
 _DETAIL: dict[str, JsonValue] = {"role": DETAIL}
@@ -29,6 +31,9 @@ class PlanRow(Part):
     fits_odds: Figure | None = Field(default=None, description="probability that it fits", json_schema_extra=_DETAIL)
     faster_odds: Figure | None = Field(
         default=None, description="probability that it is faster than what runs", json_schema_extra=_DETAIL
+    )
+    published: Figure | None = Field(
+        default=None, description="what such a change did to the step in published runs", json_schema_extra=_DETAIL
     )
     communication: Figure | None = Field(
         default=None, description="share of the step in exposed collectives", json_schema_extra=_DETAIL
@@ -69,6 +74,7 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
     of = subject or subject_of(plan, now)
     is_now = plan == now and subject is None
     faster = None if is_now else confidence(inquiry.study, prediction, ()).faster
+    surely = faster.model_copy(update={"unit": "odds"}) if faster else None
     odds = memory.probability_fits if memory is not None else None
     source = memory.total.source if memory is not None else ""
     return PlanRow(
@@ -80,11 +86,18 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
         mfu=figure(of, "mfu", prediction.mfu),
         hbm=figure(of, "hbm", memory.total) if memory else None,
         fit=memory.verdict if memory else None,
-        fits_odds=bare(of, "fits_odds", odds, "fraction", source, memory.total.provenance) if memory else None,
-        faster_odds=figure(of, "faster_odds", faster),
+        fits_odds=bare(of, "fits_odds", odds, "odds", source, memory.total.provenance) if memory else None,
+        faster_odds=figure(of, "faster_odds", surely),
+        published=_published(inquiry, plan, of),
         communication=figure(of, "communication", prediction.communication),
         strategy=_strategy(inquiry, plan),
     )
+
+
+def _published(inquiry: Inquiry, plan: Plan, of: str) -> Figure | None:
+    found = inquiry.candidate(plan)
+    said = math.expm1(-found[1].precedent) if found and abs(found[1].precedent) >= SHOWN_PRECEDENT else None
+    return bare(of, "published", said, CHANGE, "similar runs of the history", Provenance.PRECEDENT)
 
 
 def _strategy(inquiry: Inquiry, plan: Plan) -> str | None:

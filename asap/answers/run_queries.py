@@ -95,6 +95,7 @@ class HealthAnswer(Answer):
     """The run as measured against what is expected of it."""
 
     verdict: Verdict
+    statement: str | None = None
     measured: Figure | None
     expected: Figure | None = Field(description="by the step model alone, without the measurement")
     differs: Figure | None = Field(description="the measured step against the expected one")
@@ -127,6 +128,7 @@ class Health(Query):
         kind = measured.provenance if measured else Provenance.MEASURED
         return HealthAnswer(
             verdict=_VERDICTS[found.verdict],
+            statement=found.statement,
             measured=figure("now", "measured_step_time", measured),
             expected=figure("now", "expected_hbm" if found.held_bytes else "expected_step_time", found.expected),
             differs=bare("now", "measured_vs_expected", found.factor - 1, CHANGE, "measured over expected", kind)

@@ -10,8 +10,8 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, notes_of, plan_row
 from asap.answers.scenario import Change, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
-from asap.core.numbers import digits
-from asap.core.units import Provenance, Quantity
+from asap.core.numbers import as_setting, digits
+from asap.core.units import Provenance, Quantity, exact
 from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.plans.axes import Axis
@@ -66,8 +66,9 @@ def _kept_batch(change: Change, inquiry: Inquiry, chips: float) -> tuple[str, ..
     batch = inquiry.study.experiment.workload.global_batch
     if chips == 1 or not batch or change.global_batch is not None:
         return ()
-    larger = f"; a launcher that states it for each device runs {batch * chips:,.0f}: batch={batch * chips:.0f}"
-    return (f"The batch stays {batch:,} sequences{larger if (batch * chips).is_integer() else ''}.",)
+    each = batch * chips
+    larger = f"; a launcher that states it for each device runs {exact(each)}: batch={as_setting(each)}"
+    return (f"The batch stays {batch:,} sequences{larger if each.is_integer() else ''}.",)
 
 
 def _batch_on(experiment: Experiment) -> str | None:
@@ -274,7 +275,7 @@ def _reaching(inquiry: Inquiry, find: str, target: float | None) -> SolveAnswer:
     nearest = min(known, key=lambda one: _distance(one, find), default=None)
     shown = good[0] if good else nearest
     return SolveAnswer(
-        find=f"{find} {target:g}",
+        find=f"{find} {exact(target)}",
         found=str(shown.plan) if good and shown else None,
         plan=plan_row(inquiry, shown) if shown else None,
         searched=f"{inquiry.revised.ranked.considered:,} configurations; what is shown is the first that reaches it, "

@@ -21,6 +21,7 @@ from asap.chat.slots import number
 from asap.chat.written import written
 from asap.core.errors import BadInputError
 from asap.core.text import plain
+from asap.core.units import exact
 from asap.reports.answers.compact import to_compact
 
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+")
@@ -158,7 +159,8 @@ class FactTools:
             raise BadInputError("the engineer did not say so", where=plain(quote, 80), hint=hint)
         numbers = [found for text in _NUMBER.findall(quote) for found in _readings(text)]
         if value is not None and not any(math.isclose(value, one, rel_tol=1e-9) for one in numbers):
-            raise BadInputError(f"{value:g} is not in the quote", where=plain(quote, 80), hint="give it as it was said")
+            reason = f"{exact(value)} is not in the quote"
+            raise BadInputError(reason, where=plain(quote, 80), hint="give it as it was said")
 
 
 def flat(text: str) -> str:

@@ -10,6 +10,7 @@ from asap.chat.answering import default_values
 from asap.chat.classifier import classifier
 from asap.chat.language import Command
 from asap.chat.slots import UNITS, Slots, read_slots, seconds
+from asap.core.numbers import as_setting
 from asap.hardware.instances import chips_per_node
 
 SURE = 0.25
@@ -114,7 +115,7 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     arguments |= {k: v for k, v in (("precision", slots.precision), ("optimizer", slots.optimizer)) if v}
     microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
     settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
-    settings += [*(f"micro_batch={size:g}" for size in sizes[-1:]), *slots.switched]
+    settings += [*(f"micro_batch={as_setting(size)}" for size in sizes[-1:]), *slots.switched]
     said = " ".join(part for part in settings if part)
     plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
     if plan != "now":
@@ -148,7 +149,7 @@ def _sweep(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     several = [(len(values), name) for name, values in slots.counts.items() if name in _COUNTED]
     if several and max(several)[0] > 1:
         name = max(several)[1]
-        return Command("sweep", {"vary": name, "values": tuple(f"{value:g}" for value in slots.counts[name])})
+        return Command("sweep", {"vary": name, "values": tuple(map(as_setting, slots.counts[name]))})
     noun = next((noun for noun in slots.nouns if noun in (*_SUPPOSED, "microbatches", "remat")), None)
     if noun is None or default_values(noun, inquiry) == ():
         return None

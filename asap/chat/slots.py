@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from asap.answers.plan_names import ZERO
+from asap.core.numbers import as_setting
 from asap.hardware import find_chip
 from asap.plans.prose import plan_spans
 
@@ -246,7 +247,7 @@ def _hardware(
     ]
     if not chips or not counts.get("chips"):
         return None, []
-    return f"{chips[-1].word}-{counts['chips'][-1]:g}", [(chips[-1].start, chips[-1].end, "", "zhw")]
+    return f"{chips[-1].word}-{as_setting(counts['chips'][-1])}", [(chips[-1].start, chips[-1].end, "", "zhw")]
 
 
 def _policy(words: list[str]) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asap.chat.language import Command
+from asap.core.numbers import as_setting
 
 _VERBS = {"what_if": "what if", "next_test": "next", "explain": "why", "retract": "forget"}
 _SHORT = {"global_batch": "batch", "sequence_length": "seq_len"}
@@ -20,8 +21,8 @@ def written(command: Command) -> str:
 
 
 def _plain(known: dict[str, Any]) -> list[str]:
-    return [_number(value) for name, value in known.items() if name not in _OPTIONS] + [
-        _OPTIONS[name] if value is True else f"{_OPTIONS[name]} {_number(value)}"
+    return [as_setting(value) for name, value in known.items() if name not in _OPTIONS] + [
+        _OPTIONS[name] if value is True else f"{_OPTIONS[name]} {as_setting(value)}"
         for name, value in known.items()
         if name in _OPTIONS
     ]
@@ -33,7 +34,7 @@ def _compare(known: dict[str, Any]) -> list[str]:
 
 def _what_if(known: dict[str, Any]) -> list[str]:
     plan: str = known.pop("plan", "")
-    return [*([plan] if plan else []), *(f"{_SHORT.get(name, name)}={_number(value)}" for name, value in known.items())]
+    return [*[plan] * bool(plan), *(f"{_SHORT.get(name, name)}={as_setting(value)}" for name, value in known.items())]
 
 
 def _sweep(known: dict[str, Any]) -> list[str]:
@@ -43,14 +44,15 @@ def _sweep(known: dict[str, Any]) -> list[str]:
 
 def _solve(known: dict[str, Any]) -> list[str]:
     target = known.get("target")
-    of = "" if target is None else f"{_number(target * 100)}%" if known["find"] == "mfu" else f"{_number(target)}s"
+    of = "" if target is None else f"{as_setting(target)}s"
+    of = f"{as_setting(target * 100)}%" if target and known["find"] == "mfu" else of
     return [known["find"], of, f"for {known['plan']}" if "plan" in known else ""]
 
 
 def _plausible(known: dict[str, Any]) -> list[str]:
     value, metric = known["value"], known["metric"]
-    figures = {"mfu": f"{_number(value * 100)}% mfu", "throughput": f"{_number(value)} tokens/s"}
-    return [figures.get(metric, f"{_number(value)}s"), f"for {known['plan']}" if "plan" in known else ""]
+    figures = {"mfu": f"{as_setting(value * 100)}% mfu", "throughput": f"{as_setting(value)} tokens/s"}
+    return [figures.get(metric, f"{as_setting(value)}s"), f"for {known['plan']}" if "plan" in known else ""]
 
 
 def _record(known: dict[str, Any]) -> list[str]:
@@ -60,21 +62,17 @@ def _record(known: dict[str, Any]) -> list[str]:
         bound = {"most": "<=", "least": ">="}.get(known.get("bound", ""), "!=")
         return ["limit", f"{known['about']}{bound}{known['value']}" if "value" in known else known["about"]]
     if what in ("batch", "sequence", "network", "incumbent"):
-        said = known.get("about") or _number(known.get("value"))
+        said = known.get("about") or as_setting(known.get("value"))
         return ["runs", plan if what == "incumbent" else f"{what}={said}"]
     if "value" not in known:
         return [{"out_of_memory": "oom"}.get(what, what), plan]
     metric = {"mfu": " mfu", "hbm_share": " hbm"}.get(what, "")
     space = "" if known["unit"].startswith("%") else " "
-    return ["ran", plan, "=", f"{_number(known['value'])}{space}{known['unit']}{metric}"]
+    return ["ran", plan, "=", f"{as_setting(known['value'])}{space}{known['unit']}{metric}"]
 
 
 def _trace(known: Mapping[str, Any]) -> list[str]:
     return list(known.get("changes", ()))
-
-
-def _number(value: object) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 _WRITERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {

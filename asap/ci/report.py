@@ -103,7 +103,13 @@ class Suggestion(_Part):
     trade_offs: Few
     citations: Annotated[tuple[SuggestionCitation, ...], Field(max_length=20)]
     overrides: Annotated[str, StringConstraints(max_length=4000)]
+    exports: Lines = Field(default="", description="flags for a shell that it needs besides")
     diff: Lines | None = Field(default=None, description="of the file, in the unified format")
+
+    @property
+    def lines(self) -> str:
+        """All that is to be pasted."""
+        return "\n".join(filter(None, (self.exports, self.overrides)))
 
 
 class Precedent(_Part):
@@ -133,6 +139,11 @@ class ConfigurationReport(_Part):
     precedent: Precedent | None = None
     suggestions: Annotated[tuple[Suggestion, ...], Field(max_length=3)] = ()
     recommendation: Text | None = None
+    lines: Lines = Field(default="", description="to paste for the recommendation")
+    plans: Annotated[tuple[Few, ...], Field(max_length=5)] = Field(
+        default=(), description="names of columns; what runs; the proposals, as in every report"
+    )
+    why: Few = Field(default=(), description="what holds it back, gain, cost, tests, flags, what is missing")
     notes: Few = ()
 
     @property

@@ -5,7 +5,7 @@ from asap.compiler.programs.request import CompileOutcome, CompileRequest
 from asap.compiler.reference.segments import offloaded
 from asap.compiler.schedule.interconnect import device_rates
 from asap.compiler.verification import Verification
-from asap.core.units import counted, format_bytes, format_percent, format_seconds
+from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
 from asap.evidence.fact import Claim, StatedFact
 from asap.hardware import Slice
 from asap.models.workload import FULL_PRECISION
@@ -91,9 +91,10 @@ def effort_notes(request: CompileRequest, outcome: CompileOutcome) -> list[str]:
     margin = _margin(request, outcome)
     if margin is None:
         return [note]
+    median, low, high = map(significant, (margin.median, margin.low, margin.high))
     return [
-        f"{note}; HBM of full effort was {margin.median:.2f} times as much in the median of {margin.plans} plans,"
-        f" {margin.low:.2f} to {margin.high:.2f} times in eight of ten (docs/verify.md)"
+        f"{note}; HBM of full effort was {median} times as much in the median of {margin.plans} plans,"
+        f" {low} to {high} times in eight of ten (docs/verify.md)"
     ]
 
 

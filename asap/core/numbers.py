@@ -85,6 +85,11 @@ def real_number(value: object) -> float:
     return float(value)
 
 
+def as_setting(value: object) -> str:
+    """A value as settings and commands have it: ``2.0`` → ``2``, without separators; not for prose."""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
 _DEEP_KEY = re.compile(r"(?:(?:[\w-]{1,99}|\"[^\"\n]{0,99}\"|'[^'\n]{0,99}')[ \t]{0,9}\.[ \t]{0,9}){101}")
 
 

@@ -43,10 +43,21 @@ def format_percent(fraction: float, digits: int = 1) -> str:
     return f"{fraction * PERCENT:.{digits}f} %"
 
 
+def format_odds(probability: float) -> str:
+    """A probability without false precision: never 0 or 100 %."""
+    least = 0.01
+    if least <= probability <= 1 - least:
+        return format_percent(probability, 0)
+    return "<1 %" if probability < least else ">99 %"
+
+
 def format_change(ratio: float, digits: int = 1) -> str:
     """A ratio as a change: ``0.83`` → ``-17.0 %``; from tenfold on as a factor: ``95.5`` → ``95.5 times``."""
     if ratio >= FACTOR:
         return f"{significant(ratio)} times"
+    least = 0.5 * 10.0**-digits
+    if 0 < ratio * PERCENT < least:
+        return f"<{2 * least - PERCENT:.{digits}f} %"
     return f"{(ratio - 1) * PERCENT:+z.{digits}f} %"
 
 
@@ -61,7 +72,12 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
 
 def counted(count: float, noun: str) -> str:
     """``3, "run"`` → ``3 runs``; ``2.5, "doubling"`` → ``2.5 doublings``."""
-    return f"{count:,.10g} {noun}{'' if count == 1 else 's'}"
+    return f"{exact(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def exact(count: float) -> str:
+    """What is counted or stated, not rounded: ``8192.0`` → ``8,192``, ``2.5`` → ``2.5``; at most ten digits."""
+    return f"{count:,.10g}"
 
 
 def none_of(count: int, noun: str) -> str:
@@ -75,11 +91,11 @@ def best_of(count: int, noun: str) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Round to significant digits without exponent: ``35656.45`` → ``35700``, ``2.5165`` → ``2.52``."""
+    """Round to significant digits without exponent: ``35656.45`` → ``35,700``, ``2.5165`` → ``2.52``."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.0f}" if math.isfinite(value) else str(value)
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{round(value, decimals):.{max(decimals, 0)}f}"
+    return f"{round(value, decimals):,.{max(decimals, 0)}f}"
 
 
 CHANGE = "change"

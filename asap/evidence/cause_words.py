@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from asap.core.errors import AsapError
-from asap.core.units import format_bytes, format_rate, format_seconds, significant
+from asap.core.units import exact, format_bytes, format_rate, format_seconds, significant
 from asap.evidence.readings import CauseName, Run, Variant, passes_of_experts
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
@@ -29,7 +29,7 @@ def sentence(variant: Variant, run: Run) -> str:
         rate=format_rate(variant.size, "B"),
         usual=format_rate(rate, "B"),
         size=significant(variant.size, 2),
-        count=f"{variant.size:,.0f}",
+        count=exact(round(variant.size)),
         seconds=format_seconds(variant.size),
         sequence=f"{work.sequence_length or 0:,}",
         batch=f"{work.global_batch or 0:,}",
@@ -44,15 +44,16 @@ def sentence(variant: Variant, run: Run) -> str:
 
 def _counting(variant: Variant, run: Run) -> str:
     times = variant.added if variant.added >= 1 else 1 / variant.added
+    count = exact(round(times))
     if math.isclose(times, run.plan.microbatches or 1) and times > 1:
-        return f"the figure is of {'all' if variant.added > 1 else 'one'} of {times:.0f} microbatches, not of a step"
+        return f"the figure is of {'all' if variant.added > 1 else 'one'} of {count} microbatches, not of a step"
     if math.isclose(times, 1000.0):
         return f"the figure is in {'milliseconds' if variant.added > 1 else 'thousands of seconds'}"
     if math.isclose(times, 60.0):
         return f"the figure is {'in minutes' if variant.added < 1 else 'a minute counted as a second'}"
     if variant.added > 1:
-        return f"the figure is of {times:.0f} steps, as logs that print every {times:.0f} give it"
-    return f"the figure is of one step in {times:.0f}, or of one of {times:.0f} nodes"
+        return f"the figure is of {count} steps, as logs that print every {count} give it"
+    return f"the figure is of one step in {count}, or of one of {count} nodes"
 
 
 def expectation(variant: Variant, run: Run, now: Prediction, then: Prediction) -> str:

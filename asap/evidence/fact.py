@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from asap.core.units import counted, format_bytes, format_change, format_percent, format_rate, format_seconds
+from asap.core.numbers import as_setting
+from asap.core.units import counted, exact, format_bytes, format_change, format_percent, format_rate, format_seconds
 from asap.evidence.readings import leaves_node
 from asap.plans import AXES, Plan, Remat
 from asap.plans.axes import Axis
@@ -121,7 +122,7 @@ class StatedFact(BaseModel):
             case Claim.RELATIVE:
                 text = f"measured {format_change(self.value or 0)} against the step that runs now"
             case Claim.BATCH | Claim.SEQUENCE:
-                text = f"{self.claim.value} {self.value:g}"
+                text = f"{self.claim.value} {exact(self.value or 0)}"
             case Claim.NETWORK:
                 text = f"{self.claim.value} {format_rate(self.value or 0, 'B')}/s a device"
             case Claim.INCUMBENT:
@@ -135,7 +136,7 @@ class StatedFact(BaseModel):
             case Claim.HBM_BYTES:
                 text = f"HBM in use {format_bytes(self.value or 0)}"
             case Claim.THROUGHPUT:
-                text = f"{self.claim.value} {self.value:g}"
+                text = f"{self.claim.value} {exact(self.value or 0)}"
             case Claim.CONSTRAINT:
                 text = self._constraint
             case _:
@@ -161,9 +162,9 @@ class StatedFact(BaseModel):
         if self.bound == "inside":
             return f"constraint: {self.about} stays inside a {'node' if self.value else 'slice'}"
         if self.bound is not None:
-            return f"constraint: {self.about} is at {self.bound} {self.value:g}"
+            return f"constraint: {self.about} is at {self.bound} {exact(self.value or 0)}"
         return (
-            f"constraint: {self.about}={self.value:g} cannot be used"
+            f"constraint: {self.about}={as_setting(self.value)} cannot be used"
             if self.value
             else f"constraint: no {self.about} axis"
         )

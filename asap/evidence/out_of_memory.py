@@ -7,7 +7,7 @@ model would meet what was seen, here whether it would not have fitted.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import format_bytes, format_odds
 from asap.evidence.cause_words import sentence
 from asap.evidence.judgement import Cause, Judgement, judge
 from asap.evidence.readings import CauseName, Run, Variant, predicted, readings, run_of
@@ -82,7 +82,7 @@ def judge_memory(study: Study) -> Judgement | None:
     return Judgement(
         verdict="out of memory", held_bytes=held, expected=memory.total, causes=causes[:SHOWN],
         source=f"{outcome.source}: {ending}" if told else outcome.source,
-        odds=format_percent(memory.probability_fits or 0.0, 0),
+        odds=format_odds(memory.probability_fits or 0.0),
     )  # fmt: skip
 
 

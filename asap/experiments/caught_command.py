@@ -14,6 +14,7 @@ from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError, 
 from asap.core.files import scratch_folder
 from asap.core.secrets import names_secret, redacted
 from asap.core.text import REDACTED, plain
+from asap.core.units import format_seconds
 from asap.experiments.configuration import read_configuration
 from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
@@ -103,7 +104,8 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
             raise UsageError("is not executable", where=plain(command[0], 80), hint="write: bash SCRIPT") from error
         except subprocess.TimeoutExpired as error:
             hint = "raise --time-limit, or give the training log"
-            raise ConfigError(f"takes over {timeout_s:g} s", where=plain(command[0], 80), hint=hint) from error
+            reason = f"takes over {format_seconds(timeout_s)}"
+            raise ConfigError(reason, where=plain(command[0], 80), hint=hint) from error
         found = _read_calls(folder)
     if not found and done.returncode:
         raise ConfigError(

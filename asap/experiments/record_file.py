@@ -20,6 +20,7 @@ from asap.experiments.remarks import still_open
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures
 from asap.plans import Plan
+from asap.stacks.stack_settings import not_a_setting
 
 FIELDS = frozenset(field.alias or name for name, field in Experiment.model_fields.items())
 _PATHS = ("profile_path", "facts_path")
@@ -58,7 +59,7 @@ def split_overrides(overrides: Iterable[str], is_setting: Callable[[str], bool])
         if is_setting(key):
             settings.append(override)
         elif not separator:
-            raise UsageError("is not key=value", where=plain(override, 80) or "(empty)")
+            raise not_a_setting(override)
         elif key in fields:
             raise UsageError("is given twice", where=plain(key, 80))
         elif key.partition(".")[0] not in FIELDS:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
 from asap.core.text import plain
+from asap.core.units import exact
 from asap.hardware.catalogue import load_chip
 from asap.hardware.chip import Chip
 from asap.hardware.slices import Slice
@@ -104,7 +105,7 @@ class Instance(BaseModel):
     @property
     def description(self) -> str:
         """``p4d.24xlarge: 8 NVIDIA A100 40 GB, 400 Gbit/s between machines``."""
-        return f"{self.name}: {self.gpus} {load_chip(self.chip).title}, {self.network:g} Gbit/s between machines"
+        return f"{self.name}: {self.gpus} {load_chip(self.chip).title}, {exact(self.network)} Gbit/s between machines"
 
     @property
     def machine(self) -> Chip:

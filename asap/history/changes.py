@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asap.core.units import exact
 from asap.experiments import Experiment
 from asap.models import Workload
 from asap.plans import AXES, Plan
@@ -48,7 +49,7 @@ def other_changes(before: Plan, after: Plan, old: Workload, new: Workload) -> It
         yield f"rematerialisation from {before.remat.value} to {after.remat.value}"
     sizes = _microbatch_size(before, old), _microbatch_size(after, new)
     if all(sizes) and sizes[0] != sizes[1] and before.microbatches != after.microbatches:
-        yield f"sequences a microbatch from {sizes[0]:g} to {sizes[1]:g}"
+        yield f"sequences a microbatch from {exact(sizes[0])} to {exact(sizes[1])}"
     if before.pipeline_repeats != after.pipeline_repeats and before.degree("stage") > 1 and after.degree("stage") > 1:
         yield f"virtual pipeline stages a device from {before.pipeline_repeats} to {after.pipeline_repeats}"
     if before.offload != after.offload:

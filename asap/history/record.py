@@ -132,7 +132,7 @@ class HistoryRecord(BaseModel):
             raise ValueError(f"a speedup of {self.speedup} does not mean {self.outcome.value}")
         measured = measured_speedup(self.measured_before, self.measured_after)
         if measured and not math.isclose(measured, self.speedup or 0, rel_tol=_ROUNDING):
-            raise ValueError(f"the speedup is {self.speedup}, the measurements say {measured:.3g}")
+            raise ValueError(f"the speedup is {self.speedup}, the measurements say {significant(measured)}")
         return self
 
 

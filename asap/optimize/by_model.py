@@ -4,7 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 
 from asap.core.feedback import Feedback
-from asap.core.units import Provenance, format_bytes, format_change, format_percent, format_seconds, significant
+from asap.core.units import (
+    Provenance,
+    format_bytes,
+    format_change,
+    format_odds,
+    format_percent,
+    format_seconds,
+    significant,
+)
 from asap.optimize.outcome import Code, Cost, Expectation, Outcome, Try, feedback
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
@@ -78,12 +86,12 @@ def worse_bets(proposals: Sequence[Proposal], first_number: int, nothing_runs: b
 
 def _odds_of_fit(memory: MemoryPrediction) -> str:
     odds = memory.probability_fits if memory.probability_fits is not None else float(memory.fits)
-    return f"P(fits) {format_percent(odds, 0)}"
+    return f"P(fits) {format_odds(odds)}"
 
 
 def _odds_of_gain(proposal: Proposal) -> str:
     odds = proposal.confidence.faster
-    return f", P(faster) {format_percent(odds.value, 0)}" if odds else ""
+    return f", P(faster) {format_odds(odds.value)}" if odds else ""
 
 
 def _at_worst(proposal: Proposal, first: Proposal, first_number: int) -> str:

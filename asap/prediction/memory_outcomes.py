@@ -1,6 +1,6 @@
 """Predictions of HBM after what came of plans of the run: what ran, what died, and peaks that were read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from asap.core.units import Provenance, Quantity
 from asap.prediction.from_architecture import predict
@@ -70,14 +70,22 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
     if outcome.peak_bytes is not None:
         total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=Provenance.MEASURED, source=outcome.source)
     elif outcome.fitted is not None:
-        believed = _believed(memory, belief) if outcome.fitted else total
-        bound = min if outcome.fitted else max
-        ends = {"value": believed.value, "low": believed.low, "high": believed.high}
-        total = total.model_copy(update={name: bound(end, capacity) for name, end in ends.items() if end is not None})
+        total = within(_believed(memory, belief), capacity) if outcome.fitted else within(total, capacity, max)
     if outcome.fitted is None and outcome.peak_bytes is None:
         return memory
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
     return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
+
+
+def as_fitting(memory: MemoryPrediction) -> MemoryPrediction:
+    """What is known to fit, of which no more than the HBM is said to be held."""
+    return _holding(memory, within(memory.total, memory.capacity_bytes), fits=True, probability_fits=None)
+
+
+def within(total: Quantity, capacity: float, bound: Callable[[float, float], float] = min) -> Quantity:
+    """A need for HBM with its interval, which the capacity bounds."""
+    known = {name: end for name in ("value", "low", "high") if (end := getattr(total, name)) is not None}
+    return total.model_copy(update={name: bound(end, capacity) for name, end in known.items()})
 
 
 def _believed(memory: MemoryPrediction, belief: MemoryBelief) -> Quantity:

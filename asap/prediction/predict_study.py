@@ -169,9 +169,10 @@ def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -
         return other
     if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
         return other
-    fits = memory.model_copy(update={"fits": True, "probability_fits": None})
+    from asap.prediction.memory_outcomes import as_fitting
+
     notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
-    return other.model_copy(update={"memory": fits, "notes": notes})
+    return other.model_copy(update={"memory": as_fitting(memory), "notes": notes})
 
 
 def usual_axes(study: Study) -> tuple[str, ...]:
@@ -205,7 +206,8 @@ def _insufficient(study: Study) -> InsufficientEvidenceError:
     needed = list(missing)
     listed = ", ".join(needed[:-1]) + " and " * (len(needed) > 1) + "".join(needed[-1:])
     said = f"a prediction needs {listed}, or a profile together with the plan that it shows"
-    lacks = "--plan PLAN" if study.profile and study.plan is None else " ".join(missing.values())
+    shown = study.profile is not None and study.profile.operations and study.plan is None
+    lacks = "--plan PLAN" if shown else " ".join(missing.values())
     return InsufficientEvidenceError(said, where=study.experiment.id, hint=f"asap analyze RUN {lacks}")
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import CHANGE, Provenance, Quantity, counted
+from asap.core.units import CHANGE, Provenance, Quantity, counted, format_change
 from asap.hardware import find_chip
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, HistoryRecord, Outcome, Part
@@ -213,7 +213,7 @@ def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Q
     known = [f"{worse} of them got no faster"] if worse else []
     known += [
         f"instead: {one.name}, {counted(len(one.records), 'run')}, "
-        f"{f'{100 * mean.value:+.1f} %' if (mean := _effect(one)) else 'none of which fitted'}"
+        f"{format_change(1 + mean.value) if (mean := _effect(one)) else 'none of which fitted'}"
         for one in others
     ]
     return Idea(

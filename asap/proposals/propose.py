@@ -108,7 +108,8 @@ def _warnings(ranked: RankedCandidates) -> tuple[str, ...]:
     study, left_out, warnings = ranked.study, ranked.left_out, []
     if left_out:
         reason = max(set(left_out), key=lambda reason: (left_out.count(reason), reason))
-        warnings.append(f"Left out: {counted(len(left_out), 'valid plan')}. The most frequent reason: {reason}.")
+        alike = "is left out" if len(left_out) == 1 else "are left out for reasons such as"
+        warnings.append(f"{counted(len(left_out), 'plan')} {alike}: {reason}.")
     unknown = unchecked(study.constraints)
     if unknown:
         warnings.append(f"Not checked, because it is not known: {', '.join(unknown)}.")

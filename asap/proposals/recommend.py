@@ -1,6 +1,6 @@
 """Which proposal to run first, or why to keep what runs."""
 
-from asap.core.units import format_bytes, format_percent, format_seconds, none_of
+from asap.core.units import format_bytes, format_odds, format_percent, format_seconds, none_of
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.judgement import Judgement
@@ -77,7 +77,7 @@ def recommend(
         statement = f"Start with {named}: the step is expected to take {format_percent(gain)} less."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)
     if measurable and odds is not None:
-        likely = f"only {format_percent(odds.value, 0)} likely to gain at all"
+        likely = f"only {format_odds(odds.value)} likely to gain at all"
         doubt = f"It is expected to gain {format_percent(gain)}, but {likely}"
     else:
         varies = f"the {format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
@@ -135,11 +135,11 @@ def add_smallest_fit(
         return advice
     if situation.name not in TOO_TIGHT:
         remedy = _FIRST_PROPOSAL if is_first else least.statement
-        risk = f"What runs now is {format_percent(fit_odds(incumbent), 0)} likely to fit; should it run out of memory"
+        risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit; should it run out of memory"
         statement = f"{advice.statement} {risk}, the smallest change is {remedy}."
         lines = advice.lines if advice.first is not None else least.lines
         return advice.model_copy(update={"statement": statement, "lines": lines})
-    odds = f"{format_percent(fit_odds(proposals[0].prediction), 0)} likely to fit" if proposals else ""
+    odds = f"{format_odds(fit_odds(proposals[0].prediction))} likely to fit" if proposals else ""
     fastest = f" Faster: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {odds}." if proposals else ""
     statement = f"Start with the smallest change that fits: {least.statement}.{fastest}"
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import best_of, format_bytes, format_percent, none_of
+from asap.core.units import best_of, format_bytes, format_odds, format_percent, none_of
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.prediction.prediction import FitVerdict, MemoryPrediction, Prediction
 from asap.proposals.selection.candidate import LIKELY
@@ -71,7 +71,7 @@ def _state_fit_odds(found: Situation, incumbent: Prediction | None, study: Study
     if memory is None or not memory.fits or odds is None or odds >= LIKELY:
         return found
     held = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
-    risk = f"It is {format_percent(odds, 0)} likely to fit, with {held} (modelled).{_uneven(study)}"
+    risk = f"It is {format_odds(odds)} likely to fit, with {held} (modelled).{_uneven(study)}"
     name: SituationName = "near_limit" if found.name == "well_set" else found.name
     statement = found.statement.removeprefix(_WELL_SET)
     return found.model_copy(
@@ -140,7 +140,7 @@ def _too_much(memory: MemoryPrediction) -> str:
     parts = " and ".join(f"{part.name} {format_bytes(part.size_bytes)}" for part in largest)
     need = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)} HBM"
     mostly = f"; most of it is {parts}" if parts else ""
-    odds = f", {format_percent(memory.probability_fits, 0)} likely to fit" if memory.probability_fits else ""
+    odds = f", {format_odds(memory.probability_fits)} likely to fit" if memory.probability_fits else ""
     kind = memory.total.provenance.value
     if over <= 0:
         return f"It does not fit: it died out of memory{mostly} ({kind})."

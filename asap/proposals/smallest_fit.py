@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import format_bytes, format_percent, format_seconds
+from asap.core.units import format_bytes, format_odds, format_seconds
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.models import Workload
@@ -131,6 +131,6 @@ def _takes(found: Prediction) -> str:
     assert found.memory is not None
     held = f"{format_bytes(found.memory.total.value)} of {format_bytes(found.memory.capacity_bytes)}"
     odds = found.memory.probability_fits
-    likely = f", {format_percent(odds, 0)} likely to fit" if odds is not None else ""
+    likely = f", {format_odds(odds)} likely to fit" if odds is not None else ""
     step = f", at a step of {format_seconds(found.step_time.value)}" if found.step_time else ""
     return f"{held}{likely}{step} (modelled)"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import format_bytes, format_odds, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION, believed
 from asap.levers.lever import Run, Trial
 from asap.levers.table import TRIALS
@@ -117,7 +117,7 @@ def _hbm_saved(now: Prediction | None, then: Prediction | None) -> tuple[float, 
 def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str:
     if gain is None:
         return "only a run tells what it brings"
-    tight = f", which fits with {format_percent(odds, 0)}" if odds is not None else ""
+    tight = f", which fits with {format_odds(odds)}" if odds is not None else ""
     return f"modelled, {effect(gain, saved_bytes)} with it{tight}"
 
 

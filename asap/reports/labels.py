@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from asap.core.text import plain
-from asap.core.units import GIB, counted, format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.core.units import counted, exact, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.experiments import HardwareReference
 from asap.flags import FlagAdvice, FlagReview
 from asap.models import Architecture, Workload
-from asap.profiles import Gap, Kpis, Operation, Roofline
+from asap.profiles import Kpis, Operation, Roofline
 from asap.profiles.profile import Total
 from asap.reports.analysis import ExperimentSummary
 from asap.reports.phrases import UNKNOWN, resource_name
@@ -38,7 +38,7 @@ def describe_hardware(hardware: HardwareReference, devices: int | None) -> str:
     if hardware.slices > 1:
         names.append(f"{hardware.slices} slices")
     if devices:
-        names.append(f"{devices} device{'s' if devices > 1 else ''}")
+        names.append(counted(devices, "device"))
     if hardware.node and devices and devices > hardware.node:
         names.append(f"{devices // hardware.node} nodes of {hardware.node}")
     if hardware.network:
@@ -134,7 +134,7 @@ def operation_row(operation: Operation) -> tuple[str, ...]:
     return (
         format_percent(operation.fraction, 2),
         format_seconds(operation.time_s) if operation.time_s is not None else "",
-        f"{operation.occurrences:g}" if operation.occurrences is not None else "",
+        exact(operation.occurrences) if operation.occurrences is not None else "",
         _share(operation.flop_utilisation, ""),
         format_rate(operation.memory_bandwidth, "B/s") if operation.memory_bandwidth is not None else "",
         operation.category,
@@ -149,7 +149,7 @@ def roofline_facts(roofline: Roofline) -> list[tuple[str, str]]:
     flops, bandwidth = roofline.peak_flop_rate, roofline.peak_hbm_bandwidth
     return [
         ("peak FLOP rate", format_rate(flops, "FLOP/s") if flops else UNKNOWN),
-        ("peak HBM bandwidth", f"{bandwidth / GIB:.1f} GiB/s" if bandwidth else UNKNOWN),
+        ("peak HBM bandwidth", format_rate(bandwidth, "B/s") if bandwidth else UNKNOWN),
         ("ridge point", f"{significant(roofline.ridge_point)} FLOP/byte" if roofline.ridge_point else UNKNOWN),
         ("bound", roofline.program_bound),
         ("efficiency", _share(roofline.program_efficiency)),
@@ -181,13 +181,6 @@ def total_rows(totals: Iterable[Total], seconds: float | None, most: int) -> lis
         (format_percent(one.fraction, 2), format_seconds(one.fraction * seconds) if seconds else "", one.name)
         for one in list(totals)[:most]
     ]
-
-
-def missing(gaps: tuple[Gap, ...], said: str = "") -> str:
-    """What a profile does not tell, and the capture that would tell it, where that was not said before."""
-    captures = list(dict.fromkeys(gap.capture for gap in gaps if gap.capture and gap.capture not in said))
-    advice = f". Capture with {'; '.join(captures)}" if captures else ""
-    return "; ".join(gap.what.rstrip(".") for gap in gaps) + advice + "."
 
 
 def _share(fraction: float | None, unknown: str = UNKNOWN) -> str:

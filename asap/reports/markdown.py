@@ -42,8 +42,8 @@ def to_markdown(analysis: Analysis) -> str:
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
     if said.rows:
-        axes = f" Axes: {markdown(said.axes)}." if said.axes else ""
-        sections += [table(said.columns, said.rows), f"{markdown(order_sentence(analysis))}{axes}"]
+        legend = f" ({markdown(said.legend)})" if said.legend else ""
+        sections += [table(said.columns, said.rows), f"{markdown(order_sentence(analysis))}{legend}"]
     sections += ["## Why", listing((*said.why, *([f"Missing: {said.missing}"] if said.missing else [])))]
     sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), _known(analysis))]
     if analysis.kpis is not None:

@@ -13,6 +13,7 @@ from asap.core.units import (
     counted,
     format_bytes,
     format_change,
+    format_odds,
     format_percent,
     format_rate,
     format_seconds,
@@ -28,17 +29,18 @@ from asap.proposals.typed_change import typed_or_none
 from asap.reports.analysis import Analysis
 from asap.study.start import ASSUMED
 
-_FIGURE = r"[+-]?[<>]?\d[\d.,]*(?: [A-Za-z%µ][\w/%.-]*(?: [A-Za-z]+)?)?"
+_FIGURE = r"[<>]?[+-]?\d[\d.,]*(?: [A-Za-z%µ][\w/%.-]*(?: [A-Za-z]+)?)?"
 _PRINTED = re.compile(rf"^{_FIGURE}(?: \({_FIGURE} to {_FIGURE}\))?(?:, [a-z]+)?$")
 _WRITERS: dict[str, Callable[[float], str]] = {
     "s": format_seconds,
     "bytes": format_bytes,
     "fraction": format_percent,
+    "odds": format_odds,
     CHANGE: lambda value: format_change(1 + value),
     "FLOP/s": lambda value: format_rate(value, "FLOP/s"),
     "FLOP": lambda value: format_rate(value, "FLOP"),
     "bytes/s": lambda value: format_rate(value, "B/s"),
-    "tokens/s": lambda value: f"{value:,.0f} tokens/s",
+    "tokens/s": lambda value: f"{significant(value)} tokens/s",
     "steps": lambda value: counted(round(value), "step"),
     "parameters": lambda value: f"{significant(value / 1e9)} B",
     "1": significant,
@@ -63,6 +65,8 @@ def written(quantity: Quantity | None, *, brief: bool = False) -> str:
     text = amount(quantity.value, quantity.unit)
     if quantity.low is None or quantity.high is None or quantity.low == quantity.high:
         return text
+    if quantity.unit == CHANGE:
+        return change_interval(1 + quantity.value, 1 + quantity.low, 1 + quantity.high)
     low, high = (amount(end, quantity.unit) for end in (quantity.low, quantity.high))
     units = {one.partition(" ")[2] for one in (text, low, high)}
     if brief and len(units) == 1:
@@ -77,29 +81,11 @@ def is_written(text: str) -> bool:
 
 UNKNOWN = "unknown"
 BILLION = 1e9
-SHOWN_PRECEDENT = 0.001
-"""Gain in ``ln(step time)`` from which on a precedent is said to count."""
-
-
-def relative_change(prediction: Prediction) -> str:
-    """The change of step time, or the absolute step time if there is nothing to compare with."""
-    relative = prediction.relative_step_time
-    return interval(prediction.step_time) if relative is None else percent_change(relative)
 
 
 def percent_change(ratio: Quantity | None) -> str:
     """A ratio as ``-3.1 % (-45 to +70 %)``."""
     return UNKNOWN if ratio is None else change_interval(ratio.value, ratio.low, ratio.high)
-
-
-def interval(quantity: Quantity | None, write: Callable[[float], str] = format_seconds) -> str:
-    """A figure, by default a time, with its 90 % interval; what was measured has none."""
-    if quantity is None:
-        return UNKNOWN
-    text = write(quantity.value)
-    if quantity.low is not None and quantity.high is not None and quantity.low != quantity.high:
-        text += f" ({write(quantity.low)} to {write(quantity.high)})"
-    return text
 
 
 def memory_phrase(prediction: Prediction) -> str:
@@ -127,7 +113,7 @@ def modelled_facts(analysis: Analysis) -> str:
     if modelled is None or incumbent is None:
         return ""
     facts = [f"{significant(modelled.parameters / BILLION)} B parameters"] if modelled.parameters else []
-    facts += [f"step {interval(incumbent.step_time)}"] if incumbent.step_time else []
+    facts += [f"step {written(incumbent.step_time)}"] if incumbent.step_time else []
     facts += [f"MFU {format_percent(incumbent.mfu.value)}"] if incumbent.mfu else []
     each = modelled.tokens_per_second_per_chip
     facts += [f"{significant(each)} tokens/s per chip"] if each else []
@@ -164,16 +150,6 @@ def incumbent_compiled(analysis: Analysis) -> list[str]:
     """What the compiler said of the plan that ran."""
     said = analysis.incumbent and analysis.incumbent.compiled
     return [f"The plan that ran, compiled: {said}"] if said else []
-
-
-def probability(quantity: Quantity | None) -> str:
-    """A probability without false precision: never 0 or 100 %."""
-    if quantity is None:
-        return UNKNOWN
-    least = 0.01
-    if least <= quantity.value <= 1 - least:
-        return format_percent(quantity.value, 0)
-    return "<1 %" if quantity.value < least else ">99 %"
 
 
 def bottleneck_name(analysis: Analysis) -> str:

@@ -1,33 +1,26 @@
 """Predictions of plans as a table, and in full where there are few."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from asap.core.text import plain
-from asap.core.units import format_bytes, format_percent, format_seconds, significant
+from asap.core.units import format_bytes, format_odds, format_percent, format_seconds, significant
 from asap.plans import Plan
 from asap.prediction.prediction import MemoryPrediction, Prediction
 from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import SURE_TO_FIT
 from asap.reports import phrases
+from asap.reports.phrases import written
 from asap.study.start import is_start
 from asap.study.study import Study
 
 IN_FULL = 3
-_DISTANCES: dict[str, Callable[[Prediction], float | None]] = {
-    "extrapolation": lambda prediction: prediction.region_distance,
-    "mesh change": lambda prediction: prediction.doublings,
-}
-_LEGEND = {
-    "extrapolation": "how far from the runs that the model was fitted to, 0 among them",
-    "mesh change": "factors of two between a mesh and that of now",
-}
 _NARROW = 120
-"""Columns of a terminal below which figures are folded for the plan's sake, and distances left out."""
+"""Columns of a terminal below which figures are folded for the plan's sake."""
 _FOLDED = {"step time (90 % interval)": 9, "HBM": 8}
 _FIGURE = re.compile(r"\d[\d.]*")
 
@@ -37,24 +30,18 @@ def print_predictions(
 ) -> None:
     """One line per plan, below the one that runs if it is given; with at most three plans, their parts as well."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
-    distances = {name: read for name, read in _DISTANCES.items() if any(read(p) is not None for p in predictions)}
     narrow = console.width < _NARROW
-    distances = {} if narrow else distances
-    for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits", *distances):
+    for column in ("plan", "step time (90 % interval)", "tokens/s", "MFU", "HBM", "fits"):
         table.add_column(column, overflow="fold", max_width=_FOLDED.get(column) if narrow else None)
     if now is not None:
         named = "start" if is_start(study.experiment) else "now"
-        table.add_row(
-            f"{named}: {now.plan}", *_cells(now, None)[1:], *(_number(read(now)) for read in distances.values())
-        )
+        table.add_row(f"{named}: {now.plan}", *_cells(now, None)[1:])
     for prediction in predictions:
         if now is None or prediction.plan != now.plan:
-            table.add_row(*_cells(prediction, study.plan), *(_number(read(prediction)) for read in distances.values()))
+            table.add_row(*_cells(prediction, study.plan))
     console.print(table)
     if legend := phrases.axis_legend(prediction.plan for prediction in predictions):
         console.print(Text(f"axes: {legend}", style="dim"))
-    if distances:
-        console.print(Text("; ".join(f"{name}: {_LEGEND[name]}" for name in distances), style="dim"))
     if len(predictions) <= IN_FULL:
         for prediction in predictions:
             _print_parts(prediction, study.plan, console)
@@ -88,12 +75,12 @@ _FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}
 def _fits(memory: MemoryPrediction) -> str:
     """``yes``, or ``yes, 66 %`` where that is not sure."""
     odds, said = memory.probability_fits, _FITS[memory.verdict]
-    return f"{said}, {format_percent(odds, 0)}" if said != "no" and odds is not None and odds < SURE_TO_FIT else said
+    return f"{said}, {format_odds(odds)}" if said != "no" and odds is not None and odds < SURE_TO_FIT else said
 
 
 def _cells(prediction: Prediction, now: Plan | None) -> tuple[str, ...]:
     tokens, mfu, memory = prediction.tokens_per_second, prediction.mfu, prediction.memory
-    time = phrases.interval(prediction.step_time) if prediction.step_time else phrases.relative_change(prediction)
+    time = written(prediction.step_time) or phrases.percent_change(prediction.relative_step_time)
     return (
         prediction.plan.beside(now),
         time,
@@ -102,10 +89,6 @@ def _cells(prediction: Prediction, now: Plan | None) -> tuple[str, ...]:
         phrases.memory_phrase(prediction),
         "" if memory is None else _fits(memory),
     )
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _print_parts(prediction: Prediction, now: Plan | None, console: Console) -> None:

@@ -2,21 +2,23 @@
 
 import math
 
-from asap.core.units import format_bytes, format_change, format_percent, format_seconds
+from asap.core.units import format_bytes, format_change, format_odds, format_seconds
 from asap.prediction.prediction import Prediction
 from asap.proposals import Proposal
-from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
+from asap.proposals.selection.candidate import SHOWN_PRECEDENT, SURE_TO_FIT, fit_odds
 from asap.proposals.situation import TOO_TIGHT
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 
 Row = tuple[str, ...]
-_COLUMNS = ("", "step time", "against {} (90 %)", "published runs", "HBM", "fits", "faster", "changes")
+PUBLISHED, CHANGES = "published runs", "changes"
+_COLUMNS = ("", "step time", "against {} (90 %)", PUBLISHED, "HBM", "fits", "faster", CHANGES)
 
 
 def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
     """Columns and rows; a column in which nothing is known is left out."""
-    rows = [_now(analysis)] if analysis.experiment.plan is not None else []
+    measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
+    rows = [_now(analysis)] if measured or analysis.experiment.plan is not None else []
     rows += [_row(proposal, analysis) for proposal in analysis.proposals]
     rows = [row for row in rows if any(row[1:])]
     kept = [0, *(n for n in range(1, len(_COLUMNS)) if any(row[n] for row in rows))]
@@ -41,7 +43,7 @@ def order_sentence(analysis: Analysis) -> str:
 def _precedents(analysis: Analysis) -> str:
     """What precedents add to the gain of each proposal; empty where they add nothing to any."""
     added = [one.precedent for one in analysis.proposals]
-    if not any(abs(one) >= phrases.SHOWN_PRECEDENT for one in added):
+    if not any(abs(one) >= SHOWN_PRECEDENT for one in added):
         return ""
     return ", ".join(format_change(math.exp(one)) for one in added)
 
@@ -73,7 +75,7 @@ def _is_tight(analysis: Analysis) -> bool:
 def _odds(prediction: Prediction, analysis: Analysis) -> str:
     memory = prediction.memory
     known = memory is not None and memory.probability_fits
-    return format_percent(known, 0) if known and _is_tight(analysis) else ""
+    return format_odds(known) if known and _is_tight(analysis) else ""
 
 
 def _row(proposal: Proposal, analysis: Analysis) -> Row:
@@ -81,11 +83,12 @@ def _row(proposal: Proposal, analysis: Analysis) -> Row:
     step = prediction.step_time
     change = phrases.percent_change(prediction.relative_step_time) if prediction.relative_step_time else ""
     change += " a token" if change and prediction.plan.global_batch else ""
-    time = "" if step is None else format_seconds(step.value) if change else phrases.interval(step)
+    time = "" if step is None else format_seconds(step.value) if change else phrases.written(step)
     fits = _odds(prediction, analysis)
-    elsewhere = format_change(math.exp(-proposal.precedent)) if _precedents_decide(analysis) else ""
+    told = _precedents_decide(analysis) and abs(proposal.precedent) >= SHOWN_PRECEDENT
+    elsewhere = format_change(math.exp(-proposal.precedent)) if told else ""
     is_open = analysis.situation in TOO_TIGHT or phrases.is_assumed(analysis)
-    chance = "" if is_open or not proposal.confidence.faster else phrases.probability(proposal.confidence.faster)
+    chance = "" if is_open or not proposal.confidence.faster else format_odds(proposal.confidence.faster.value)
     return (str(proposal.rank), time, change, elsewhere, _hbm(prediction), fits, chance, changed(proposal))
 
 

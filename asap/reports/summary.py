@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import format_bytes, format_odds, format_percent
 from asap.diagnosis import Bottleneck
 from asap.flags import FlagReview
 from asap.profiles import Gap
@@ -11,9 +11,10 @@ from asap.proposals.trials import OfferedTrial
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.labels import batch_size
-from asap.reports.proposal_table import Row, proposal_table
+from asap.reports.proposal_table import PUBLISHED, Row, proposal_table
 
 _MOST_TITLES = 3
+WHY = "Why"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Summary:
         lines: to paste.
         columns: of now and the proposals.
         rows: now, then the proposals.
-        axes: what the axes mean.
+        legend: what the axes and columns mean.
         why: what holds the run back, the situation, and the reason, cost and worth of the first proposal.
         settings: what is worth a test beside every plan.
         flags: what is missing and what does harm.
@@ -43,13 +44,20 @@ class Summary:
     lines: tuple[str, ...]
     columns: Row
     rows: tuple[Row, ...]
-    axes: str
+    legend: str
     why: tuple[str, ...]
     settings: str
     flags: str
     missing: str
     missing_facts: str
     warnings: tuple[str, ...]
+
+    def points(self, *, full: bool) -> list[tuple[str, str]]:
+        """What stands below the table, each with its label."""
+        missing = self.missing if full else self.missing_facts
+        found = [(WHY, one) for one in self.why]
+        found += [("Test", self.settings), ("Flags", self.flags), ("Missing", missing)]
+        return [(label, text) for label, text in found if text]
 
 
 def summary_of(analysis: Analysis) -> Summary:
@@ -64,7 +72,7 @@ def summary_of(analysis: Analysis) -> Summary:
         lines=lines,
         columns=columns,
         rows=tuple(rows),
-        axes=phrases.axis_legend(phrases.shown_plans(analysis)),
+        legend=_legend(analysis, columns) if rows else "",
         why=_why(analysis),
         settings="; ".join(_setting(one) for one in analysis.trials if one != _advised_setting(analysis)),
         flags=_flags(analysis.flags) if analysis.flags else "",
@@ -72,6 +80,13 @@ def summary_of(analysis: Analysis) -> Summary:
         missing_facts=_missing_facts(analysis),
         warnings=analysis.warnings,
     )
+
+
+def _legend(analysis: Analysis, columns: Row) -> str:
+    axes = phrases.axis_legend(phrases.shown_plans(analysis))
+    parts = [f"axes: {axes}"] if axes else []
+    parts += [f"{PUBLISHED}: step time after such a change there"] if PUBLISHED in columns else []
+    return "; ".join(parts)
 
 
 def first_proposal(analysis: Analysis) -> Proposal | None:
@@ -111,6 +126,14 @@ def _paste(analysis: Analysis) -> tuple[str, tuple[str, ...]]:
     return "flags", analysis.flags.exports if analysis.flags else ()
 
 
+def _advised_proposal(analysis: Analysis) -> Proposal | None:
+    """The proposal whose lines are shown."""
+    if not analysis.recommendation.lines:
+        return first_proposal(analysis)
+    lines = _paste(analysis)[1]
+    return next((one for one in analysis.proposals if one.overrides.lines == lines), None)
+
+
 def _advised_setting(analysis: Analysis) -> OfferedTrial | None:
     return next((one for one in analysis.trials if one.name == analysis.recommendation.setting), None)
 
@@ -125,7 +148,7 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
         situations += ("well_set",)  # without a proposal the verdict says it; and no step is that nobody can explain
     if analysis.situation_statement and analysis.situation in situations:
         said.insert(0, analysis.situation_statement)
-    proposal, trial = first_proposal(analysis), _advised_setting(analysis)
+    proposal, trial = _advised_proposal(analysis), _advised_setting(analysis)
     if trial is not None:
         said.append(trial.statement)
     elif proposal is not None:
@@ -162,7 +185,7 @@ def _setting(trial: OfferedTrial) -> str:
     effects = [f"step {format_percent(trial.gain)} shorter"] if trial.gain is not None and trial.saves_time else []
     amount = format_bytes(abs(trial.saved_bytes))
     effects += [f"{amount} {'less' if trial.saved_bytes > 0 else 'more'} HBM"] if trial.saved_bytes else []
-    effects += [f"fits with {format_percent(trial.fit_odds, 0)}"] if trial.fit_odds is not None else []
+    effects += [f"fits with {format_odds(trial.fit_odds)}"] if trial.fit_odds is not None else []
     return f"{trial.title} ({', '.join(effects)}, modelled)" if effects else trial.title
 
 

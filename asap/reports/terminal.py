@@ -12,7 +12,7 @@ from asap.proposals import Proposal
 from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
 from asap.reports.labels import flag_sentences
-from asap.reports.proposal_table import changed, order_sentence
+from asap.reports.proposal_table import CHANGES, changed, order_sentence
 from asap.reports.summary import Summary, summary_of
 from asap.reports.terminal_bars import StepBars
 
@@ -54,18 +54,15 @@ def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableT
     yield from map(_paste, summary.lines)
     if summary.rows:
         yield Text("")
-        yield _overview(summary)
-    if summary.axes and summary.rows:
-        yield Text(plain(f"axes: {summary.axes}"), style="dim")
+        yield from _overview(summary, width)
+    if summary.legend:
+        yield from _wrapped(summary.legend, width, style="dim")
     yield Text("")
-    for label, text, most in (
-        *(("Why" if n == 0 else "", one, 2) for n, one in enumerate(summary.why)),
-        ("Test", summary.settings, 2),
-        ("Flags", summary.flags, 1),
-        ("Missing", summary.missing if full else summary.missing_facts, 1),
-    ):
-        if text:
-            yield from _labelled(label, text, width, None if full else most)
+    before = ""
+    for label, text in summary.points(full=full):
+        most = 1 if label in ("Flags", "Missing") else 2
+        yield from _labelled(label if label != before else "", text, width, None if full else most)
+        before = label
     shown = summary.warnings if full else summary.warnings[:_WARNINGS]
     for place, warning in enumerate(shown):
         yield from _labelled("Warning", warning, width, None if full else 2 - place, style="yellow")
@@ -95,13 +92,22 @@ def _wrapped(text: str, width: int, style: str) -> Iterator[Text]:
     yield from (Text(line, style=style) for line in textwrap.wrap(plain(text), width, break_on_hyphens=False))
 
 
-def _overview(summary: Summary) -> Table:
+def _overview(summary: Summary, width: int) -> Iterator[RenderableType]:
+    """Now and the proposals; what they change stands below the table where that takes fewer lines."""
+    room = width - sum(max(map(len, one)) + 2 for one in [*zip(summary.columns, *summary.rows, strict=True)][:-1])
+    changes = [row[-1] for row in summary.rows if row[-1]] if summary.columns[-1] == CHANGES else []
+    fit = all(len(word) <= room for text in changes for word in text.split())
+    below = not fit or sum(len(textwrap.wrap(text, room)) - 1 for text in changes) > len(changes)
+    kept = len(summary.columns) - below
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in summary.columns:
-        table.add_column(column, overflow="fold", no_wrap=column not in ("changes",))
+    for column in summary.columns[:kept]:
+        table.add_column(column, overflow="fold", no_wrap=column != CHANGES)
     for row in summary.rows:
-        table.add_row(*map(plain, row))
-    return table
+        table.add_row(*map(plain, row[:kept]))
+    yield table
+    for row in summary.rows if below else ():
+        lines = textwrap.wrap(f"{row[0]}: {plain(row[-1])}" if row[-1] else "", width, break_on_hyphens=False)
+        yield from map(Text, lines)
 
 
 def _rest(analysis: Analysis) -> Iterator[RenderableType]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from asap.core.text import plain
-from asap.core.units import format_percent, format_seconds
+from asap.core.units import exact, format_change, format_percent, format_rate, format_seconds, significant
 from asap.traces.analysis.report import Quality, ReplayReport, Timing, TraceReport, WhatIfReport
 
 Row = tuple[object, ...]
@@ -94,7 +94,7 @@ def what_if_tables(report: WhatIfReport) -> list[Table]:
         ("measured", format_seconds(report.measured_s)),
         ("after " + ", ".join(report.changes), format_seconds(found.value)),
         ("interval", f"{format_seconds(found.low)} to {format_seconds(found.high)}"),
-        ("speed-up", f"{report.speedup:.2f}x"),
+        ("speed-up", f"{significant(report.speedup)} times"),
         ("as traced", format_percent(shares.traced)),
         ("traced, then scaled", format_percent(shares.scaled)),
         ("modelled", format_percent(shares.modelled)),
@@ -124,7 +124,7 @@ def quality_sentence(quality: Quality) -> str:
 
 def _times(report: ReplayReport) -> Table:
     rows = [
-        (ranks, what, f"{count:.0f}", _seconds(measured), _seconds(replayed), f"{error:+.2%}")
+        (ranks, what, exact(count), _seconds(measured), _seconds(replayed), format_change(1 + error, 2))
         for what, times_of in (
             ("marked by the host", lambda rank: rank.steps),
             ("on the device", lambda rank: rank.device_iterations),
@@ -205,7 +205,7 @@ def _groups(report: ReplayReport) -> Table:
             each.calls,
             _seconds(each.transfer_s),
             _seconds(each.waiting_s),
-            "unknown" if each.bus_bandwidth is None else f"{each.bus_bandwidth / 1e9:.3g} GB/s",
+            "unknown" if each.bus_bandwidth is None else format_rate(each.bus_bandwidth, "B/s"),
             each.awaited,
         )
         for each in report.groups
@@ -226,13 +226,15 @@ def _critical_path(report: ReplayReport) -> Table:
     shown = [part for part in report.critical_path if part.share >= TELLING]
     rows: list[Row] = [
         (_seconds(part.time_s), format_percent(part.share), part.rank, part.category, plain(part.name, NAMED),
-         f"{part.occurrences / report.recorded_steps:.3g}")
+         significant(part.occurrences / report.recorded_steps))
         for part in shown
     ]  # fmt: skip
     left = 1 - sum(part.share for part in shown)
     if shown and left >= TELLING:
         whole = shown[0].time_s / shown[0].share
-        rows.append((_seconds(left * whole), format_percent(left), "", "", f"parts below {TELLING:.0%}", ""))
+        rows.append(
+            (_seconds(left * whole), format_percent(left), "", "", f"parts below {format_percent(TELLING, 0)}", "")
+        )
     return ("critical path of a step", "share", "rank", "category", "what", "times"), rows
 
 

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError, UsageError
@@ -203,6 +204,12 @@ def _referred(text: str, whole: Mapping[str, Any], around: Collection[str]) -> A
     return first * second if name == "multiply" else first // second
 
 
+def not_a_setting(text: str) -> UsageError:
+    """What is said of an argument that is no ``key=value``; of a second file, where it belongs."""
+    second = "one run is read: give its configuration, and its log as --step-time LOG" if Path(text).is_file() else None
+    return UsageError("is not key=value", where=plain(text, 80) or "(empty)", hint=second)
+
+
 def overriding(overrides: Iterable[str], name: Callable[[str], str] = str) -> dict[str, str]:
     """``key=value`` of a command line, under the names that ``name`` gives the keys.
 
@@ -213,7 +220,7 @@ def overriding(overrides: Iterable[str], name: Callable[[str], str] = str) -> di
     for override in overrides:
         key, separator, value = override.partition("=")
         if not separator:
-            raise UsageError("is not key=value", where=plain(override, 80))
+            raise not_a_setting(override)
         found[name(key)] = value
     return found
 

@@ -2,7 +2,7 @@
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.text import plain
-from asap.core.units import format_bytes, format_percent, format_rate, format_seconds
+from asap.core.units import exact, format_bytes, format_percent, format_rate, format_seconds
 from asap.experiments import Experiment
 from asap.experiments.observed import MeasuredStep
 from asap.hardware import Slice, find_chip
@@ -135,7 +135,8 @@ def _check_mfu(profile: Profile, hardware: Slice, experiment: Experiment) -> lis
     theirs = observed.measured.mfu if observed else None
     if ours is None or theirs is None or abs(theirs / ours - 1) <= _MFU_OFF:
         return []
-    counted = f"forward and backward pass, causal attention by half, over the peak of {experiment.workload.precision}"
+    peak = experiment.workload.precision or "its fastest products"
+    counted = f"forward and backward pass, causal attention by half, over the peak of {peak}"
     return [f"The log counts an MFU of {format_percent(theirs)}; here it is {format_percent(ours)} ({counted})."]
 
 
@@ -190,5 +191,6 @@ def _check_tokens(experiment: Experiment, hardware: Slice | None) -> list[str]:
     expected = tokens / hardware.devices
     if abs(measured.tokens_per_device / expected - 1) <= _TOKENS_OFF:
         return []
-    counts = f"{measured.tokens_per_device:,.0f} tokens per device and step; the record's batch makes {expected:,.0f}"
+    log, record = (exact(round(one)) for one in (measured.tokens_per_device, expected))
+    counts = f"{log} tokens per device and step; the record's batch makes {record}"
     return [f"The log {plain(measured.source, 60)} has {counts}: it may be of another run."]

@@ -16,7 +16,7 @@ from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from asap.reports.answers.blocks import figures_of
 from asap.reports.answers.compact import to_compact
-from asap.reports.answers.forms import answer_to_html, answer_to_markdown, to_text
+from asap.reports.answers.forms import to_text
 from asap.reports.phrases import is_written, written
 from asap.study.study import study_of
 
@@ -86,10 +86,10 @@ def test_every_figure_stands_in_every_form(answers):
     for name, found in answers.items():
         if isinstance(found, AsapError):
             continue
-        forms = to_text(found), answer_to_markdown(found), answer_to_html(found), json.dumps(to_compact(found))
+        compact = json.dumps(to_compact(found))
         shown = {written(figure).partition(" (")[0] for figure in figures_of(found)}
         for value in shown:
-            assert value.split()[0] in forms[3], (name, value)
+            assert value.split()[0] in compact, (name, value)
 
 
 def test_a_written_figure_is_known_as_one(answers):
@@ -152,8 +152,8 @@ def test_what_was_measured_is_recorded_where_nothing_can_be_predicted():
         (2.09, 0.95, 4.61, "s", "2.09 s (950 ms to 4.61 s)"),
         (2.09, 1.95, 4.61, "s", "2.09 s (1.95 to 4.61)"),
         (900, 400, 2**30, "bytes", "900 B (400 B to 1.00 GiB)"),
-        (1e9, 5e5, 2e9, "FLOP/s", "1.00 GFLOP/s (500000 FLOP/s to 2.00 GFLOP/s)"),
-        (-0.168, -0.622, 0.833, "change", "-16.8 % (-62.2 to +83.3)"),
+        (1e9, 5e5, 2e9, "FLOP/s", "1.00 GFLOP/s (500,000 FLOP/s to 2.00 GFLOP/s)"),
+        (-0.168, -0.622, 0.833, "change", "-16.8 % (-62 to +83 %)"),
     ],
 )
 def test_the_ends_of_an_interval_keep_their_units_where_these_differ(value, low, high, unit, text):

@@ -2,10 +2,17 @@ import html
 import io
 import json
 import re
+from contextlib import suppress
 
 import pytest
 from rich.console import Console
 
+from asap.answers.inquiry import Inquiry
+from asap.answers.registry import ask
+from asap.ci.checks.comparison import advice
+from asap.ci.render.comment import to_comment
+from asap.ci.report import CiReport, ConfigurationReport
+from asap.ci.source.resolve import ResolvedConfiguration
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Workload, find_architecture
@@ -18,6 +25,7 @@ from asap.proposals.reasons.explain import cite
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import OfferedTrial
 from asap.reports.analysis import Analysis, assemble
+from asap.reports.answers.forms import to_text
 from asap.reports.html import render_page
 from asap.reports.markdown import to_markdown
 from asap.reports.summary import summary_of
@@ -28,6 +36,7 @@ from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
+FIGURE = re.compile(r"[+-]?\d[\d.,]* [A-Za-z%]+")
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -153,7 +162,7 @@ def test_bars_fit_the_terminal(paper, width):
 @pytest.fixture(scope="module", params=ExperimentStore().ids())
 def bundled(request, tmp_path_factory):
     study = open_study(request.param, ExperimentStore(tmp_path_factory.mktemp("store")))
-    return assemble(study, propose(rank_candidates(study, {}), cite), "a-session", "builtin/planner"), study
+    return assemble(study, propose(rank_candidates(study), cite), "a-session", "builtin/planner"), study
 
 
 def test_the_report_is_one_screen(bundled):
@@ -174,7 +183,7 @@ def test_every_form_makes_the_same_claims(bundled):
     said = summary_of(analysis)
     forms = {
         "terminal": terminal(analysis), "markdown": to_markdown(analysis), "page": render_page(analysis, study),
-        "json": analysis.to_json(),
+        "json": analysis.to_json(), "comment": comment(study), "chat": chat(study),
     }  # fmt: skip
     words = {name: squeezed(text) for name, text in forms.items()}
     claims = [said.verdict, *said.why, *filter(None, [said.finding]), *said.warnings]
@@ -183,12 +192,36 @@ def test_every_form_makes_the_same_claims(bundled):
     claims += [line for proposal in analysis.proposals for line in proposal.overrides.lines]
     for claim in claims:
         for name, text in words.items():
-            claim_there = claim.removeprefix("Gain: ").removeprefix("Cost: ") if name == "json" else claim
+            claim_there = claim.removeprefix("Gain: ").removeprefix("Cost: ") if name in ("json", "chat") else claim
             assert squeezed(claim_there) in text, (name, claim)
     for row in said.rows:
         for cell in row:
-            for name in ("terminal", "markdown", "page"):
+            for name in ("terminal", "markdown", "page", "comment"):
                 assert squeezed(cell) in words[name], (name, cell)
+        for figure in FIGURE.findall(" ".join(row[1:-1])):
+            assert squeezed(figure) in words["chat"], figure
+
+
+def comment(study):
+    """What CI says of a file with this run."""
+    one = ConfigurationReport(path="run.yml", status="added", **advice(ResolvedConfiguration("run.yml", None, study)))
+    return to_comment(CiReport(version="1", base="a" * 40, head="b" * 40, configurations=(one,)))
+
+
+def chat(study):
+    """What the chat answers to the questions that a report answers."""
+    inquiry = Inquiry(study)
+    ranks = [str(rank) for rank, _ in enumerate(inquiry.order, 1)]
+    asked = [("run", {}), ("health", {}), ("bottleneck", {}), ("candidates", {}), ("settings", {}), ("flags", {})]
+    asked += [(name, {"plan": rank}) for rank in ranks for name in ("explain", "line")] + [
+        ("worth", {}),
+        ("memory", {}),
+    ]
+    texts = []
+    for name, arguments in asked:
+        with suppress(InsufficientEvidenceError):
+            texts.append(to_text(ask(inquiry, name, **arguments)))
+    return "\n".join(texts)
 
 
 def squeezed(text):

@@ -10,6 +10,8 @@ from google.genai import types
 from asap.agents.llm.usage import Usage, cost_of, in_words, price_of
 from asap.agents.settings import BUILTIN, Settings
 from asap.core.errors import ServiceError, UsageError
+from asap.core.numbers import as_setting
+from asap.core.units import significant
 
 CHARACTERS_OF_TOKEN = 4
 """Of English and of JSON, as OpenAI's and Google's documentation of tokens has it."""
@@ -165,7 +167,7 @@ class UsageMeter:
         if limits.max_tokens is not None and usage.tokens >= limits.max_tokens:
             return f"{usage.tokens} tokens used (--max-tokens {limits.max_tokens})"
         if limits.max_cost is not None and usage.cost is not None and usage.cost >= limits.max_cost:
-            return f"{usage.cost:.4f} USD spent (--max-cost {limits.max_cost:g})"
+            return f"{significant(usage.cost)} USD spent (--max-cost {as_setting(limits.max_cost)})"
         return None
 
 

@@ -20,6 +20,7 @@ from asap.agents.llm.roles import ANSWER
 from asap.agents.settings import Retries
 from asap.core.errors import AsapError
 from asap.core.text import whole
+from asap.core.units import format_seconds
 
 COMPLETE = {FinishReason.STOP, FinishReason.OTHER, FinishReason.FINISH_REASON_UNSPECIFIED}
 """Finish reasons of a complete answer. Servers of the OpenAI protocol have further reasons, mapped to OTHER."""
@@ -144,8 +145,8 @@ class RetryingModel(BaseLlm):
                 return await anext(responses, None)
         except TimeoutError as error:
             if seconds < self.retries.timeout_s:
-                raise TimeoutError(f"no whole answer within {self.retries.answer_s:g} s") from error
-            raise TimeoutError(f"no answer within {self.retries.timeout_s:g} s") from error
+                raise TimeoutError(f"no whole answer within {format_seconds(self.retries.answer_s)}") from error
+            raise TimeoutError(f"no answer within {format_seconds(self.retries.timeout_s)}") from error
 
 
 def _require_complete(response: LlmResponse) -> None:

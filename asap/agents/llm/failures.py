@@ -16,6 +16,7 @@ from google.genai.types import FinishReason
 from asap.core.errors import AsapError, ServiceError
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.core.units import format_seconds
 
 LARGEST_ANSWER = 16 * 2**20
 """Bytes of one answer; a long one has some ten thousand."""
@@ -165,7 +166,7 @@ def retry_after_s(error: BaseException) -> float:
 def service_error(error: Exception, model: str) -> ServiceError:
     """The failure in one line, without keys."""
     refused, waiting = _unacceptable(error), retry_after_s(error)
-    asked = f" (it asks to wait {waiting:.0f} s)" if waiting else ""
+    asked = f" (it asks to wait {format_seconds(waiting)})" if waiting else ""
     if refused is not None:
         reason = str(refused)
     elif isinstance(error, StoppedError):

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asap.agents.settings import BUILTIN, Price, Settings
+from asap.core.units import significant
 from asap.sharding_memory import Kind, Record
 
 EVENT = "usage"
@@ -40,7 +41,7 @@ class Usage(BaseModel):
 def in_words(usage: Usage) -> str:
     """``3 calls, 15,000 tokens in, 400 out, 0.0123 USD``."""
     calls = f"{usage.calls} call{'' if usage.calls == 1 else 's'}"
-    money = "cost unknown" if usage.cost is None else f"{usage.cost:.4f} USD"
+    money = "cost unknown" if usage.cost is None else f"{significant(usage.cost)} USD"
     estimated = " (estimated)" if usage.uncounted_calls else ""
     return f"{calls}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{estimated}, {money}"
 

@@ -14,12 +14,13 @@ from asap.answers.registry import complaint
 from asap.core.errors import AsapError, NotFoundError, UsageError
 from asap.core.text import plain
 from asap.experiments import ExperimentStore
+from asap.experiments.create import NOTHING_STATED, Statement
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-Analyze = Callable[[str], str]
-"""An analysis of an experiment by its ID, as Markdown."""
+Analyze = Callable[[str, Statement], str]
+"""An analysis of an experiment by its ID or path, with what is stated beside it, as Markdown."""
 
 LISTED = 50
 INSTRUCTIONS = """\
@@ -62,7 +63,7 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
     box = Toolbox(inquiries)
     made = [_served(tool, reads=tool.__name__ not in FACTS[:2]) for tool in (*box.all, *box.facts, box.open)]
     made += [_served(tool) for tool in (_optimize(inquiries), answering(show_optimization), _check(box))]
-    made.append(_served(_analysis(analyze), reads=None, apart=True))
+    made.append(_served(_analysis(analyze, inquiries), reads=None, apart=True))
     server = MCPServer("asap", version=__version__, instructions=instructions, log_level="ERROR", tools=made)
     _add_reports(server)
     _add_prompts(server)
@@ -136,14 +137,16 @@ def show_optimization(session: Annotated[str, Field(description="its name")]) ->
 
 
 def _one_line(error: AsapError | ValidationError) -> str:
-    return plain(complaint(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}")
+    return plain(complaint(error) if isinstance(error, ValidationError) else error)
 
 
-def _analysis(run: Analyze) -> Callable[[str], str]:
+def _analysis(run: Analyze, inquiries: Inquiries) -> Callable[[str], str]:
     @validate_call
     def analyze(experiment: ExperimentId) -> str:
         """Analyse an experiment from its profile to three proposals with their figures; the report as Markdown."""
-        return run(experiment)
+        if experiment not in inquiries.opened:
+            inquiries.store.get(experiment)
+        return run(*inquiries.opened.get(experiment, (experiment, NOTHING_STATED)))
 
     return analyze
 

@@ -15,6 +15,7 @@ from asap.core.errors import AsapError, UsageError
 from asap.core.secrets import environment_secrets, without
 from asap.core.text import plain
 from asap.experiments import Experiment
+from asap.experiments.create import Statement
 from asap.reports.answers.compact import table, to_compact
 from asap.reports.phrases import written
 
@@ -82,6 +83,8 @@ Target = Annotated[
         description="path of a configuration, a launch script, a profile, a trace or a run folder, or a tracker's run"
     ),
 ]
+Hardware = Annotated[str | None, FieldInfo(description="chips of the run, where the file does not say: h100-64")]
+StepTime = Annotated[str | None, FieldInfo(description="the measured step, if the run has one: 2.31s, or its log")]
 RUN = ("run", "health", "bottleneck", "operations", "operation", "roofline", "flags", "capture", "trace")
 PLANS = (
     "candidates", "predict", "compare", "explain", "memory", "line", "what_if", "sweep", "solve", "settings", "worth",
@@ -123,9 +126,9 @@ class Toolbox:
         return computed(self.catalogues.of(self._inquiries.of(experiment).id), expression)
 
     @answering
-    def open(self, target: Target) -> Answer:
+    def open(self, target: Target, hardware: Hardware = None, step_time: StepTime = None) -> Answer:
         """Open a run that is on no record, to ask about it by the ID that the answer has."""
-        return {EXPERIMENT: self._inquiries.open(target).id}
+        return {EXPERIMENT: self._inquiries.open(target, Statement(hardware=hardware, step_time=step_time)).id}
 
 
 def computed(catalogue: Catalogue, expression: str) -> Answer:

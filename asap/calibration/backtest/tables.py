@@ -15,7 +15,7 @@ from asap.calibration.backtest.predicted_table import PredictedTable
 from asap.calibration.backtest.scores import Errors, Reliability
 from asap.calibration.dataset.runs import PublishedRun
 from asap.core.text import markdown
-from asap.core.units import format_percent
+from asap.core.units import format_percent, significant
 from asap.plans import AXES
 from asap.prediction.step_model.groups import framework_class, precision_class
 
@@ -55,7 +55,7 @@ def loop_rows(loop: Loop) -> list[tuple[str, str]]:
     """Evaluations until within 2 % of the best measured."""
     return [
         ("groups of four or more shardings", str(loop.groups)),
-        ("evaluations to within 2 % of the best, mean", f"{loop.mean_evaluations or 0:.2f}"),
+        ("evaluations to within 2 % of the best, mean", significant(loop.mean_evaluations or 0)),
         ("evaluations of the worst group", str(loop.worst_evaluations or 0)),
         ("groups that need one evaluation", _share(loop.within_first)),
     ]
@@ -85,7 +85,7 @@ def ranking_and_memory_rows(report: BacktestReport) -> list[tuple[str, str]]:
         ("the best measured is among our first three", _share(ranking.best_in_top3)),
         ("mean regret of our first", _share(ranking.mean_regret)),
         ("mean regret after our first three were measured", _share(ranking.regret_after_three)),
-        ("Kendall tau", "" if ranking.kendall_tau is None else f"{ranking.kendall_tau:.2f}"),
+        ("Kendall tau", "" if ranking.kendall_tau is None else significant(ranking.kendall_tau)),
         (f"out-of-memory recall, of {memory.oom_rows} runs", _share(memory.oom_recall)),
         (f"successful runs accepted, of {memory.ok_rows}", _share(memory.ok_accepted)),
         *map(_reliability_row, report.reliability),
@@ -176,7 +176,7 @@ def _line(table: PredictedTable, rows: list[int]) -> tuple[float, str, str, str,
     error = float(np.median(np.abs(part.predicted / part.measured - 1)))
     sources = len({run.source for run in part.runs})
     covered = format_percent(float((np.abs(residuals) <= part.widths).mean()), 0) if part.widths is not None else ""
-    ratio = f"{np.exp(np.median(residuals)):.2f}"
+    ratio = significant(float(np.exp(np.median(residuals))))
     return error, str(sources), str(len(rows)), format_percent(error), ratio, covered
 
 

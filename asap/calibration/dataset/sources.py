@@ -14,6 +14,7 @@ from asap.calibration.dataset.rows import read_rows
 from asap.calibration.dataset.runs import PublishedRun
 from asap.core.errors import ConfigError
 from asap.core.text import plain
+from asap.core.units import significant
 from asap.plans.remat import Policy
 from asap.prediction.step_model.recomputation import REMAT_LADDER, candidate_microbatches, infer_remat
 from asap.prediction.uncertainty.step_interval import Doubts
@@ -52,7 +53,7 @@ def duplicates(runs: Sequence[PublishedRun]) -> list[tuple[str, str]]:
     for run in runs:
         if run.step_time is not None:
             shapes = run.architecture.model_dump_json(exclude={"name"})
-            digits = f"{run.step_time:.3g}"
+            digits = significant(run.step_time)
             alike[shapes, run.chip, str(run.plan.ici), run.workload.global_batch, digits].append(run)
     pairs = ((first, other) for first, *others in alike.values() for other in others)
     return [(first.id, other.id) for first, other in pairs if first.source != other.source]

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from asap.ci.checks.predictions import SidePrediction, anchor_to_measurement, predict_side, relative_cost, summarise
+from asap.ci.checks.predictions import (
+    SidePrediction,
+    anchor_to_measurement,
+    predict_side,
+    relative_cost,
+    same_model,
+    summarise,
+)
 from asap.ci.checks.suggestions import proposals_for, suggestion
 from asap.ci.report import ConfigurationReport, Precedent, SettingChange, Side
 from asap.ci.source.policy import Policy
@@ -10,13 +17,15 @@ from asap.ci.source.resolve import LinkedExperiments, ResolvedConfiguration, res
 from asap.ci.source.revision import Revision, printable_path
 from asap.ci.source.selection import ChangedConfiguration, changed_lines
 from asap.core.secrets import redacted, without_secrets
-from asap.core.text import plain
+from asap.core.text import plain, plain_lines
 from asap.experiments import Experiment
 from asap.history import precedent_prior
 from asap.models import Architecture
 from asap.plans.validity import violations
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
+from asap.reports.analysis import assemble
 from asap.reports.labels import UNKNOWN, batch_size, describe_hardware, describe_model
+from asap.reports.summary import WHY, summary_of
 from asap.study.study import Study
 
 _MOST_CHANGES = 39
@@ -30,7 +39,7 @@ def differences(before: Study, after: Study) -> tuple[SettingChange, ...]:
         for name, describe in (("plan", plan_text), ("batch", batch_text), ("hardware", hardware_text))
     ]
     changes = [SettingChange(what=name, before=old, after=new) for name, old, new in pairs if old != new]
-    changes += _model(before.experiment.model, after.experiment.model)
+    changes += () if same_model(before, after) else _model(before.experiment.model, after.experiment.model)
     changes += _settings(before.experiment, after.experiment)
     if (more := len(changes) - _MOST_CHANGES) > 0:
         left_out = SettingChange(what=f"{more} more settings differ", before="", after="")
@@ -82,7 +91,7 @@ def _value(value: object, key: str = "") -> str:
 
 _MOST_NOTES = 12
 _MOST_LINES = 8
-_NOTHING_FITS = "No valid plan is predicted to fit with this batch: lower it, accumulate gradients, or recompute more."
+_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,9 @@ class Comparison:
             experiment=linked.experiment.id if linked else None,
             before=self._side(old, predictions[0]),
             after=self._side(new, predictions[1]),
-            notes=_notes(new or old),
+            notes=_notes(one.notes if (one := new or old) else ()),
         )
-        update = _differences(old, new, predictions) | _suggestions(new)
+        update = _differences(old, new, predictions) | advice(new)
         return partial.model_copy(update=update)
 
     def _differs(self, new: ResolvedConfiguration) -> bool:
@@ -149,10 +158,12 @@ def _differences(
     if old is None or new is None or old.study is None or new.study is None:
         return {}
     changes = differences(old.study, new.study)
+    memories = [side.prediction.memory for side in sides if side.prediction is not None]
+    run = all(memory is None or memory.fits for memory in memories)
     return {
         "changes": changes,
         "not_read": _not_read(old, new) if not changes else None,
-        "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked),
+        "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked) if run else None,
         "precedent": strongest_precedent(old.study, new.study),
     }
 
@@ -166,17 +177,22 @@ def _not_read(old: ResolvedConfiguration, new: ResolvedConfiguration) -> str | N
     return f"what changed sets nothing that is read (line{'s' if len(lines) > 1 else ''} {shown})"
 
 
-def _suggestions(new: ResolvedConfiguration | None) -> dict[str, object]:
+def advice(new: ResolvedConfiguration | None) -> dict[str, object]:
+    """What every report says of a configuration, and each proposal as a change of its file."""
     study = new.study or new.without_mesh if new else None
     if new is None or study is None:
         return {}
     start = anchor_to_measurement(study, new.linked) if _is_incumbent(new) else study
     found = proposals_for(start)
-    incumbent = found.incumbent.memory if found.incumbent else None
-    nothing_fits = not found.proposals and incumbent is not None and not incumbent.fits
+    said = summary_of(assemble(start, found, "", ""))
+    points = (text if label == WHY else f"{label}: {text}" for label, text in said.points(full=True))
     return {
         "suggestions": tuple(suggestion(proposal, new, study) for proposal in found.proposals),
-        "recommendation": _NOTHING_FITS if nothing_fits else plain(found.recommendation.statement, 500),
+        "recommendation": plain(said.verdict, _LONGEST),
+        "lines": "\n".join(map(plain_lines, said.lines)),
+        "plans": tuple(tuple(plain(cell, _LONGEST) for cell in row) for row in (said.columns, *said.rows)),
+        "why": tuple(plain(one, _LONGEST) for one in (said.finding, *points, said.legend) if one),
+        "notes": _notes((*new.notes, *said.warnings)),
     }
 
 
@@ -192,10 +208,8 @@ def _line(old: ResolvedConfiguration | None, new: ResolvedConfiguration | None) 
     return changed_lines(old.text if old else None, new.text)[0]
 
 
-def _notes(resolved: ResolvedConfiguration | None) -> tuple[str, ...]:
-    if resolved is None:
-        return ()
-    return tuple(plain(note, 500) for note in dict.fromkeys(resolved.notes))[:_MOST_NOTES]
+def _notes(notes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(plain(note, _LONGEST) for note in dict.fromkeys(notes))[:_MOST_NOTES]
 
 
 def strongest_precedent(before: Study, after: Study) -> Precedent | None:

@@ -52,7 +52,7 @@ def relative_cost(
     independent, which gives the widest interval.
     """
     one, other = (side.prediction for side in sides)
-    if one is None or other is None or not _same_model(before, after):
+    if one is None or other is None or not same_model(before, after):
         return None
     if before.plan is not None and after.plan is not None and _same_but_batch(before, after):
         from asap.prediction.predict_study import expect
@@ -83,10 +83,10 @@ def same_run(one: Study, other: Study) -> bool:
 def _same_but_batch(one: Study, other: Study) -> bool:
     a, b = one.experiment.workload, other.experiment.workload
     alike = a.sequence_length == b.sequence_length and a.precision == b.precision
-    return alike and _same_model(one, other) and one.slice == other.slice
+    return alike and same_model(one, other) and one.slice == other.slice
 
 
-def _same_model(one: Study, other: Study) -> bool:
+def same_model(one: Study, other: Study) -> bool:
     """Whether two models differ by no more than tokens that pad the vocabulary for tensor parallelism."""
     a, b = _shapes(one), _shapes(other)
     sizes = [int(shapes.pop("vocab", None) or 0) for shapes in (a, b)]

@@ -9,6 +9,7 @@ from asap.ci.report import Suggestion, SuggestionCitation
 from asap.ci.source.resolve import ResolvedConfiguration
 from asap.ci.source.selection import MOST_LINES
 from asap.core.errors import InsufficientEvidenceError
+from asap.core.numbers import as_setting
 from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
 from asap.experiments.launch import SCRIPTS, read_launch
@@ -56,6 +57,7 @@ def suggestion(proposal: Proposal, resolved: ResolvedConfiguration, study: Study
         trade_offs=_lines(proposal.trade_offs) if comparable else (),
         citations=tuple(citations) if comparable else (),
         overrides=plain_lines(proposal.overrides.text)[:_LONGEST_OVERRIDES],
+        exports=plain_lines("\n".join(proposal.overrides.exports))[:_LONGEST_OVERRIDES],
         diff=file_diff(resolved, study, proposal),
     )
 
@@ -93,8 +95,7 @@ def file_diff(resolved: ResolvedConfiguration, study: Study, proposal: Proposal)
 
 def _effective(configured: Mapping[str, object], key: str) -> str:
     fallback = DEFAULTS.get(key, _MESH_DEFAULT if _AXIS.fullmatch(key) else None)
-    value = configured.get(key, fallback)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return as_setting(configured.get(key, fallback))
 
 
 def _in_yaml(lines: list[str], changed: Mapping[str, str]) -> list[str]:

@@ -14,7 +14,7 @@ LONGEST = 65_536
 _SHORTENED = "_Shortened: the artifact of this check has the full report (`asap-ci.json`, `comment.md`)._"
 _HOW_TO_READ = (
     " Figures are predictions, with 90 % intervals in brackets. `asap knowledge show ID` and"
-    " `asap history show ID` show the sources."
+    " `asap history show ID` show the sources, `asap analyze FILE --full` what is left out here: KPIs, untested ideas."
 )
 _GAP = "\n\n"
 _LOOKED_AT = (
@@ -135,7 +135,7 @@ def _without_finding(one: ConfigurationReport) -> str:
 
 
 def _effect(report: CiReport) -> str:
-    """The predicted effect: of the one configuration, or from the best to the worst."""
+    """The predicted effect on what can run: of the one configuration, or from the best to the worst."""
     known = [one.relative_cost for one in report.configurations if one.relative_cost is not None and one.changes]
     if not known:
         return ""

@@ -1,13 +1,13 @@
 """One configuration in a comment: its figures before and after, and text that cannot mention or link."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from asap.ci.report import CiReport, ConfigurationReport, Level, PolicyFinding, PredictionSummary, Side, Suggestion
 from asap.core.secrets import redacted
 from asap.core.text import markdown, plain
-from asap.core.units import format_bytes, format_percent, significant
-from asap.reports.phrases import UNKNOWN, interval, percent_change
+from asap.core.units import format_bytes
+from asap.reports.phrases import UNKNOWN, percent_change, written
 
 _ZERO_WIDTH_SPACE = "&#8203;"
 _SIGNS = re.compile(r"&#(?:64|35|58);")
@@ -36,7 +36,7 @@ def listing(lines: Iterable[str]) -> str:
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A table of plain texts."""
-    lines = [head, tuple("---" for _ in head), *(tuple(prose(cell) for cell in row) for row in rows)]
+    lines = [tuple(map(prose, head)), tuple("---" for _ in head), *(tuple(prose(cell) for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -46,18 +46,27 @@ def code(line: str) -> str:
 
 
 _DESCRIPTIONS = ("plan", "batch", "model", "hardware")
-_DIGITS = 3
+_HBM = "hbm"
+_FIGURES = {
+    "step time": "step_time", "tokens/s": "tokens_per_second", "MFU": "mfu", "HBM per device": _HBM,
+    "chip time of 10⁹ tokens": "chip_hours", "price of a day": "money_per_day", "price of 10⁹ tokens": "money",
+}  # fmt: skip
 Row = tuple[str, ...]
 
 
-def facts_table(report: ConfigurationReport, currency: str) -> tuple[Row, list[Row]]:
+def facts_table(report: ConfigurationReport) -> tuple[Row, list[Row]]:
     """Head and rows of what is known of each readable side, without what :func:`unchanged` lists."""
     sides = _readable(report)
     rows = [row for row in _descriptions(sides) if not _is_same(row)]
-    for label, phrase in _phrases(currency):
-        predictions = [side.prediction for side in sides.values()]
-        rows.append((label, *(phrase(prediction) if prediction else UNKNOWN for prediction in predictions)))
+    rows += [
+        (label, *(_figure(side.prediction, field) for side in sides.values())) for label, field in _FIGURES.items()
+    ]
     return ("", *sides), [row for row in rows if set(row[1:]) - {UNKNOWN}]
+
+
+def _figure(prediction: PredictionSummary | None, field: str) -> str:
+    found = written(getattr(prediction, field), brief=True) if prediction and field != _HBM else hbm_use(prediction)
+    return found or UNKNOWN
 
 
 def unchanged(report: ConfigurationReport) -> str:
@@ -74,12 +83,6 @@ def hbm_use(prediction: PredictionSummary | None) -> str:
     return format_bytes(prediction.hbm.value) + capacity
 
 
-def thousands(value: float) -> str:
-    """Three significant digits: ``138071`` → ``138,000``."""
-    rounded = float(f"{value:.{_DIGITS}g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 10**_DIGITS else significant(rounded, _DIGITS)
-
-
 def _readable(report: ConfigurationReport) -> dict[str, Side]:
     sides = {"before": report.before, "after": report.after}
     return {name: side for name, side in sides.items() if side is not None and side.problem is None}
@@ -91,18 +94,6 @@ def _descriptions(sides: dict[str, Side]) -> list[Row]:
 
 def _is_same(row: Row) -> bool:
     return len(row) > 2 and len(set(row[1:])) == 1
-
-
-def _phrases(currency: str) -> list[tuple[str, Callable[[PredictionSummary], str]]]:
-    return [
-        ("step time", lambda p: interval(p.step_time)),
-        ("tokens/s", lambda p: interval(p.tokens_per_second, thousands)),
-        ("MFU", lambda p: interval(p.mfu, format_percent)),
-        ("HBM per device", hbm_use),
-        ("chip-hours per 10⁹ tokens", lambda p: interval(p.chip_hours, thousands)),
-        (f"{currency} per day", lambda p: interval(p.money_per_day, thousands)),
-        (f"{currency} per 10⁹ tokens", lambda p: interval(p.money, thousands)),
-    ]
 
 
 VERDICTS: dict[Level, str] = {"error": "Fails", "warning": "Warning", "note": "Note"}
@@ -118,7 +109,7 @@ def section(report: CiReport, one: ConfigurationReport, whole: bool) -> str:
     found = findings_of(report, one)
     findings = [f"**{VERDICTS[finding.level]}**: {prose(finding.message)}" for finding in found]
     parts = [listing([*findings, *_facts(one, any(finding.rule == "repeated_failure" for finding in found))])]
-    head, rows = facts_table(one, report.currency)
+    head, rows = facts_table(one)
     if rows:
         parts.append(table(head, rows))
     if whole:
@@ -167,37 +158,28 @@ def _facts(one: ConfigurationReport, precedent_shown: bool) -> list[str]:
 
 
 def _proposals(one: ConfigurationReport) -> str:
-    if not one.suggestions:
-        return prose(one.recommendation or "")
-    rows = [
-        (str(number), s.plan, _step(s), _hbm(s), _probability(s.faster)) for number, s in enumerate(one.suggestions, 1)
-    ]
-    overview = table(("", "proposal", "step time", "HBM per device", "faster"), rows)
-    details = "\n\n".join(_suggestion(number, s) for number, s in enumerate(one.suggestions, 1))
-    return "\n\n".join([prose(one.recommendation or ""), overview, collapsed("The change for each proposal", details)])
+    """What to do with its change, now and the proposals, why; then the change for each proposal."""
+    shown = next((each for each in one.suggestions if each.lines == one.lines), None)
+    parts = [prose(one.recommendation or "")]
+    parts.append(_change(shown) if shown else fence(one.lines) if one.lines else "")
+    parts += [table(one.plans[0], one.plans[1:])] if one.plans[1:] else []
+    parts.append(listing(map(prose, one.why)))
+    details = [_suggestion(number, suggestion) for number, suggestion in enumerate(one.suggestions, 1)]
+    parts += [collapsed("Each proposal", "\n\n".join(details))] if details else []
+    return "\n\n".join(part for part in parts if part)
+
+
+def _change(suggestion: Suggestion) -> str:
+    change = fence(suggestion.diff, "diff") if suggestion.diff else fence(suggestion.overrides)
+    return "\n\n".join([*([fence(suggestion.exports)] if suggestion.exports else []), change])
 
 
 def _suggestion(number: int, suggestion: Suggestion) -> str:
     sources = [f"{prose(c.title)} ({prose(c.id)})" for c in suggestion.citations]
-    change = fence(suggestion.diff, "diff") if suggestion.diff else fence(suggestion.overrides)
     lists = {
         "Reasons:": [prose(line) for line in suggestion.reasons],
         "Trade-offs:": [prose(line) for line in suggestion.trade_offs],
         "Sources:": sources,
     }
     parts = [part for label, lines in lists.items() if lines for part in (label, listing(lines))]
-    return "\n\n".join([f"**{number}. {prose(suggestion.title)}**", change, *parts])
-
-
-def _step(suggestion: Suggestion) -> str:
-    if suggestion.relative_step_time is None:
-        return interval(suggestion.step_time)
-    return percent_change(suggestion.relative_step_time)
-
-
-def _hbm(suggestion: Suggestion) -> str:
-    return format_bytes(suggestion.hbm.value) if suggestion.hbm else UNKNOWN
-
-
-def _probability(value: float | None) -> str:
-    return UNKNOWN if value is None else format_percent(value, 0)
+    return "\n\n".join([f"**{number}. {prose(suggestion.title)}**", _change(suggestion), *parts])

@@ -121,6 +121,7 @@ def space(
     file: File, experiment: Of = None, model: Model = None, hardware: Hardware = None, form: Form = Plain.TERMINAL
 ) -> None:
     """Show the decisions around a program. For each, how many options there are."""
+    from asap.core.units import exact
     from asap.mapping.space import space as space_of
 
     facts = _facts(experiment, model, hardware)
@@ -136,7 +137,7 @@ def space(
         for row in found.choices
     ]
     print_table(("decision", "times", "options", "valid", "chosen"), rows)
-    print(f"programs: 10^{found.options_log10:g}, valid 10^{found.valid_log10:g}; not counted: "
+    print(f"programs: 10^{exact(found.options_log10)}, valid 10^{exact(found.valid_log10)}; not counted: "
           f"{', '.join(found.not_counted)}")  # fmt: skip
 
 

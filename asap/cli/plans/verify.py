@@ -163,7 +163,7 @@ def _engine_proposals(record: "Experiment", reason: str) -> "list[Plan]":
 
 def _print(found: "Verification") -> None:
     from asap.core.text import plain
-    from asap.core.units import format_bytes, format_seconds
+    from asap.core.units import exact, format_bytes, format_seconds
 
     out = console()
     out.print(f"\n{plain(found.plan)} on {plain(found.hardware)}, {plain(found.program)}", style="bold")
@@ -183,16 +183,14 @@ def _print(found: "Verification") -> None:
             ("collective", "mesh axis", "execution", "per step", "bytes", "busy", "exposed", "algorithm"),
             [
                 (
-                    row.kind, row.axes, row.execution, f"{row.count:.0f}", format_bytes(row.size_bytes),
+                    row.kind, row.axes, row.execution, exact(row.count), format_bytes(row.size_bytes),
                     _time(row.busy_s), _time(row.exposed_s), ", ".join(row.algorithms),
                 )
                 for row in found.collectives
             ],
         )  # fmt: skip
     if found.compute:
-        rows = [
-            (r.category, f"{r.count:.0f}", format_seconds(r.seconds), f"{r.unestimated:.0f}") for r in found.compute
-        ]
+        rows = [(r.category, exact(r.count), format_seconds(r.seconds), exact(r.unestimated)) for r in found.compute]
         print_table(("compute", "per step", "time", "unknown kernels"), rows)
     for title, lines in (("Differences from our prediction", found.differences), ("Notes", found.notes)):
         for line in (f"{title}:", *(f"- {text}" for text in lines)) if lines else ():

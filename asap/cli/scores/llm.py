@@ -31,5 +31,5 @@ def cost(
 
 
 def _cells(session: str, used: "Usage") -> tuple[object, ...]:
-    money = "unknown" if used.cost is None else f"{used.cost:.4f}"
+    money = "unknown" if used.cost is None else used.cost
     return session, used.model, used.calls, used.input_tokens, used.output_tokens, money, used.price_source or ""

@@ -1,6 +1,10 @@
 """``asap mcp``: the engine's queries for other agents."""
 
 import gc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asap.experiments.create import Statement
 
 
 def mcp() -> None:
@@ -11,14 +15,12 @@ def mcp() -> None:
     build_server(ExperimentStore(), _analyze).run("stdio")
 
 
-def _analyze(experiment: str) -> str:
+def _analyze(target: str, stated: "Statement") -> str:
     from asap.agents.workflow.analyze import analyze
     from asap.experiments import ExperimentStore
     from asap.reports.markdown import to_markdown
 
-    store = ExperimentStore()
-    store.get(experiment)
     try:
-        return to_markdown(analyze(experiment, store=store).analysis)
+        return to_markdown(analyze(target, store=ExperimentStore(), stated=stated).analysis)
     finally:
         gc.collect()  # the agents of a run refer to each other: 3 MiB

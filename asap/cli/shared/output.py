@@ -98,15 +98,16 @@ def print_json(value: "BaseModel | Sequence[BaseModel] | object") -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows as a table; control characters in cells are removed."""
+    """Print rows as a table, numbers rounded; control characters in cells are removed."""
     from rich.table import Table
     from rich.text import Text
 
     from asap.core.text import plain
+    from asap.core.units import significant
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold cyan")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
+        table.add_row(*(Text(significant(cell) if isinstance(cell, float) else plain(cell)) for cell in row))
     console().print(table)

@@ -40,8 +40,9 @@ class _Said(Progress):
 
     def __call__(self, stage: str) -> None:
         from asap.core.text import plain
+        from asap.core.units import format_seconds
 
-        print(f"asap: {time.monotonic() - self._start:5.1f} s  {plain(stage, 80)}", file=sys.stderr)
+        print(f"asap: {format_seconds(time.monotonic() - self._start):>8}  {plain(stage, 80)}", file=sys.stderr)
 
 
 class _Drawn(Progress):
@@ -72,7 +73,7 @@ class _Drawn(Progress):
         from rich.spinner import Spinner
         from rich.text import Text
 
-        return Spinner("dots", Text(f"{self._stage} … {time.monotonic() - self._start:.0f} s"))
+        return Spinner("dots", Text(f"{self._stage} … {round(time.monotonic() - self._start)} s"))
 
 
 @contextmanager

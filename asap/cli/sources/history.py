@@ -48,7 +48,7 @@ def search(
     if format is Plain.JSON:
         print_json([{"similarity": h.similarity, "why": h.why, "record": h.record} for h in hits])
         return
-    rows = ((f"{h.similarity:.2f}", *_cells(h.record), "; ".join(h.why)) for h in hits)
+    rows = ((h.similarity, *_cells(h.record), "; ".join(h.why)) for h in hits)
     print_table(("similar", *COLUMNS, "because"), rows)
 
 
@@ -133,12 +133,12 @@ def _import(file: Path) -> None:
     print(f"added {len(result.added)} records; {len(result.known)} were on record already")
 
 
-def _cells(record: "HistoryRecord") -> tuple[str, ...]:
+def _cells(record: "HistoryRecord") -> tuple[str | float, ...]:
     hardware = record.hardware
     return (
         record.id,
         record.outcome.value.replace("_", " "),
-        f"{record.speedup:.2f}" if record.speedup else "",
+        record.speedup or "",
         f"{hardware.name or hardware.chip or 'unknown'} ({hardware.devices or '?'})",
         str(record.before or "unknown"),
         str(record.after or "unknown"),

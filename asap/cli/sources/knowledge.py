@@ -31,7 +31,7 @@ def search(
     if format is Plain.JSON:
         print_json([{"score": h.score, "why": h.why, "note": h.note} for h in hits])
         return
-    rows = ((f"{h.score:.2f}", h.note.id, h.note.title, h.note.citation.place) for h in hits)
+    rows = ((h.score, h.note.id, h.note.title, h.note.citation.place) for h in hits)
     print_table(("score", "ID", "note", "section"), rows)
 
 
@@ -103,7 +103,7 @@ def evaluate(
         print_json(scores)
         return
     measured = scores.model_dump(exclude={"misses"})
-    print_table(("measure", "value"), ((k, f"{v:.3f}" if isinstance(v, float) else v) for k, v in measured.items()))
+    print_table(("measure", "value"), measured.items())
     for miss in scores.misses:
         warn(f"missed: {miss.question} (wanted {', '.join(miss.wanted)}; found {', '.join(miss.found)})")
 

@@ -45,6 +45,7 @@ def resolve(
 
 
 def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> None:
+    from asap.core.numbers import as_setting
     from asap.experiments.logs.read import read_resolved
     from asap.experiments.logs.settings import settings_of
 
@@ -58,10 +59,7 @@ def _show(path: Path, format: Plain, stated: "Statement", add: str | None) -> No
     else:
         rows = [("stack", reading.stack or "unknown", "")]
         said = settings.model_dump(exclude_none=True)
-        rows += [
-            (name, f"{value:,.10g}" if isinstance(value, float) else str(value), "settings")
-            for name, value in said.items()
-        ]
+        rows += [(name, as_setting(value), "settings") for name, value in said.items()]
         rows += [(name, value, "hardware") for name, value in _hardware(reading)]
         rows += [(name, value, "measured") for name, value in _measured(reading)]
         if reading.lines:
@@ -81,7 +79,7 @@ def _hardware(reading: "LogReading") -> list[tuple[str, str]]:
 
 
 def _measured(reading: "LogReading") -> list[tuple[str, str]]:
-    from asap.core.units import counted, format_bytes, format_percent, format_seconds
+    from asap.core.units import counted, format_bytes, format_percent, format_seconds, significant
 
     found, step = reading.measured, reading.measured.step
     rows = []
@@ -91,9 +89,9 @@ def _measured(reading: "LogReading") -> list[tuple[str, str]]:
     if step.slow:
         rows.append(("slow steps, left out", step.slowest))
     if found.tokens_per_second_per_device:
-        rows.append(("tokens/s of a device", f"{found.tokens_per_second_per_device:,.0f}"))
+        rows.append(("tokens/s of a device", significant(found.tokens_per_second_per_device)))
     if found.tflops_per_device:
-        rows.append(("TFLOP/s, as the program counts", f"{found.tflops_per_device:,.4g}"))
+        rows.append(("TFLOP/s, as the program counts", significant(found.tflops_per_device)))
     if found.mfu:
         rows.append(("MFU, as the program counts it", format_percent(found.mfu)))
     if found.peak_memory_bytes:

@@ -10,7 +10,7 @@ from asap.compiler.algorithms.choices import Choices
 from asap.compiler.programs.request import CompileOutcome
 from asap.core.feedback import END_OF_LINE, Feedback, Repair
 from asap.core.text import plain
-from asap.core.units import format_bytes, format_percent
+from asap.core.units import format_bytes, format_percent, significant
 from asap.mapping.algorithm import ALGORITHMS, most_even_grid
 
 
@@ -80,7 +80,7 @@ def _pattern(found: np.ndarray, right: np.ndarray, wrong: np.ndarray, near: floa
             return f"{moved} of {len(one)} {name} are right and in the wrong place"
     factor = float((found * right).sum() / (right * right).sum())
     if np.abs(found - factor * right).max() <= 10 * near:
-        return f"every element is {factor:.3g} times too large"
+        return f"every element is {significant(factor)} times too large"
     if not _inside(wrong).any():
         return "only the rim is wrong"
     lines = [int(wrong.any(axis=tuple(a for a in range(wrong.ndim) if a != axis)).sum()) for axis in range(wrong.ndim)]
@@ -129,7 +129,7 @@ def wrong_result(text: str, choices: Choices, found: Difference) -> Feedback:
     if found.pattern.startswith("raises "):
         reason = f"the program cannot be built: {found.pattern.removeprefix('raises ')}"
         return _feedback(Code.LOWERING_ERROR, reason, _smaller_shares(text, choices))
-    reason = f"off by {found.error:.2g} of the largest element: {found.pattern}"
+    reason = f"off by {format_percent(found.error)} of the largest element: {found.pattern}"
     return _feedback(Code.WRONG_RESULT, reason, _plainer(text, choices))
 
 

@@ -20,7 +20,7 @@ from asap.compiler.toolchain.interpreters import package_path, virtual_devices
 from asap.core.errors import ConfigError, ServiceError
 from asap.core.files import scratch_folder
 from asap.core.text import plain
-from asap.core.units import format_bytes
+from asap.core.units import format_bytes, format_seconds
 
 POLL_S = 0.1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -75,7 +75,8 @@ class ChildProcess:
         if self._process.poll() is not None:
             return _read(self._folder, self._process.returncode)
         if (elapsed := time.monotonic() - self._begin) > self._seconds:
-            return CompileOutcome(status="timed_out", message=f"stopped after {elapsed:.0f} s", seconds=elapsed)
+            reason = f"stopped after {format_seconds(elapsed)}"
+            return CompileOutcome(status="timed_out", message=reason, seconds=elapsed)
         if (resident := _resident(self._process.pid)) > self._memory_bytes:
             reason = f"stopped at {format_bytes(resident)} of host memory"
             return CompileOutcome(status="out_of_host_memory", message=reason, seconds=elapsed)

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from asap.core.errors import ConfigError, UnreadError, UsageError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.files.documents import Document
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.models import Architecture
+from asap.stacks.stack_settings import not_a_setting
 
 _KEY, _SELF = "defaults", "_self_"
 _YAML = (".yaml", ".yml")
@@ -50,7 +51,7 @@ def laid_over(values: Mapping[str, Any], overrides: Iterable[str]) -> tuple[dict
         if not is_hydra_key(values, key):
             others.append(override)
         elif not separator and not deletes:
-            raise UsageError("is not key=value", where=plain(override, 80))
+            raise not_a_setting(override)
         elif deletes:
             _section(found, key).pop(_name(key), None)
         else:

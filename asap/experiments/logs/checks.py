@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from asap.core.units import exact, significant
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.measured import step_index
@@ -151,4 +152,4 @@ def _product(names: Sequence[str], known: Mapping[str, float], whole: float) -> 
 
 
 def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value < 1e9 and value == round(value) else f"{value:,.4g}"
+    return exact(value) if value == round(value) else significant(value, 4)

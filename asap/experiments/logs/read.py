@@ -15,6 +15,7 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
+from asap.core.units import format_percent
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, without_wrapping
 from asap.experiments.logs.checks import contradictions, figures_of
@@ -102,7 +103,7 @@ def read_log(path: Path) -> LogReading:
         ConfigError: it cannot be read.
     """
     size = path.stat().st_size if path.is_file() else 0
-    found = scan(path, lambda read: report(f"reading {path.name}: {min(1.0, read / max(size, 1)):.0%}"))
+    found = scan(path, lambda read: report(f"reading {path.name}: {format_percent(min(1.0, read / max(size, 1)), 0)}"))
     return reading_of(found, path)
 
 

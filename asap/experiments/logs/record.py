@@ -9,6 +9,7 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
+from asap.core.units import format_percent
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
@@ -101,7 +102,7 @@ def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) ->
     if settings.adapters in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
     named = f"adapters ({settings.adapters})" if settings.adapters else "adapters"
-    what = f"{100 * share:.2g} % of the parameters" if share <= _MOST_ADAPTERS else named
+    what = f"{format_percent(share)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
         hint="asap resolve FILE shows what the log says; give a run that trains all parameters",

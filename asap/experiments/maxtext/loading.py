@@ -25,6 +25,7 @@ from asap.experiments.maxtext.settings import (
     model_name_of,
 )
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
+from asap.stacks.stack_settings import not_a_setting
 
 _BASE = "base_config"
 _DEEPEST_BASE = 8
@@ -174,5 +175,5 @@ def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting
 def _override(text: str, origin: str) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not separator or not re.fullmatch(r"\w+", key, re.ASCII):
-        raise UsageError("is not key=value", where=plain(text, 80) or "(empty)")
+        raise not_a_setting(text)
     return key, parse_yaml(value, f"{origin} {key}" if origin == OVERRIDE else origin)[0] if value else ""

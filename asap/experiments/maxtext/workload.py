@@ -6,6 +6,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from asap.core.errors import ConfigError, PlanError
+from asap.core.units import exact
 from asap.experiments.files.documents import Document, validation_reason
 from asap.experiments.maxtext.settings import TABLE, MaxTextSettings
 from asap.models import Architecture, Workload
@@ -95,7 +96,7 @@ def _global_batch(
     if not 1 <= micro < math.inf:
         reason = f"per_device_batch_size {per_device} gives less than one sequence on {devices} devices"
         raise ConfigError(reason, where=document.place("per_device_batch_size"))
-    notes = () if micro == int(micro) else (f"MaxText cuts {micro:g} sequences a step to {int(micro)}",)
+    notes = () if micro == int(micro) else (f"MaxText cuts {exact(micro)} sequences a step to {int(micro)}",)
     return int(micro) * (settings.positive("gradient_accumulation_steps") or 1), notes
 
 

@@ -224,7 +224,8 @@ def _precedent(study: Study, plan: Plan) -> tuple[Citation, ...]:
     if hit is None or abs(weight) < LEAST_WEIGHT:
         return ()
     record, title = hit.record, plain(hit.record.title)
-    supports = f"{precedent_sentence(hit, current, plan)} It counts in the order with a weight of {weight:.2f}."
+    says = precedent_sentence(hit, current, plan)
+    supports = f"{says} It counts in the order with a weight of {significant(weight, 2)}."
     return (
         Citation(
             kind="precedent", id=record.id, title=title, url=record.source.url, supports=supports, against=weight < 0

@@ -53,6 +53,8 @@ LIKELY = 0.95
 """Probability that a plan fits from which it needs no more room."""
 LEAST_ODDS = 1e-9
 """Least probability that a plan fits: no model is surer than that."""
+SHOWN_PRECEDENT = 0.001
+"""Gain in ``ln(step time)`` from which on a precedent is said to count."""
 SURE_TO_FIT = 0.99
 """Probability from which on a plan is taken to fit, and no odds are shown."""
 

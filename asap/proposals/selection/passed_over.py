@@ -1,6 +1,6 @@
 """Why a plan that fits is not proposed beside the first proposal, in one clause."""
 
-from asap.core.units import format_percent
+from asap.core.units import format_odds, format_percent
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import expected_gain, fit_odds, fits, log_interval, probability_faster
@@ -21,16 +21,16 @@ def why_passed_over(prediction: Prediction, first: Prediction, incumbent: Plan |
         behind: gain in ``ln(step time)`` that published runs promise of the first proposal more than of it.
     """
     if not fits(prediction):
-        return f"it fits with a probability of {format_percent(fit_odds(prediction), 0)}"
+        return f"it fits with a probability of {format_odds(fit_odds(prediction))}"
     ahead = expected_gain(prediction) - expected_gain(first)
     room, first_room = fit_odds(prediction), fit_odds(first)
     if first_room - room > _LESS_SURE and (ahead <= 0 or first_room - room > SURER):
-        return f"it fits with {format_percent(room, 0)}, proposal 1 with {format_percent(first_room, 0)}"
+        return f"it fits with {format_odds(room)}, proposal 1 with {format_odds(first_room)}"
     if ahead < 0:
         return f"it takes {format_percent(_longer(prediction, first))} longer than proposal 1"
     odds, first_odds = _faster(prediction), _faster(first)
     if odds is not None and first_odds is not None and first_odds - odds > _LESS_SURE:
-        return f"it is faster than now with {format_percent(odds, 0)}, proposal 1 with {format_percent(first_odds, 0)}"
+        return f"it is faster than now with {format_odds(odds)}, proposal 1 with {format_odds(first_odds)}"
     saved = f"{format_percent(-_longer(prediction, first))} less time"
     if behind > MEASURABLE:
         return f"published runs speak for proposal 1, by {format_percent(behind)}, for {saved} modelled"
@@ -38,7 +38,7 @@ def why_passed_over(prediction: Prediction, first: Prediction, incumbent: Plan |
     if added and ahead <= MEASURABLE * len(added):
         return f"it changes {', '.join(sorted(added))} as well, for {saved}"
     if first_room - room > _LESS_SURE:
-        return f"it fits with {format_percent(room, 0)}, proposal 1 with {format_percent(first_room, 0)}"
+        return f"it fits with {format_odds(room)}, proposal 1 with {format_odds(first_room)}"
     return f"it makes the changes of proposal 1 by other degrees, for {saved}"
 
 

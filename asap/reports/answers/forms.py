@@ -1,56 +1,13 @@
-"""An answer for a terminal or a pipe, as Markdown, and as a fragment of HTML."""
+"""An answer for a terminal or a pipe."""
 
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from pydantic import BaseModel
 
-from asap.core.text import markdown, plain_lines
+from asap.core.text import plain_lines
 from asap.reports.answers.blocks import Block, Bullets, Facts, Paste, Table, blocks_of
-from asap.reports.markdown import fence, listing, table
-
-
-def answer_to_html(answer: BaseModel) -> str:
-    """Lists, tables that scroll by themselves, and lines to paste."""
-    return "\n".join(part for block in blocks_of(answer) for part in _html_parts(block))
-
-
-def _html_parts(block: Block) -> Iterator[str]:
-    if isinstance(block, Facts):
-        rows = "".join(f"<dt>{escape(label)}</dt><dd>{escape(value)}</dd>" for label, value in block.rows)
-        yield f"<dl>{rows}</dl>"
-        return
-    yield f"<h3>{escape(block.title)}</h3>"
-    if isinstance(block, Bullets):
-        yield f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in block.items)}</ul>"
-    elif isinstance(block, Paste):
-        yield f"<pre>{escape(chr(10).join(block.lines))}</pre>"
-    else:
-        head = "".join(f"<th>{escape(name)}</th>" for name in block.columns)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in block.rows)
-        yield f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
-
-
-def answer_to_markdown(answer: BaseModel) -> str:
-    """Facts, tables, lists and fenced lines, in the order of the answer."""
-    return "\n\n".join(part for block in blocks_of(answer) for part in _parts(block)) + "\n"
-
-
-def _parts(block: Block) -> Iterator[str]:
-    if isinstance(block, Facts):
-        yield "\n".join(f"- {markdown(label)}: {markdown(value)}" for label, value in block.rows)
-    elif isinstance(block, Bullets):
-        yield f"**{markdown(block.title)}**"
-        yield listing(block.items)
-    elif isinstance(block, Paste):
-        yield f"**{markdown(block.title)}**"
-        yield from fence(block.lines)
-    else:
-        yield f"**{markdown(block.title)}**{f' ({block.basis})' if block.basis else ''}"
-        yield table(block.columns, block.rows)
-
 
 WIDTH = 100
 _INTERVAL = re.compile(r" \([^()]* to [^()]*\)$")

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from asap.core.errors import AsapError
 from asap.core.text import plain, plain_lines
-from asap.core.units import format_bytes, format_percent, format_rate, format_seconds, significant
+from asap.core.units import format_bytes, format_percent, format_seconds
 from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.composition import composition_chart
@@ -93,7 +93,7 @@ def _environment() -> Any:
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_clean,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": _quantity, "pasted": _pasted}
+    environment.filters |= {"cell": _cell, "web": _web_address, "quantity": phrases.written, "pasted": _pasted}
     return environment
 
 
@@ -153,12 +153,3 @@ def _cell(value: Any, kind: str) -> str:
 def _web_address(address: str | None) -> str:
     """An address that a link may have; empty for any but https."""
     return address if address and address.startswith("https://") and plain(address) == address else ""
-
-
-def _quantity(quantity: Any) -> str:
-    writers = {"s": format_seconds, "bytes": format_bytes, "fraction": format_percent}
-    if quantity.unit in writers:
-        return phrases.interval(quantity, writers[quantity.unit])
-    if quantity.unit.endswith("/s"):
-        return format_rate(quantity.value, quantity.unit)
-    return f"{significant(quantity.value)} {quantity.unit}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from asap.core.errors import UsageError
+from asap.core.numbers import as_setting
 from asap.core.text import plain
 
 GRAMMAR = """\
@@ -66,7 +67,7 @@ class Change:
     factor: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.action}:{self.what}" + (f"={self.factor:g}" if self.action is Action.SCALE else "")
+        return f"{self.action}:{self.what}" + (f"={as_setting(self.factor)}" if self.action is Action.SCALE else "")
 
 
 def parse_change(text: str) -> Change:

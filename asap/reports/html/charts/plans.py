@@ -109,7 +109,7 @@ def _points(analysis: Analysis, predictions: Sequence[Prediction]) -> list[_Poin
         label = baseline if prediction.plan == analysis.experiment.plan else ranks.get(prediction.plan, "")
         kind = FRONT if _fits(prediction) and place in front else OTHER if _fits(prediction) else TOO_LARGE
         kind = _BASELINES.get(label) or (PROPOSED if label else kind)
-        said = f"{prediction.plan}; {phrases.interval(prediction.step_time)}; {phrases.memory_phrase(prediction)}"
+        said = f"{prediction.plan}; {phrases.written(prediction.step_time)}; {phrases.memory_phrase(prediction)}"
         name = f"{kind}; " if label in _BASELINES else f"proposal {label}; " if label else ""
         found.append(_Point(prediction.plan, *place, kind, name + said.replace("; unknown", ""), label))
     return sorted(found, key=lambda one: list(_LOOK).index(one.kind))
@@ -209,7 +209,7 @@ def _front_line(points: list[_Point]) -> list[dict[str, float]]:
 def _row(point: _Point, predictions: Sequence[Prediction]) -> tuple[str, ...]:
     found = next(p for p in predictions if p.plan == point.plan)
     name = ({"": point.kind} | _BASELINES).get(point.label, f"proposal {point.label}")
-    return (name, str(point.plan), phrases.interval(found.step_time), phrases.memory_phrase(found))
+    return (name, str(point.plan), phrases.written(found.step_time), phrases.memory_phrase(found))
 
 
 def _seconds(prediction: Prediction) -> float:
