@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.chat.language import Command
 from asap.compiler.programs.options import REFERENCE_STEP, CompileOptions
@@ -81,12 +80,6 @@ class Conversation:
         line = f"{self.id}, analysed {self.analysed_at}; session {self.session}. {anew} starts anew."
         facts = (f"On record, {self.inquiry.number(one)}: {one} ({one.said_by})" for one in self.evidence)
         return (line, *facts)
-
-    def inquiries(self) -> Inquiries:
-        """The run for tools that take the ID of an experiment."""
-        found = Inquiries(self.store)
-        found.keep(self.inquiry)
-        return found
 
     def afresh(self, session: str) -> "Conversation":
         """The same analysis in a session in which nothing was said yet."""

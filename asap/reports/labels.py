@@ -88,25 +88,26 @@ def flag_summary(review: FlagReview) -> str:
     if not review.on_record:
         return "none on record"
     unknown = [flag.name for flag in review.set if flag.purpose is None]
-    summary = f"{len(review.set)} set: {_listed([f'{flag.name}={flag.value}' for flag in review.set])}"
-    return f"{summary}; not judged: {_listed(unknown)}" if unknown else summary
+    summary = f"{len(review.set)} set: {listed([f'{flag.name}={flag.value}' for flag in review.set])}"
+    return f"{summary}; not judged: {listed(unknown)}" if unknown else summary
 
 
 def _missing(advice: FlagAdvice) -> str:
-    return f"{advice.title} ({_listed(list(advice.flags))}): {advice.reason}"
+    return f"{advice.title} ({listed(list(advice.flags))}): {advice.reason}"
 
 
-def _listed(names: list[str]) -> str:
-    rest = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + rest
+def listed(names: list[str], most: int = _MOST_NAMES) -> str:
+    """The first names, and how many there are besides."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
 
 
 NAME_WIDTH = 48
 
 
 def kpi_facts(kpis: Kpis) -> list[tuple[str, str]]:
-    """Label and value of each KPI, unknown ones included."""
-    return [
+    """Label and value of each KPI that is known."""
+    found = [
         ("step time", format_seconds(kpis.step_time_s) if kpis.step_time_s is not None else UNKNOWN),
         ("duty cycle", _share(kpis.duty_cycle)),
         ("communication", _share(kpis.communication)),
@@ -114,6 +115,7 @@ def kpi_facts(kpis: Kpis) -> list[tuple[str, str]]:
         ("input", _share(kpis.input)),
         ("goodput", _share(kpis.goodput)),
     ]
+    return [(label, value) for label, value in found if value != UNKNOWN]
 
 
 def operation_cells(operation: Operation) -> tuple[str, str, str, str]:

@@ -10,7 +10,7 @@ from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import changed, order_sentence
-from asap.reports.summary import summary_of
+from asap.reports.summary import run_facts, summary_of
 
 
 def listing(lines: Iterable[str]) -> str:
@@ -45,10 +45,9 @@ def to_markdown(analysis: Analysis) -> str:
         legend = f" ({markdown(said.legend)})" if said.legend else ""
         sections += [table(said.columns, said.rows), f"{markdown(order_sentence(analysis))}{legend}"]
     sections += ["## Why", listing((*said.why, *([f"Missing: {said.missing}"] if said.missing else [])))]
-    sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), _known(analysis))]
+    sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), run_facts(analysis))]
     if analysis.kpis is not None:
-        known = [pair for pair in labels.kpi_facts(analysis.kpis) if pair[1] != phrases.UNKNOWN]
-        sections += ["## KPIs", table(("KPI", "value"), known)]
+        sections += ["## KPIs", table(("KPI", "value"), labels.kpi_facts(analysis.kpis))]
     if analysis.top_operations:
         rows = [labels.operation_cells(operation) for operation in analysis.top_operations]
         sections += ["## Top operations", table(("time", "bound", "of roofline", "operation"), rows)]
@@ -72,14 +71,6 @@ def to_markdown(analysis: Analysis) -> str:
         sections += ["## Warnings", listing(analysis.warnings)]
     sections.append(f"Session {markdown(analysis.session)}, {markdown(phrases.answered_by(analysis))}.")
     return "\n\n".join(sections) + "\n"
-
-
-def _known(analysis: Analysis) -> list[tuple[str, str]]:
-    """What was analysed and what decides the advice, as far as it is known."""
-    found = labels.experiment_facts(analysis.experiment)
-    found += [("situation", analysis.situation_statement or ""), ("modelled", phrases.modelled_facts(analysis))]
-    found.append(("", analysis.modelled.statement if analysis.modelled else ""))
-    return [(label, value) for label, value in found if value and phrases.UNKNOWN not in value]
 
 
 def _diagnosis(analysis: Analysis) -> list[str]:

@@ -42,7 +42,7 @@ _WRITERS: dict[str, Callable[[float], str]] = {
     "bytes/s": lambda value: format_rate(value, "B/s"),
     "tokens/s": lambda value: f"{significant(value)} tokens/s",
     "steps": lambda value: counted(round(value), "step"),
-    "parameters": lambda value: f"{significant(value / 1e9)} B",
+    "parameters": lambda value: f"{significant(value / 1e9)} B" if value >= 1e9 else f"{significant(value / 1e6)} M",
     "1": significant,
 }
 
@@ -80,7 +80,6 @@ def is_written(text: str) -> bool:
 
 
 UNKNOWN = "unknown"
-BILLION = 1e9
 
 
 def percent_change(ratio: Quantity | None) -> str:
@@ -112,7 +111,7 @@ def modelled_facts(analysis: Analysis) -> str:
     modelled, incumbent = analysis.modelled, analysis.incumbent
     if modelled is None or incumbent is None:
         return ""
-    facts = [f"{significant(modelled.parameters / BILLION)} B parameters"] if modelled.parameters else []
+    facts = [f"{amount(modelled.parameters, 'parameters')} parameters"] if modelled.parameters else []
     facts += [f"step {written(incumbent.step_time)}"] if incumbent.step_time else []
     facts += [f"MFU {format_percent(incumbent.mfu.value)}"] if incumbent.mfu else []
     each = modelled.tokens_per_second_per_chip

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.text import plain
-from asap.core.units import format_percent, significant
+from asap.core.units import format_percent
 from asap.experiments import Experiment
 from asap.models import Architecture
 from asap.models.parameters import count_parameters
@@ -16,12 +16,12 @@ from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import AXES, Plan
 from asap.reports.labels import batch_size, describe_hardware, flag_sentences, flag_summary
+from asap.reports.phrases import amount
 from asap.stacks.launchers import contract_of, form_of, launch_lines, stack_of
 from asap.study.flags import flags_of_record
 
 UNKNOWN = "unknown"
 LABEL_WIDTH = 15
-_BILLION, _MILLION = 1e9, 1e6
 _MOST_NOTES = 3
 _MEMORY = (
     "precision",
@@ -97,14 +97,9 @@ def _model(model: Architecture | None) -> str:
         count = count_parameters(model)
     except InsufficientEvidenceError:
         return ", ".join([model.name or "unnamed", *shapes, f"{', '.join(model.missing())} unknown"])
-    size = f"{_amount(count.total)} parameters"
-    active = f"{_amount(count.active)} active" if model.is_moe else None
+    size = f"{amount(count.total, 'parameters')} parameters"
+    active = f"{amount(count.active, 'parameters')} active" if model.is_moe else None
     return ", ".join(part for part in (model.name or "unnamed", size, active, *shapes) if part)
-
-
-def _amount(count: int) -> str:
-    unit, name = (_BILLION, "B") if count >= _BILLION else (_MILLION, "M")
-    return f"{significant(count / unit)} {name}"
 
 
 def _batch(experiment: Experiment) -> str:

@@ -10,10 +10,9 @@ from asap.proposals import Proposal
 from asap.proposals.trials import OfferedTrial
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.labels import batch_size
+from asap.reports.labels import batch_size, experiment_facts, listed
 from asap.reports.proposal_table import PUBLISHED, Row, proposal_table
 
-_MOST_TITLES = 3
 WHY = "Why"
 
 
@@ -80,6 +79,13 @@ def summary_of(analysis: Analysis) -> Summary:
         missing_facts=_missing_facts(analysis),
         warnings=analysis.warnings,
     )
+
+
+def run_facts(analysis: Analysis) -> list[tuple[str, str]]:
+    """What was analysed and what decides the advice, as far as it is known."""
+    found = experiment_facts(analysis.experiment)
+    found += [("modelled", phrases.modelled_facts(analysis)), ("situation", analysis.situation_statement or "")]
+    return [(label, value) for label, value in found if value and phrases.UNKNOWN not in value]
 
 
 def _legend(analysis: Analysis, columns: Row) -> str:
@@ -170,7 +176,11 @@ def _missing_facts(analysis: Analysis) -> str:
 
 def _missing_log(analysis: Analysis) -> list[str]:
     measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
-    return [] if measured or not analysis.diagnosis.missing else ["a log, for the step time"]
+    return (
+        []
+        if measured or not analysis.diagnosis.missing
+        else ["the measured step (--step-time, with a log that shows it)"]
+    )
 
 
 def _captures(gaps: tuple[Gap, ...]) -> str:
@@ -191,12 +201,7 @@ def _setting(trial: OfferedTrial) -> str:
 
 def _flags(review: FlagReview) -> str:
     harmful = [f"{one.kind}: {one.title}" for one in review.unwise]
-    missing = [f"{one.title} ({_listed(list(one.flags), 1)})" for one in review.missing]
+    missing = [f"{one.title} ({listed(list(one.flags), 1)})" for one in review.missing]
     lead = "missing" if review.on_record else "not found on record"
-    lacks = [f"{lead}: {_listed(missing)}"] if missing else []
-    return "; ".join([_listed(harmful)] * bool(harmful) + lacks)
-
-
-def _listed(titles: list[str], most: int = _MOST_TITLES) -> str:
-    rest = f" and {len(titles) - most} more" if len(titles) > most else ""
-    return ", ".join(titles[:most]) + rest
+    lacks = [f"{lead}: {listed(missing)}"] if missing else []
+    return "; ".join([listed(harmful)] * bool(harmful) + lacks)

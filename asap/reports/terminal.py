@@ -13,7 +13,7 @@ from asap.reports import labels, phrases
 from asap.reports.analysis import Analysis
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import CHANGES, changed, order_sentence
-from asap.reports.summary import Summary, summary_of
+from asap.reports.summary import Summary, run_facts, summary_of
 from asap.reports.terminal_bars import StepBars
 
 LABEL = "bold cyan"
@@ -112,7 +112,8 @@ def _overview(summary: Summary, width: int) -> Iterator[RenderableType]:
 
 def _rest(analysis: Analysis) -> Iterator[RenderableType]:
     yield Text("")
-    yield from (_line(label, value) for label, value in _facts(analysis))
+    kpis = labels.kpi_facts(analysis.kpis) if analysis.kpis else []
+    yield from (_line(label, value) for label, value in [*run_facts(analysis), *kpis])
     yield from _causes(analysis)
     yield StepBars(analysis)
     if analysis.top_operations:
@@ -133,16 +134,6 @@ def _rest(analysis: Analysis) -> Iterator[RenderableType]:
         for author, text in phrases.agents_words(analysis)
     )
     yield from (_line("Beyond that" if n == 0 else "", one.statement) for n, one in enumerate(analysis.options))
-
-
-def _facts(analysis: Analysis) -> list[tuple[str, str]]:
-    """What was analysed, as far as it is known, and the figures of what runs."""
-    found = labels.experiment_facts(analysis.experiment)
-    kpis = labels.kpi_facts(analysis.kpis) if analysis.kpis else []
-    known = ", ".join(f"{label} {value}" for label, value in kpis if value != phrases.UNKNOWN)
-    found += [("KPIs", known), ("modelled", phrases.modelled_facts(analysis))]
-    found.append(("situation", analysis.situation_statement or ""))
-    return [(label, value) for label, value in found if value and phrases.UNKNOWN not in value]
 
 
 def _causes(analysis: Analysis) -> Iterator[RenderableType]:

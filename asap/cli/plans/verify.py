@@ -58,7 +58,7 @@ def verify(
     format: Annotated[Plain, typer.Option(help="How to print the result.")] = Plain.TERMINAL,
 ) -> None:
     """Compile the training step under a plan, without a TPU. Does it fit, which collectives does it run, how long
-    is a step?"""
+    is a step? For GPUs it is sharded, not compiled: only its collectives are known."""
     from asap.compiler.programs.options import CompileLimits, CompileOptions
     from asap.compiler.verify import verify as run_verification
     from asap.core.units import GIB

@@ -127,4 +127,5 @@ def _saved(remat: Policy) -> SavedTensors | None:
         return remat
     if isinstance(remat, Remat):
         return SAVED.get(remat)
-    raise PlanError(f"the reference step recomputes neither single modules nor some of the layers: remat={remat}")
+    reason = f"the reference step recomputes neither single modules nor some of the layers: remat={remat}"
+    raise PlanError(reason, hint="give a --plan that has remat=full")

@@ -1,6 +1,7 @@
 """Reasons, expected impact, trade-offs and confidence of a proposal, written from the engine's facts."""
 
 import math
+from dataclasses import replace
 from functools import cache
 from statistics import NormalDist
 
@@ -68,7 +69,13 @@ def differences(before: Prediction | None, after: Prediction) -> dict[str, Quant
 
 
 def _moved(study: Study, plan: Plan, main: str) -> tuple[PlanChange, ...]:
-    return changes(plan, study.plan, main, study.experiment.workload.experts_over)
+    """The changes of a plan, in the words of the table of proposals."""
+    workload = study.experiment.workload
+    now = {one.name: one.before for one in changed_settings(plan, study.plan, workload)} if study.plan else {}
+    found = changes(plan, study.plan, main, workload.experts_over)
+    return tuple(
+        replace(one, before=now.get(one.name, one.before)) if isinstance(one.before, str) else one for one in found
+    )
 
 
 def larger_batch(study: Study, prediction: Prediction, incumbent: Prediction | None) -> tuple[str, ...]:
@@ -201,7 +208,7 @@ def cite(study: Study, plan: Plan) -> tuple[Citation, ...]:
 
 def _principles(study: Study, plan: Plan) -> tuple[Citation, ...]:
     found: dict[str, Citation] = {}
-    for change in changes(plan, study.plan, experts_over=study.experiment.workload.experts_over):
+    for change in _moved(study, plan, ""):
         note = _notes()[change.principle.note]
         supports = f"{change}: {change.principle.claimed}."
         citation = Citation(kind="principle", id=note.id, title=note.title, url=note.citation.url, supports=supports)

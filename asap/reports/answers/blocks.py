@@ -51,7 +51,7 @@ Block = Facts | Table | Bullets | Paste
 
 def blocks_of(answer: BaseModel) -> tuple[Block, ...]:
     """The blocks of an answer, without what is unknown or empty."""
-    return tuple(_joined(_blocks(answer))) or (Facts((("found", "nothing on record"),)),)
+    return tuple(_joined(_blocks(answer))) or (Facts((("found", "nothing"),)),)
 
 
 def _blocks(answer: BaseModel) -> Iterator[Block]:
@@ -127,7 +127,7 @@ def _quantities(row: BaseModel) -> Iterator[Quantity]:
 
 
 def _holds(rows: Sequence[dict[str, object]], name: str) -> bool:
-    return any(row.get(name) not in (None, "", ()) for row in rows)
+    return any((value := row.get(name)) not in (None, "", ()) and value is not False for row in rows)
 
 
 def _text(value: object, *, mark: bool) -> str:

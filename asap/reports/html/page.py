@@ -12,8 +12,8 @@ from markupsafe import Markup, escape
 
 from asap.core.errors import AsapError
 from asap.core.text import plain, plain_lines
-from asap.core.units import format_bytes, format_percent, format_seconds
-from asap.reports import labels, phrases
+from asap.core.units import format_percent, format_seconds
+from asap.reports import labels, phrases, summary
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
@@ -25,7 +25,6 @@ from asap.reports.html.mesh import CELL, mesh_panels
 from asap.reports.html.operations import FIRST_ROWS, operation_table
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import order_sentence
-from asap.reports.summary import summary_of
 from asap.study.study import Study
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -60,13 +59,13 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
         .get_template("page.html.j2")
         .render(
             analysis=analysis,
-            summary=summary_of(analysis),
+            summary=summary.summary_of(analysis),
             order=order_sentence(analysis),
             flag_sentences=flag_sentences(analysis.flags) if analysis.flags else [],
             study=study,
             log=log,
-            facts=[pair for pair in labels.experiment_facts(analysis.experiment) if phrases.UNKNOWN not in pair[1]],
-            kpis=_kpis(analysis, study),
+            facts=summary.run_facts(analysis),
+            kpis=labels.kpi_facts(analysis.kpis) if analysis.kpis else [],
             composition=composition_chart(*time_bars(analysis, study)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
             memory=memory_chart(analysis, study),
@@ -122,21 +121,6 @@ def _precedents(study: Study) -> Sequence[Any]:
         return similar_runs(study, _PRECEDENTS)
     except AsapError:
         return []
-
-
-def _kpis(analysis: Analysis, study: Study) -> list[tuple[str, str]]:
-    """The KPIs that are known, then what the model adds to them."""
-    found = labels.kpi_facts(analysis.kpis) if analysis.kpis else []
-    known = [(label, value) for label, value in found if value != phrases.UNKNOWN]
-    if study.profile is not None and study.profile.peak_hbm_bytes:
-        known.append(("HBM in use", format_bytes(study.profile.peak_hbm_bytes)))
-    incumbent = analysis.incumbent
-    measured = analysis.kpis is not None and analysis.kpis.step_time_s is not None
-    if incumbent is not None and incumbent.step_time is not None and not measured:
-        known.append((f"step time, {incumbent.step_time.provenance.value}", format_seconds(incumbent.step_time.value)))
-    if incumbent is not None and incumbent.mfu is not None:
-        known.append(("MFU, modelled", format_percent(incumbent.mfu.value)))
-    return known
 
 
 def _cell(value: Any, kind: str) -> str:
