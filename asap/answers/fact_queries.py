@@ -9,7 +9,7 @@ from asap.answers.inquiry import Inquiry
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT, as_setting
 from asap.core.units import GIB, Provenance, exact
-from asap.evidence.fact import EXCLUDING_CLAIMS, Claim, StatedFact
+from asap.evidence.fact import Claim, StatedFact
 from asap.hardware import read_network
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS
@@ -188,14 +188,13 @@ def record(inquiry: Inquiry, fact: StatedFact) -> RecordAnswer:
 
 def _effect(inquiry: Inquiry, before: tuple[Plan, ...], **found: object) -> RecordAnswer:
     after = inquiry.order
-    out = [plan for plan in before if plan not in after]
     return RecordAnswer.model_validate(
         {
             **found,
             "order_changed": before != after,
             "before": tuple(map(str, before)),
             "order": tuple(map(str, after)),
-            "ruled_out": tuple(map(str, out)) if any(one.claim in EXCLUDING_CLAIMS for one in inquiry.facts) else (),
+            "ruled_out": tuple(str(plan) for plan in before if plan in inquiry.revised.excluded),
         }
     )
 

@@ -95,12 +95,12 @@ def test_a_timeout_is_retried_and_called_a_timeout():
     service = Service(model=MODEL, parts=[types.Part(text="late")], waits_s=1.0)
     error, _ = asked(service, Settings(prices=PRICES, max_cost=1.0, retries=NOW), 1)
     assert service.asked == 3
-    assert "no answer within 0.05 s" in str(error)
+    assert "no answer within 50.0 ms" in str(error)
     service.asked = 0
     error, _ = asked(service, Settings(max_tokens=1, retries=NOW), 1)
     assert service.asked == 1
     assert isinstance(error, LimitError)
-    assert "no answer within 0.05 s" in str(error)
+    assert "no answer within 50.0 ms" in str(error)
     assert "--max-tokens" in str(error)
 
 

@@ -47,7 +47,7 @@ def test_where_what_runs_does_not_fit_the_worse_bet_is_what_may_take_longer(tmp_
 def test_a_worse_bet_is_not_told_an_end_of_its_interval_that_is_better():
     study = run("llama3.1-70b", "h200-8", "data=8 microbatches=1 remat=full", 16, 8192, "torchtitan")
     (line, *_) = (line for line in optimize_by_model(study).learnt if "worse bet" in line)
-    assert re.search(r"P\(fits\) \d\d %, that of 2 \d{2,3} %\.$", line)
+    assert re.search(r"P\(fits\) \d\d %, that of 2 (\d\d|>99) %\.$", line)
 
 
 def test_what_may_fit_is_not_said_not_to():
