@@ -6,11 +6,11 @@ from asap.core.text import plain
 from asap.core.units import counted, exact, format_bytes, format_percent, format_rate, format_seconds, significant
 from asap.experiments import HardwareReference
 from asap.flags import FlagAdvice, FlagReview
-from asap.models import Architecture, Workload
+from asap.models import Architecture, Workload, count_parameters
 from asap.profiles import Kpis, Operation, Roofline
 from asap.profiles.profile import Total
 from asap.reports.analysis import ExperimentSummary
-from asap.reports.phrases import UNKNOWN, resource_name
+from asap.reports.phrases import UNKNOWN, amount, resource_name
 from asap.study.start import ASSUMED
 
 
@@ -47,13 +47,16 @@ def describe_hardware(hardware: HardwareReference, devices: int | None) -> str:
 
 
 def describe_model(model: Architecture | None) -> str:
-    """``llama3.1-70b, 80 layers, width 8192``."""
+    """``mixtral-8x7b, 46.7 B parameters, 12.9 B active, 32 layers, width 4096, 8 experts, 2 a token``."""
     if model is None:
         return UNKNOWN
     shapes = [f"{model.layers} layers"] if model.layers else []
     shapes += [f"width {model.d_model}"] if model.d_model else []
-    shapes += [f"{model.experts} experts"] if model.experts else []
-    return ", ".join([model.name or "unnamed", *shapes])
+    shapes += [f"{model.experts} experts, {model.experts_per_token} a token"] if model.experts else []
+    size = None if model.missing() else count_parameters(model)
+    sizes = [f"{amount(size.total, 'parameters')} parameters"] if size else []
+    sizes += [f"{amount(size.active, 'parameters')} active"] if size and model.is_moe else []
+    return ", ".join([model.name or "unnamed", *sizes, *shapes])
 
 
 def batch_size(workload: Workload) -> str:

@@ -107,12 +107,11 @@ def is_compiled(memory: MemoryPrediction) -> bool:
 
 
 def modelled_facts(analysis: Analysis) -> str:
-    """``8.03 B parameters, step 30.9 s, MFU 21 %, 1,060 tokens/s per chip``, where no profile says it."""
+    """``step 30.9 s, MFU 21 %, 1,060 tokens/s per chip``, where no profile says it."""
     modelled, incumbent = analysis.modelled, analysis.incumbent
     if modelled is None or incumbent is None:
         return ""
-    facts = [f"{amount(modelled.parameters, 'parameters')} parameters"] if modelled.parameters else []
-    facts += [f"step {written(incumbent.step_time)}"] if incumbent.step_time else []
+    facts = [f"step {written(incumbent.step_time)}"] if incumbent.step_time else []
     facts += [f"MFU {format_percent(incumbent.mfu.value)}"] if incumbent.mfu else []
     each = modelled.tokens_per_second_per_chip
     facts += [f"{significant(each)} tokens/s per chip"] if each else []

@@ -69,13 +69,10 @@ def _unsayable(study: Study, predictions: list[Prediction]) -> Iterator[str]:
         yield f"{'; '.join(map(str, found))} {verb}: {reason}."
 
 
-_FITS = {"fits": "yes", "may not fit": "maybe", "does not fit": "no"}
-
-
 def _fits(memory: MemoryPrediction) -> str:
-    """``yes``, or ``yes, 66 %`` where that is not sure."""
-    odds, said = memory.probability_fits, _FITS[memory.verdict]
-    return f"{said}, {format_odds(odds)}" if said != "no" and odds is not None and odds < SURE_TO_FIT else said
+    """``fits``, or ``fits, 66 %`` where that is not sure."""
+    odds, said = memory.probability_fits, memory.verdict
+    return said if odds is None or odds >= SURE_TO_FIT or said == "does not fit" else f"{said}, {format_odds(odds)}"
 
 
 def _cells(prediction: Prediction, now: Plan | None) -> tuple[str, ...]:

@@ -6,17 +6,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from asap.core.errors import InsufficientEvidenceError, PlanError
+from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.core.units import format_percent
 from asap.experiments import Experiment
-from asap.models import Architecture
-from asap.models.parameters import count_parameters
 from asap.plans.axes import MEANINGS
 from asap.plans.degrees import FOLDED
 from asap.plans.plan import AXES, Plan
-from asap.reports.labels import batch_size, describe_hardware, flag_sentences, flag_summary
-from asap.reports.phrases import amount
+from asap.reports.labels import batch_size, describe_hardware, describe_model, flag_sentences, flag_summary
 from asap.stacks.launchers import contract_of, form_of, launch_lines, stack_of
 from asap.study.flags import flags_of_record
 
@@ -65,7 +62,7 @@ def record_facts(experiment: Experiment) -> list[tuple[str, str]]:
     facts = [
         ("description", experiment.description or ""),
         ("hardware", _hardware(experiment)),
-        ("model", _model(experiment.model)),
+        ("model", describe_model(experiment.model)),
         ("batch", _batch(experiment)),
         ("plan", f"{plan} ({_meaning(plan)})" if plan else UNKNOWN),
         (contract_of(work.framework).title.split()[0], _in_words(experiment)),
@@ -85,21 +82,6 @@ def _hardware(experiment: Experiment) -> str:
         return UNKNOWN
     named = found if found.name or found.chip else found.model_copy(update={"name": "unknown chip"})
     return describe_hardware(named, found.devices)
-
-
-def _model(model: Architecture | None) -> str:
-    if model is None:
-        return UNKNOWN
-    shapes = [f"{model.layers} layers"] if model.layers else []
-    shapes += [f"width {model.d_model}"] if model.d_model else []
-    shapes += [f"{model.experts} experts, {model.experts_per_token} a token"] if model.experts else []
-    try:
-        count = count_parameters(model)
-    except InsufficientEvidenceError:
-        return ", ".join([model.name or "unnamed", *shapes, f"{', '.join(model.missing())} unknown"])
-    size = f"{amount(count.total, 'parameters')} parameters"
-    active = f"{amount(count.active, 'parameters')} active" if model.is_moe else None
-    return ", ".join(part for part in (model.name or "unnamed", size, active, *shapes) if part)
 
 
 def _batch(experiment: Experiment) -> str:

@@ -4,15 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.core.units import Provenance, Quantity, format_percent, format_seconds, significant
-from asap.optimize.by_model import (
-    GROUPS,
-    REGRET_AFTER_THREE,
-    REGRET_OF_FIRST,
-    UNLIKE_AFTER_THREE,
-    UNLIKE_GROUPS,
-    UNLIKE_OF_FIRST,
-    first_three,
-)
+from asap.optimize.by_model import REGRETS, first_three
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 
@@ -44,7 +36,5 @@ def test_the_offer_costs_the_steps_of_the_first_three(seconds):
 
 def test_the_regret_is_the_one_of_the_accuracy_page():
     page = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text(encoding="utf-8")
-    for first, after, groups in (
-        (REGRET_OF_FIRST, REGRET_AFTER_THREE, GROUPS), (UNLIKE_OF_FIRST, UNLIKE_AFTER_THREE, UNLIKE_GROUPS)
-    ):  # fmt: skip
+    for first, after, groups in REGRETS:
         assert f"{format_percent(first)} / {format_percent(after)} ({groups} groups)" in page

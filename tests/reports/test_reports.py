@@ -212,11 +212,8 @@ def chat(study):
     """What the chat answers to the questions that a report answers."""
     inquiry = Inquiry(study)
     ranks = [str(rank) for rank, _ in enumerate(inquiry.order, 1)]
-    asked = [("run", {}), ("health", {}), ("bottleneck", {}), ("candidates", {}), ("settings", {}), ("flags", {})]
-    asked += [(name, {"plan": rank}) for rank in ranks for name in ("explain", "line")] + [
-        ("worth", {}),
-        ("memory", {}),
-    ]
+    general = ("run", "health", "bottleneck", "candidates", "settings", "flags", "worth", "memory")
+    asked = [(name, {}) for name in general] + [(one, {"plan": rank}) for rank in ranks for one in ("explain", "line")]
     texts = []
     for name, arguments in asked:
         with suppress(InsufficientEvidenceError):

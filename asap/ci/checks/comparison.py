@@ -158,8 +158,7 @@ def _differences(
     if old is None or new is None or old.study is None or new.study is None:
         return {}
     changes = differences(old.study, new.study)
-    memories = [side.prediction.memory for side in sides if side.prediction is not None]
-    run = all(memory is None or memory.fits for memory in memories)
+    run = all(not one.prediction or not one.prediction.memory or one.prediction.memory.fits for one in sides)
     return {
         "changes": changes,
         "not_read": _not_read(old, new) if not changes else None,

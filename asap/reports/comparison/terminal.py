@@ -10,7 +10,7 @@ from asap.core.text import plain
 from asap.core.units import format_change, format_percent, format_seconds
 from asap.reports.comparison.comparison import KpiChange, RunComparison
 from asap.reports.comparison.operations import OperationChange, OperationChanges
-from asap.reports.phrases import UNKNOWN, percent_change, resource_name
+from asap.reports.phrases import UNKNOWN, amount, percent_change, resource_name
 
 _NAME, _SHAPE = 44, 28
 _STYLES = {"faster": "green", "slower": "red", "new": "yellow", "gone": "cyan", "same": "dim"}
@@ -71,9 +71,7 @@ def _name(change: OperationChange) -> str:
 
 
 def _value(kpi: KpiChange, value: float | None) -> str:
-    if value is None:
-        return UNKNOWN
-    return format_seconds(value) if kpi.name == "step time" else format_percent(value)
+    return UNKNOWN if value is None else amount(value, "s" if kpi.name == "step time" else "fraction")
 
 
 def _difference(kpi: KpiChange) -> str:
@@ -85,9 +83,7 @@ def _difference(kpi: KpiChange) -> str:
 
 
 def _size(value: float | None, unit: str) -> str:
-    if value is None:
-        return ""
-    return format_seconds(value) if unit == "s" else format_percent(value, 2)
+    return "" if value is None else format_seconds(value) if unit == "s" else format_percent(value, 2)
 
 
 def _signed(value: float, unit: str) -> str:
