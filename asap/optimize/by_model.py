@@ -171,6 +171,6 @@ def first_three(candidates: Sequence[Prediction], chips: int) -> str | None:
     seen, unlike = (f"{format_percent(first)} (the best of three {format_percent(best)})" for first, best, _ in REGRETS)
     return (
         f"Measure the first {len(steps)} (--evaluate run --budget {len(steps)}): {WARM_UP_STEPS + STEPS} steps each,"
-        f" {cost}. In {REGRETS[0][2]} groups of published runs that no fit has seen, the first choice took {seen} longer"
+        f" {cost}. In {REGRETS[0][2]} groups of published runs no fit has seen, the first choice took {seen} longer"
         f" than the fastest; in {REGRETS[1][2]} groups unlike those fitted, {unlike}."
     )
