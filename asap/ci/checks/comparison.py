@@ -119,7 +119,7 @@ class Comparison:
             experiment=linked.experiment.id if linked else None,
             before=self._side(old, predictions[0]),
             after=self._side(new, predictions[1]),
-            notes=_notes(one.notes if (one := new or old) else ()),
+            notes=_notes(side.notes if (side := new or old) else ()),
         )
         update = _differences(old, new, predictions) | advice(new)
         return partial.model_copy(update=update)
