@@ -7,9 +7,7 @@ keyboard or an attack, and would overflow in the arithmetic that follows.
 import math
 import re
 import tomllib
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
@@ -17,11 +15,6 @@ from asap.core.text import plain
 LARGEST_COUNT = 10**9
 MOST_DIGITS = 18
 """Digits of any whole number in a file: what a 64-bit integer holds."""
-
-Count = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
-"""A field that counts something."""
-
-CountOrZero = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 _WHOLE = re.compile(r"[-+]?\d{1,3}(?:_?\d){0,15}", re.ASCII)
 _DIGITS = re.compile(r"-?[0-9]{1,10}")

@@ -2,8 +2,16 @@
 
 import math
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from asap.core.numbers import LARGEST_COUNT
+
+Count = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
+"""A field that counts something."""
+
+CountOrZero = Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
 
 GIB = 2**30
 PERCENT = 100.0

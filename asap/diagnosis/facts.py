@@ -63,7 +63,7 @@ def resource_of(operation: Operation, collectives_stream_hbm: bool) -> str:
     A collective waits for the network, unless the collectives as a whole move data through HBM as fast as the
     network could deliver it: then HBM is what the roofline says it is.
     """
-    if operation.opaque:
+    if operation.opaque and not operation.bound_by_name:
         return "opaque"
     if operation.host_copy:
         return "host_transfer"
@@ -179,10 +179,10 @@ def by_name(operations: tuple[Operation, ...]) -> str:
 
 
 def mean_efficiency(operations: tuple[Operation, ...]) -> float | None:
-    """Roofline efficiency weighted by time; ``None`` where it is not known."""
+    """Roofline efficiency weighted by time; ``None`` where it is not known of most."""
     known = [op for op in operations if op.roofline_efficiency is not None and op.fraction > 0]
-    time = sum(op.fraction for op in known)
-    return sum(op.fraction * (op.roofline_efficiency or 0.0) for op in known) / time if time else None
+    time, whole = (sum(op.fraction for op in each) for each in (known, operations))
+    return sum(op.fraction * (op.roofline_efficiency or 0.0) for op in known) / time if 2 * time > whole else None
 
 
 def leading_operations(facts: Facts, resource: str) -> tuple[Evidence, ...]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from asap.core.numbers import Count
+from asap.core.units import Count
 from asap.experiments.observed import MeasuredStep, Observed
 from asap.hardware import ResolvedHardware, load_chip, parse_topology, resolve_hardware, with_network, with_node
 from asap.hardware.instances import chips_per_node

@@ -8,7 +8,7 @@ import math
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from asap.core.numbers import Count, CountOrZero
+from asap.core.units import Count, CountOrZero
 
 REQUIRED = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "vocab")
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.numbers import Count
+from asap.core.units import Count
 
 FULL_PRECISION = ("fp32", "float32")
 """Names of 32-bit floating point; a workload that names no precision computes in bf16."""

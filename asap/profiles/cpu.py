@@ -71,10 +71,11 @@ class CpuEvents:
         """First and last picosecond of each run of each module: by device, module and number."""
         runs: dict[tuple[int, str, int], tuple[int, int]] = {}
         for work in self.work:
-            for rows in alike(work.device, work.modules, work.run):
-                row = rows[0]
-                key = (int(work.device[row]), work.plane.text(int(work.modules[row])), int(work.run[row]))
-                start, end = int(work.start[rows].min()), int(work.end[rows].max())
+            order, lots = alike(work.device, work.modules, work.run)
+            which = (column[order[lots]] for column in (work.device, work.modules, work.run))
+            spans = np.minimum.reduceat(work.start[order], lots), np.maximum.reduceat(work.end[order], lots)
+            for device, module, run, start, end in np.stack([*which, *spans], axis=1).tolist():
+                key = (device, work.plane.text(module), run)
                 first, last = runs.get(key, (start, end))
                 runs[key] = (min(first, start), max(last, end))
         return runs
@@ -85,11 +86,12 @@ class CpuEvents:
         for (_, module, _), (first, last) in self.runs.items():
             totals.modules[module].append(PS * (last - first))
         for work in self.work:
-            own = own_times(work.start, work.end)
-            for rows in alike(work.modules, work.names):
-                numbers = (int(work.modules[rows[0]]), int(work.names[rows[0]]))
-                instruction = CpuInstruction(*map(work.plane.text, numbers))
-                totals.operations[instruction] += Total(PS * int(own[rows].sum()), len(rows))
+            order, lots = alike(work.modules, work.names)
+            own, counts = np.add.reduceat(own_times(work.start, work.end)[order], lots), np.diff([*lots, len(order)])
+            which = (column[order[lots]] for column in (work.modules, work.names))
+            for module, name, time, count in np.stack([*which, own, counts], axis=1).tolist():
+                instruction = CpuInstruction(work.plane.text(module), work.plane.text(name))
+                totals.operations[instruction] += Total(PS * time, count)
         for device in {device for work in self.work for device in distinct(work.device).tolist()}:
             mine = [work.of_device(device) for work in self.work]
             start, end = (np.concatenate([getattr(work, side) for work in mine]) for side in ("start", "end"))

@@ -130,13 +130,15 @@ def _hlo_operation(row: HloRow, peaks: Peaks, scale: Scale) -> Operation:
     host_copy = is_host_copy(row.category, row.hlo_op_expression)
     opaque = _is_opaque(row) and not (collective or waits or host_copy)
     time_s = scale.each(row.total_self_time * US)
+    bound = bound_of_kernel(row.hlo_op_name) if opaque else bound_of(row.bound_by)
     return Operation(
         name=row.hlo_op_name,
         category=row.category,
         fraction=row.total_self_time_percent / PERCENT,
         time_s=time_s,
         occurrences=scale.each(row.occurrences),
-        bound="host" if host_copy or is_input(row.category) else bound_of(row.bound_by),
+        bound="host" if host_copy or is_input(row.category) else bound,
+        bound_by_name=opaque and bound != "unknown",
         opaque=opaque,
         shape=result_shape(row.hlo_op_expression),
         source=row.source_info or None,

@@ -105,7 +105,9 @@ class Operation(BaseModel):
     )
     precision: str | None = Field(default=None, description="of its inputs: bf16, fp8, fp32, …")
     traits: tuple[Trait, ...] = ()
-    opaque: bool = Field(default=False, description="a custom call that reports neither FLOPs nor a bound")
+    opaque: bool = Field(
+        default=False, description="a custom call that reports neither FLOPs nor a bound; its name may tell one"
+    )
     shape: str | None = Field(default=None, description="result shape as HLO prints it")
     source: str | None = Field(default=None, description="file and line of the user's code")
     collective: CollectiveKind | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from asap.core.text import markdown, plain_lines
 from asap.proposals import Proposal
 from asap.proposals.trials import OfferedTrial
-from asap.reports import labels, phrases
+from asap.reports import phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import changed, order_sentence
@@ -47,9 +47,9 @@ def to_markdown(analysis: Analysis) -> str:
     sections += ["## Why", listing((*said.why, *([f"Missing: {said.missing}"] if said.missing else [])))]
     sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), run_facts(analysis))]
     if analysis.kpis is not None:
-        sections += ["## KPIs", table(("KPI", "value"), labels.kpi_facts(analysis.kpis))]
+        sections += ["## KPIs", table(("KPI", "value"), profile_facts.kpi_facts(analysis.kpis))]
     if analysis.top_operations:
-        rows = [labels.operation_cells(operation) for operation in analysis.top_operations]
+        rows = [profile_facts.operation_cells(operation) for operation in analysis.top_operations]
         sections += ["## Top operations", table(("time", "bound", "of roofline", "operation"), rows)]
     sections += ["## Diagnosis", listing(_diagnosis(analysis))]
     if analysis.proposals:

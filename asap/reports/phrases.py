@@ -27,6 +27,7 @@ from asap.proposals import Proposal
 from asap.proposals.ideas import Idea, Standing
 from asap.proposals.typed_change import typed_or_none
 from asap.reports.analysis import Analysis
+from asap.reports.profile_facts import UNKNOWN, resource_name
 from asap.study.start import ASSUMED
 
 _FIGURE = r"[<>]?[+-]?\d[\d.,]*(?: [A-Za-z%µ][\w/%.-]*(?: [A-Za-z]+)?)?"
@@ -77,9 +78,6 @@ def written(quantity: Quantity | None, *, brief: bool = False) -> str:
 def is_written(text: str) -> bool:
     """Whether a text is nothing but a quantity as :func:`written` writes it."""
     return _PRINTED.match(text) is not None
-
-
-UNKNOWN = "unknown"
 
 
 def percent_change(ratio: Quantity | None) -> str:
@@ -155,11 +153,6 @@ def bottleneck_name(analysis: Analysis) -> str:
     if analysis.modelled is not None and analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE:
         return f"{analysis.modelled.bottleneck} (modelled)"
     return resource_name(analysis.diagnosis.bottleneck.value)
-
-
-def resource_name(value: str) -> str:
-    """A bottleneck, or what an operation is bound by, as people write it: ``HBM``, ``host transfer``."""
-    return {"hbm": "HBM", "vmem": "VMEM"}.get(value) or value.replace("_", " ")
 
 
 def answered_by(analysis: Analysis) -> str:

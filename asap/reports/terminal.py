@@ -9,7 +9,7 @@ from rich.text import Text
 
 from asap.core.text import plain, plain_lines
 from asap.proposals import Proposal
-from asap.reports import labels, phrases
+from asap.reports import phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import CHANGES, changed, order_sentence
@@ -112,7 +112,7 @@ def _overview(summary: Summary, width: int) -> Iterator[RenderableType]:
 
 def _rest(analysis: Analysis) -> Iterator[RenderableType]:
     yield Text("")
-    kpis = labels.kpi_facts(analysis.kpis) if analysis.kpis else []
+    kpis = profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else []
     yield from (_line(label, value) for label, value in [*run_facts(analysis), *kpis])
     yield from _causes(analysis)
     yield StepBars(analysis)
@@ -150,7 +150,7 @@ def _operations(analysis: Analysis) -> RenderableType:
     for column in ("time", "bound", "of roofline", "operation"):
         table.add_column(column, overflow="fold")
     for operation in analysis.top_operations:
-        share, bound, efficiency, name = labels.operation_cells(operation)
+        share, bound, efficiency, name = profile_facts.operation_cells(operation)
         table.add_row(share, bound, efficiency, Text(plain(name, 72)))
     return Group(_heading("Top operations"), table)
 

@@ -117,8 +117,8 @@ def _add(
 
 
 def _collective(kind: str, by: Launched) -> str:
-    """NCCL exchanges all-to-all by sends and receives: the annotation around them says so."""
-    return by.collective if kind == "send-recv" and by.collective == "all-to-all" else kind
+    """NCCL runs all-to-all, and older ones all that has no kernel of its own, as send and receive: annotations say."""
+    return by.collective or kind if kind == "send-recv" else kind
 
 
 def _traits(call: OperatorCall | None, by: Launched, size: int) -> tuple[Trait, ...]:

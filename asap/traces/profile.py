@@ -121,9 +121,9 @@ def _settled(graph: Graph) -> list[_Timed]:
 
 def _without_first(rank: RankTrace, times: RankTimes) -> _Timed:
     later = step_of_operations(rank) > 0
-    columns = [column[later] for column in (times.start, times.end, times.launched, times.arrival)]
+    columns = {name: getattr(times, name)[later] for name in ("start", "end", "launched", "arrival")}
     kept = replace(rank, operations=rank.operations.take(later), steps=rank.steps[1:])
-    return kept, RankTimes(*columns, window=(int(columns[0].min()), times.window[1]))
+    return kept, times._replace(**columns, window=(int(columns["start"].min()), times.window[1]))
 
 
 def _starts_up(lengths: Sequence[float]) -> bool:

@@ -1,9 +1,10 @@
-"""What was recorded of a run, read once: its execution graph, and the profile that it makes."""
+"""What was recorded of a run, read once: its graph, and the profile that it makes. Readers are imported when needed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from asap.core.errors import AsapError, BadInputError, NotFoundError
 from asap.core.files import exists, user_path
@@ -11,48 +12,25 @@ from asap.core.text import plain
 from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
 from asap.profiles.locate import locate
-from asap.traces.chakra import read_chakra
-from asap.traces.collectives import align
-from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Graph
-from asap.traces.profile import profile_of
-from asap.traces.readers.kineto import read_kineto
-from asap.traces.readers.nsys import read_nsys
-from asap.traces.readers.operators import HostWork, read_operators
-from asap.traces.readers.passes import read_passes
-from asap.traces.readers.thunks import read_thunks
-from asap.traces.readers.xplane import read_xplane
 from asap.traces.trace import RankTrace, Step, Trace
+
+if TYPE_CHECKING:
+    from asap.traces.readers.operators import HostWork
 
 EXPECTED = (
     "give Kineto *.json[.gz], *.xplane.pb, nsys *.sqlite, *_thunks.csv[.gz], *.parquet or *.et files, or a folder"
 )
 EXPORT = "nsys export --type sqlite FILE.nsys-rep makes one that is"
 _KINETO, _XPLANE, _THUNKS, _PASSES, _CHAKRA, _NSYS = "kineto", "xplane", "nsys-jax", "passes", "chakra", "nsys"
-_READERS: Mapping[str, Callable[[Path], RankTrace | list[RankTrace]]] = {
-    _KINETO: read_kineto,
-    _XPLANE: read_xplane,
-    _THUNKS: read_thunks,
-    _PASSES: read_passes,
-    _CHAKRA: read_chakra,
-    _NSYS: read_nsys,
-}
 _LOG_FOLDERS = ("plugins", "profile")
 """Where TensorBoard keeps the runs of a log directory."""
 
 _BEGINNING_BYTES = 1_000_000
 """Within which Kineto names its events."""
 
-_SUFFIXES = {
-    ".json": _KINETO,
-    ".json.gz": _KINETO,
-    ".xplane.pb": _XPLANE,
-    "thunks.csv": _THUNKS,
-    "thunks.csv.gz": _THUNKS,
-    ".parquet": _PASSES,
-    ".et": _CHAKRA,
-    ".sqlite": _NSYS,
-}
+_SUFFIXES = {".json": _KINETO, ".json.gz": _KINETO, ".xplane.pb": _XPLANE, ".parquet": _PASSES, ".et": _CHAKRA}
+_SUFFIXES |= {"thunks.csv": _THUNKS, "thunks.csv.gz": _THUNKS, ".sqlite": _NSYS}
 ROUNDING_NS = 1000
 """By which marks of steps that follow each other may overlap: Kineto rounds starts and lengths."""
 _OF_NSYS = (".nsys-rep", ".qdrep")
@@ -71,6 +49,8 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
         InsufficientEvidenceError: a file holds no device activity.
     """
+    from asap.traces.collectives import align
+
     files = [file for path in paths for file in trace_files(path)]
     formats = {_format(file) for file in files}
     if len(formats) > 1:
@@ -92,9 +72,7 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
 
 def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
     """Each file counts its devices from zero."""
-    if not before:
-        return list(devices)
-    return [replace(device, rank=before + i) for i, device in enumerate(devices)]
+    return [replace(device, rank=before + i) if before else device for i, device in enumerate(devices)]
 
 
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:
@@ -137,7 +115,15 @@ def _between(pairs: Sequence[tuple[Step, Step]]) -> str:
 
 
 def _read(file: Path, found: str) -> list[RankTrace]:
-    ranks = _READERS[found](file)
+    from asap.traces.chakra import read_chakra
+    from asap.traces.readers.kineto import read_kineto
+    from asap.traces.readers.nsys import read_nsys
+    from asap.traces.readers.passes import read_passes
+    from asap.traces.readers.thunks import read_thunks
+    from asap.traces.readers.xplane import read_xplane
+
+    readers = {_KINETO: read_kineto, _XPLANE: read_xplane, _THUNKS: read_thunks, _PASSES: read_passes}
+    ranks = (readers | {_CHAKRA: read_chakra, _NSYS: read_nsys})[found](file)
     return [ranks] if isinstance(ranks, RankTrace) else ranks
 
 
@@ -214,12 +200,16 @@ def read_recording(path: str | Path, progress: Progress | None = None, chip: Chi
         InsufficientEvidenceError: no device did anything in it.
     """
     if is_kernel_trace(path):
+        from asap.traces.profile import profile_of
+
         return profile_of(read_graph(path, progress), str(path), _hosts(path, progress), chip)
     return read_profile(path, progress=progress)
 
 
-def _hosts(path: str | Path, progress: Progress | None) -> dict[int, HostWork]:
+def _hosts(path: str | Path, progress: Progress | None) -> "dict[int, HostWork]":
     """What the hosts of the first ranks did, of Kineto: the work of ranks is alike, and this reads most of a file."""
+    from asap.traces.readers.operators import read_operators
+
     files = [file for file in trace_files(path) if _format(file) == _KINETO]
     found = {}
     for file in files[:HOSTS_READ]:
@@ -236,6 +226,8 @@ def read_graph(path: str | Path, progress: Progress | None = None) -> Graph:
     Raises:
         NotFoundError, ProfileError, BadInputError, InsufficientEvidenceError: as :func:`read_recording`.
     """
+    from asap.traces.graph.build import build_graph
+
     said = progress or (lambda stage: None)
     stats = [(str(file), file.stat()) for file in trace_files(path)]
     key = tuple((file, stat.st_size, stat.st_mtime_ns) for file, stat in stats)

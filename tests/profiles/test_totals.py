@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from asap.profiles import Operation, Profile
 from asap.profiles.profile import Total
-from asap.reports.labels import by_recoverable, roofline_columns, roofline_row, total_rows
+from asap.reports.profile_facts import by_recoverable, roofline_columns, roofline_row, total_rows
 
 OPERATIONS = st.builds(
     Operation,

@@ -37,7 +37,7 @@ class Run:
 
 
 @dataclass
-class _Rank:
+class Rank:
     slow: float
     clock: int = 0
     now: int = 0
@@ -56,10 +56,15 @@ class _Rank:
         event = {"ph": "X", "cat": category, "name": name, "pid": process, "tid": thread, "ts": start, "dur": length}
         self.events.append(event | {"args": arguments})
 
+    def ran(self, call: tuple[str, int, int], kind: str, name: str, stream: int, start: int, length: int) -> None:
+        self.correlation += 1
+        self.add("cuda_runtime", call[0], HOST, *call[1:], correlation=self.correlation)
+        self.add(kind, name, stream, start, length, stream=stream, device=0, correlation=self.correlation)
+
 
 def simulate(run: Run, clocks: Sequence[int] = ()) -> list[list[dict[str, Any]]]:
     """Events of each rank; ``clocks`` is how far ahead each rank's clock is."""
-    ranks = [_Rank(slow) for slow in run.slow]
+    ranks = [Rank(slow) for slow in run.slow]
     for rank in ranks:
         rank.now = 1000
     ranks[-1].now += run.late
@@ -71,7 +76,7 @@ def simulate(run: Run, clocks: Sequence[int] = ()) -> list[list[dict[str, Any]]]
     return [[event for event in rank.events if run.waits_recorded or event["name"] != WAIT] for rank in ranks]
 
 
-def _step(run: Run, ranks: list[_Rank], step: int) -> None:
+def _step(run: Run, ranks: list[Rank], step: int) -> None:
     begun = [rank.now for rank in ranks]
     for rank in ranks:
         rank.add("user_annotation", LOADING, HOST, rank.now, run.loading)
@@ -94,12 +99,12 @@ def _step(run: Run, ranks: list[_Rank], step: int) -> None:
         rank.add("user_annotation", f"ProfilerStep#{step}", HOST, start, rank.now - start)
 
 
-def _compute(run: Run, rank: _Rank, thread: int) -> int:
+def _compute(run: Run, rank: Rank, thread: int) -> int:
     rank.now += run.host
     return _launch(rank, "kernel", "ampere_sgemm_128x64_nn", COMPUTE, round(run.kernel * rank.slow), thread)
 
 
-def _launch(rank: _Rank, category: str, name: str, stream: int, length: int, thread: int) -> int:
+def _launch(rank: Rank, category: str, name: str, stream: int, length: int, thread: int) -> int:
     launched = rank.call("cudaLaunchKernel", thread)
     start = max(launched + LATENCY, rank.free[stream] + GAP)
     rank.add(category, name, stream, start, length, stream=stream, device=0, correlation=rank.correlation)
@@ -107,7 +112,7 @@ def _launch(rank: _Rank, category: str, name: str, stream: int, length: int, thr
     return start + length
 
 
-def _collective(run: Run, ranks: list[_Rank], computed: list[int], thread: int) -> None:
+def _collective(run: Run, ranks: list[Rank], computed: list[int], thread: int) -> None:
     starts = []
     for rank, end in zip(ranks, computed, strict=True):
         launched = rank.call("cudaLaunchKernel", thread)
@@ -119,21 +124,18 @@ def _collective(run: Run, ranks: list[_Rank], computed: list[int], thread: int) 
         rank.free[COMMUNICATION] = finish
 
 
-def _wait_for_communication(ranks: list[_Rank], thread: int) -> None:
+def _wait_for_communication(ranks: list[Rank], thread: int) -> None:
     for rank in ranks:
         rank.call(WAIT, thread)
         rank.free[COMPUTE] = max(rank.free[COMPUTE], rank.free[COMMUNICATION] - GAP)
 
 
-def _read_back(rank: _Rank) -> None:
-    rank.correlation += 1
-    call, begun = rank.correlation, rank.now
-    start = max(begun + 3, rank.free[COMPUTE] + GAP)
-    arguments = {"stream": COMPUTE, "device": 0, "correlation": call}
-    rank.add("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", COMPUTE, start, 2, **arguments)
+def _read_back(rank: Rank) -> None:
+    begun, start = rank.now, max(rank.now + 3, rank.free[COMPUTE] + GAP)
     rank.free[COMPUTE] = start + 2
     rank.now = start + 2 + RETURN
-    rank.add("cuda_runtime", "cudaMemcpyAsync", HOST, begun, rank.now - begun, correlation=call)
+    call = ("cudaMemcpyAsync", begun, rank.now - begun)
+    rank.ran(call, "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", COMPUTE, start, 2)
 
 
 def write(folder: Path, ranks: Sequence[list[dict[str, Any]]], **header: Any) -> Path:

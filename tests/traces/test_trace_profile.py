@@ -1,7 +1,7 @@
 """A trace as a profile, and its replay as evidence for the diagnosis."""
 
 import pytest
-from made_runs import Run, simulate, unexplained, write
+from made_runs import HOST, Rank, Run, simulate, unexplained, write
 from megatron import Job
 from megatron import simulate as pipeline
 from test_thunks import execution, table
@@ -36,8 +36,7 @@ def test_times_and_shares_are_those_of_the_trace(study):
     assert profile.kpis.step_time_s == pytest.approx(RUN.layers * (kernel + 1e-6 * RUN.transfer), rel=0.1)
     product = next(op for op in profile.operations if op.category == "matmul")
     assert (product.bound, product.occurrences) == ("compute", RUN.layers)
-    used = profile.kpis.duty_cycle + profile.kpis.idle + profile.kpis.input
-    assert used == pytest.approx(1)
+    assert profile.kpis.duty_cycle + profile.kpis.idle + profile.kpis.input == pytest.approx(1)
     assert sum(op.fraction for op in profile.operations) == pytest.approx(profile.kpis.duty_cycle)
 
 
@@ -56,7 +55,6 @@ def test_hidden_communication_takes_no_share(study):
         (Run(layers=6, kernel=200, loading=0, transfer=900, overlaps=False), Bottleneck.COMMUNICATION),
         (Run(layers=6, kernel=100, loading=9000), Bottleneck.HOST),
     ],
-    ids=["compute", "communication", "host"],
 )
 def test_what_holds_back_leads_the_critical_path(study, run, bottleneck):
     diagnosis = study(run).diagnosis
@@ -110,3 +108,22 @@ def test_a_trace_without_a_backward_pass_says_that_it_may_not_be_training(tmp_pa
     named = [each | ({"name": name} if each["cat"] == "kernel" else {}) for each in simulate(Run(slow=(1.0,)))[0]]
     found = read_recording(write(tmp_path / "run", [named]))
     assert any("may not be training" in warning for warning in found.warnings) is not trains
+
+
+@pytest.mark.parametrize(("until", "waits_for"), [(5390, "input"), (320, "idle")])
+def test_a_pause_of_the_device_inside_of_a_blocking_copy_is_synchronisation(tmp_path, until, waits_for):
+    rank = Rank(1.0)
+    rank.ran(("cudaLaunchKernel", 0, 5), "kernel", "gemm", 7, 10, 290)
+    rank.ran(("cudaLaunchKernel", 10, 5), "kernel", "gelu", 8, 5300, 100)
+    rank.ran(("cudaMemcpyAsync", 20, until - 20), "gpu_memcpy", "Memcpy DtoH", 9, until - 12, 10)
+    profile = read_recording(write(tmp_path / "run", [rank.events]))
+    assert getattr(profile.kpis, waits_for) > 0.9
+    assert (profile.host.get("synchronisation", 0.0) > 0.9) is (waits_for == "input")
+
+
+def test_the_generic_kernel_of_nccl_is_the_collective_that_pytorch_annotates(tmp_path):
+    rank = Rank(1.0)
+    rank.add("cpu_op", "nccl:_reduce_scatter_base", HOST, 0, 10)
+    rank.ran(("cudaLaunchKernel", 2, 5), "kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t()", 20, 10, 290)
+    (collective,) = read_recording(write(tmp_path / "run", [rank.events])).kpis.collectives
+    assert collective.kind == "reduce-scatter"

@@ -24,7 +24,8 @@ from asap.models import Architecture
 from asap.plans.validity import violations
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.reports.analysis import assemble
-from asap.reports.labels import UNKNOWN, batch_size, describe_hardware, describe_model
+from asap.reports.labels import batch_size, describe_hardware, describe_model
+from asap.reports.profile_facts import UNKNOWN
 from asap.reports.summary import WHY, summary_of
 from asap.study.study import Study
 

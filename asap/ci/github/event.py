@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from asap.ci.github.api import GitHub
 from asap.core.errors import BadInputError, NotFoundError
-from asap.core.numbers import Count
+from asap.core.units import Count
 from asap.experiments.files.documents import read_text, validation_reason
 
 _LARGEST_BYTES = 5_000_000

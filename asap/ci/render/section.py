@@ -7,7 +7,8 @@ from asap.ci.report import CiReport, ConfigurationReport, Level, PolicyFinding, 
 from asap.core.secrets import redacted
 from asap.core.text import markdown, plain
 from asap.core.units import format_bytes
-from asap.reports.phrases import UNKNOWN, percent_change, written
+from asap.reports.phrases import percent_change, written
+from asap.reports.profile_facts import UNKNOWN
 
 _ZERO_WIDTH_SPACE = "&#8203;"
 _SIGNS = re.compile(r"&#(?:64|35|58);")

@@ -11,7 +11,7 @@ from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
-    from asap.reports import Analysis
+    from asap.reports.analysis import Analysis
     from asap.sharding_memory.analyses import StoredAnalysis
 
 

@@ -7,7 +7,6 @@ import typer
 
 from asap.cli.shared.output import Plain, print_json, print_table
 from asap.cli.shared.progress import progress
-from asap.core.units import format_percent
 
 if TYPE_CHECKING:
     from asap.history import HistoryRecord
@@ -56,6 +55,7 @@ def search(
 def show(id: Annotated[str, typer.Argument(help="A record's ID.")], format: Form = Plain.TERMINAL) -> None:
     """Show one record."""
     from asap.core.text import plain
+    from asap.core.units import format_percent
     from asap.history import get_record
 
     record = get_record(id)

@@ -21,7 +21,7 @@ Top = Annotated[int, typer.Option(min=1, help="Maximum number of operations to p
 def kpis(path: Path, form: Form = Plain.TERMINAL) -> None:
     """Step time, duty cycle, communication, idle and input."""
     from asap.core.units import format_percent, format_seconds
-    from asap.reports.labels import kpi_facts
+    from asap.reports.profile_facts import kpi_facts
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -43,7 +43,7 @@ def ops(
 ) -> None:
     """Operations by self time, with totals by category and module. Shows occurrences, FLOP utilisation, memory
     bandwidth, shape, source."""
-    from asap.reports.labels import operation_columns, operation_row, total_rows
+    from asap.reports.profile_facts import operation_columns, operation_row, total_rows
 
     profile = _read(path)
     if form is Plain.JSON:
@@ -65,7 +65,7 @@ def roofline(
 ) -> None:
     """Roofline of the program and of each operation. Sorted by what an operation would save on the roofline. Shows
     FLOPs, bytes, time, bound, efficiency."""
-    from asap.reports.labels import by_recoverable, roofline_columns, roofline_facts, roofline_row
+    from asap.reports.profile_facts import by_recoverable, roofline_columns, roofline_facts, roofline_row
 
     profile = _read(path)
     operations = by_recoverable(profile.operations)[:top]

@@ -151,7 +151,8 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
         operation, program, kernel, path, launch = map(events.column, (_OPERATION, _PROGRAM, _KERNEL, _PATH, _LAUNCH))
         start = line.timestamp_ns * PS_PER_NS + events.offset
         copies = np.zeros((2, len(events)), dtype=np.bool_)
-        for rows in alike(events.metadata, operation.value, program.value, path.value, kernel.known):
+        order, lots = alike(events.metadata, operation.value, program.value, path.value, kernel.known)
+        for rows in np.split(order, lots[1:]):
             row, time = rows[0], int(events.duration[rows].sum())
             name = plane.names.get(int(events.metadata[row]), "")
             copies[:, rows] = [[is_host_copy_event(name)], [name in _TO_DEVICE]]

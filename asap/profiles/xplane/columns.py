@@ -4,7 +4,7 @@ An integer is read as the eight bytes that begin with it. Seven bits of a byte c
 one follows, so the first byte without it is the last, and three shifts close the gaps between the groups of seven.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -234,11 +234,11 @@ def own_times(start: Integers, end: Integers) -> Integers:
     return own
 
 
-def alike(*columns: Integers | NDArray[np.bool_]) -> Iterator[Integers]:
-    """The rows that have the same values in all columns, together."""
+def alike(*columns: Integers | NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    """The rows, those together that have the same values in all columns, and where each lot of them begins."""
     order = np.lexsort(columns)
     differs = [np.diff(column[order]) != 0 for column in columns]
-    yield from np.split(order, np.flatnonzero(np.logical_or.reduce(differs)) + 1) if len(order) else ()
+    return order, np.flatnonzero(np.append(len(order) > 0, np.logical_or.reduce(differs)))
 
 
 def union(start: Integers, end: Integers) -> tuple[Integers, Integers]:

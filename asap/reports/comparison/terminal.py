@@ -10,7 +10,8 @@ from asap.core.text import plain
 from asap.core.units import format_change, format_percent, format_seconds
 from asap.reports.comparison.comparison import KpiChange, RunComparison
 from asap.reports.comparison.operations import OperationChange, OperationChanges
-from asap.reports.phrases import UNKNOWN, amount, percent_change, resource_name
+from asap.reports.phrases import amount, percent_change
+from asap.reports.profile_facts import UNKNOWN, resource_name
 
 _NAME, _SHAPE = 44, 28
 _STYLES = {"faster": "green", "slower": "red", "new": "yellow", "gone": "cyan", "same": "dim"}

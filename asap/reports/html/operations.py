@@ -8,7 +8,7 @@ from typing import Any
 from asap.core.text import plain
 from asap.core.units import format_percent
 from asap.profiles import Operation
-from asap.reports.phrases import resource_name
+from asap.reports.profile_facts import resource_name
 
 _COLUMNS = (
     ("operation", "text"),

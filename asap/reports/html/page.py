@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from asap.core.errors import AsapError
 from asap.core.text import plain, plain_lines
 from asap.core.units import format_percent, format_seconds
-from asap.reports import labels, phrases, summary
+from asap.reports import phrases, profile_facts, summary
 from asap.reports.analysis import Analysis
 from asap.reports.html.charts.composition import composition_chart
 from asap.reports.html.charts.memory import memory_chart
@@ -65,7 +65,7 @@ def render_page(analysis: Analysis, study: Study, log: Sequence[LogEntry] = ()) 
             study=study,
             log=log,
             facts=summary.run_facts(analysis),
-            kpis=labels.kpi_facts(analysis.kpis) if analysis.kpis else [],
+            kpis=profile_facts.kpi_facts(analysis.kpis) if analysis.kpis else [],
             composition=composition_chart(*time_bars(analysis, study)),
             plans=plans_chart(analysis, drawn_plans(analysis, study)),
             memory=memory_chart(analysis, study),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from asap.traces.analysis.report import StepParts
 from asap.traces.graph.graph import Graph
-from asap.traces.graph.host import find_launches
+from asap.traces.graph.host import LONG_CALL, blocking_calls, find_launches
 from asap.traces.trace import ANY_COLLECTIVE, NS, Integers, OperationKind, RankTrace, collective_kind
 
 
@@ -25,7 +25,7 @@ class Breakdown(NamedTuple):
     overlap_s: float
     """Communicating and working at the same time."""
     host_s: float
-    """The device has nothing to do until the host launches the next operation."""
+    """The device has nothing to do until the host launches the next operation, or while a call waits for it."""
     idle_s: float
     """The device pauses between operations that were launched in time."""
     waiting_s: float
@@ -49,6 +49,8 @@ class RankTimes(NamedTuple):
     launched: Integers
     arrival: Integers
     """When the last rank came to the collective; its own start for all other operations."""
+    blocked: tuple[Integers, Integers]
+    """When calls waited for the device: starts and ends."""
     window: tuple[int, int]
     """All that was recorded; where no step is marked, from the first operation to the last, which is taken for one."""
 
@@ -69,7 +71,9 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
         ran = (nodes.operation_start, nodes.operation_end)
         mine = np.concatenate([times[every] for every in (vars(nodes).values() if rank.steps else ran)])
         window = (int(mine.min()), int(mine.max()))
-        found.append(RankTimes(start, times[nodes.operation_end], launched, arrival, window))
+        waiting = blocking_calls(rank, launches).call
+        blocked = (times[nodes.call_start[waiting]], times[nodes.call_end[waiting]])
+        found.append(RankTimes(start, times[nodes.operation_end], launched, arrival, blocked, window))
     return found
 
 
@@ -92,7 +96,7 @@ def step_parts(graph: Graph, step_s: float) -> StepParts:
 def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
     """What the device did at each moment of the window."""
     timeline = _Timeline.of(rank, times)
-    begin, end = _host(timeline.moments, timeline.quiet, times)
+    begin, end = _host(timeline, times)
     host = int((end - begin).sum())
     return Breakdown(
         exposed_compute_s=timeline.seconds(timeline.works & (timeline.transfers == 0)),
@@ -138,7 +142,7 @@ class _Timeline(NamedTuple):
     @classmethod
     def of(cls, rank: RankTrace, times: RankTimes) -> "_Timeline":
         communicates = rank.operations.kind == OperationKind.COMMUNICATION
-        moments = np.unique(np.concatenate([times.start, times.end, times.arrival, times.window]))
+        moments = np.unique(np.concatenate([times.start, times.end, times.arrival, *times.blocked, times.window]))
         waited = np.minimum(times.arrival, times.end)
         between = np.array([*(call.pair is not None for call in rank.collectives), False], dtype=bool)
         between = communicates & between[rank.operations.collective]
@@ -180,19 +184,19 @@ def _active(moments: Integers, start: Integers, end: Integers) -> Integers:
 
 
 def host_waits(rank: RankTrace, times: RankTimes) -> tuple[Integers, Integers]:
-    """When nothing ran because the next operation had not been launched: starts and ends."""
-    timeline = _Timeline.of(rank, times)
-    return _host(timeline.moments, timeline.quiet, times)
+    """When nothing ran because the next operation had not been launched, or a call waited: starts and ends."""
+    return _host(_Timeline.of(rank, times), times)
 
 
-def _host(moments: Integers, quiet: NDArray[np.bool_], times: RankTimes) -> tuple[Integers, Integers]:
-    """The quiet time before the next operation had been launched; after the last one, all."""
+def _host(timeline: _Timeline, times: RankTimes) -> tuple[Integers, Integers]:
+    """The quiet time before the next launch is over, or in a call that waits, if not short; after the last one, all."""
     order = np.argsort(times.start, kind="stable")
-    begin, end = moments[:-1][quiet], moments[1:][quiet]
+    begin, end = (side[timeline.quiet] for side in (timeline.moments[:-1], timeline.moments[1:]))
     following = np.searchsorted(times.start[order], end)
     is_last = following == len(order)
     launched = times.launched[order[np.minimum(following, len(order) - 1)]]
-    launched = np.where(is_last, end, launched)
+    waits = (_active(timeline.moments, *times.blocked)[timeline.quiet] > 0) & (end - begin > LONG_CALL)
+    launched = np.where(is_last | waits, end, launched)
     return begin, np.clip(launched, begin, end)
 
 

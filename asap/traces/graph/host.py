@@ -60,7 +60,7 @@ def without_pollers(rank: RankTrace) -> RankTrace:
 
 def host_edges(rank: RankTrace, nodes: RankNodes, launches: Launches) -> list[Edges]:
     """Each thread in its order, with the gaps that were measured; blocking calls end when the device is done."""
-    blocking = _blocking(rank, launches)
+    blocking = blocking_calls(rank, launches)
     parts = [
         Edges.of(nodes.operation_end[blocking.operation], nodes.call_end[blocking.call], blocking.delay, Cause.BLOCKED)
     ]
@@ -100,7 +100,7 @@ def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocki
     return [begin, Edges.of(point[:-1], point[1:], gap, Cause.HOST)]
 
 
-def _blocking(rank: RankTrace, launches: Launches) -> _Blocking:
+def blocking_calls(rank: RankTrace, launches: Launches) -> _Blocking:
     """Calls that ended after an operation that they waited for.
 
     What passes between the two is what such a call takes with nothing to wait for: the median of its sort.

@@ -6,7 +6,7 @@ from asap.core.text import plain
 from asap.core.units import format_percent, format_rate, significant
 from asap.profiles import Operation, Roofline
 from asap.reports.html.charts.chart import INK, QUIET, WIDTH, Chart, draw, palette, scale
-from asap.reports.phrases import resource_name
+from asap.reports.profile_facts import resource_name
 
 _HEIGHT = 380
 _MOST = 400
