@@ -83,7 +83,7 @@ def test_a_delay_that_the_service_asks_for_is_kept(serving, model, asked):
 
 def test_a_delay_that_is_too_long_is_said(serving, model, stream):
     serving(lambda question: failure(429, **{"Retry-After": "3600"}))
-    assert "it asks to wait 3600 s" in fails(model, stream).message
+    assert "it asks to wait 3,600 s" in fails(model, stream).message
 
 
 def test_no_redirect_carries_a_question_to_another_host(serving, model, stream):

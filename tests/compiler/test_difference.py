@@ -15,7 +15,7 @@ def test_interleaved_columns_are_named():
 
 
 def test_a_sum_that_is_taken_twice_is_named():
-    assert difference(2 * RIGHT, RIGHT).pattern == "every element is 2 times too large"
+    assert difference(2 * RIGHT, RIGHT).pattern == "every element is 2.00 times too large"
 
 
 def test_a_halo_that_is_too_narrow_shows_at_the_rim():

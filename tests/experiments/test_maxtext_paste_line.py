@@ -166,4 +166,4 @@ def test_plans_that_the_users_rules_leave_no_axis_for_are_no_candidates(tmp_path
     assert all({*candidate.plan.ici.degrees[2:]} == {1} for candidate in found.candidates)
     assert any("no axis for model=" in reason for reason in found.left_out)
     warnings = propose(found, lambda study, plan: ()).warnings
-    assert any("valid plans. The most frequent reason: MaxText's mesh has no axis" in warning for warning in warnings)
+    assert any("plans are left out for reasons such as: MaxText's mesh has no axis" in warning for warning in warnings)

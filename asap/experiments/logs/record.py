@@ -102,7 +102,7 @@ def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) ->
     if settings.adapters in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
     named = f"adapters ({settings.adapters})" if settings.adapters else "adapters"
-    what = f"{format_percent(share)} of the parameters" if share <= _MOST_ADAPTERS else named
+    what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
         hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
