@@ -1,4 +1,4 @@
-"""Plans that a text writes out among other words: ``tp=8, dp=4``, ``tp8 pp4``, ``remat_policy=full``."""
+"""Plans that a text writes out among other words: ``tp=8, dp=4``, ``tp8 pp4``, ``tp 8``, ``remat_policy=full``."""
 
 import re
 
@@ -14,10 +14,11 @@ _POLICY = r"remat(?:_policy)?['\"]?\s*[=:]\s*\w+(?:[.+]\w+)*"
 _TERM = (
     rf"['\"]?\b{_DEGREE}\b['\"]?\s*[=:]\s*-?\d+|\b{_POLICY}|\boffload['\"]?\s*[=:]\s*[\w+]+"
     r"|\b(?:(?:first|second)_moment|weight_precision|optimizer|global_batch)\s*[=:]\s*\w+"
-    r"|\b(?:[tdcpe]p\d{1,9})+\b"
+    r"|\b(?:[tdcpe]p\d{1,9})+\b|\b(?:[tdcpe]p|fsdp) \d{1,9}\b"
 )
-_PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]+(?:and\s+)?(?:{_TERM}))*", re.IGNORECASE)
+_PLAN = re.compile(rf"(?:{_TERM})(?:[\s,{{}}]+(?:(?:and|with)\s+)?(?:{_TERM}))*", re.IGNORECASE)
 _ONE_TERM = re.compile(_TERM, re.IGNORECASE)
+_SPACED = re.compile(r"(?<=^[tdcpe]p) |(?<=^fsdp) ")
 
 
 def plan_spans(text: str) -> list[tuple[int, int, Plan]]:
@@ -35,4 +36,5 @@ def plans_written(text: str) -> list[Plan]:
 
 
 def _listed(text: str) -> Plan:
-    return Plan.parse(" ".join(match.group().lower() for match in _ONE_TERM.finditer(text)))
+    terms = (match.group().lower() for match in _ONE_TERM.finditer(text))
+    return Plan.parse(" ".join(_SPACED.sub("=", term) for term in terms))
