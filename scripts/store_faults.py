@@ -364,6 +364,8 @@ def _become(command: tuple[str, ...], prepare: Callable[[], None], out: int, err
 def preload() -> None:
     """Import what the commands import, so that each fork has it."""
     codecs.lookup("unicode-escape")
+    import scipy.special  # noqa: F401
+
     import asap.agents.workflow.adk_run
     import asap.agents.workflow.analyze
     import asap.cli.app

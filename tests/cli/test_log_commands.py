@@ -116,7 +116,7 @@ def test_nothing_is_run_without_consent(asap, tmp_path, monkeypatch, environment
     (["bash", "-c", "true"], 5, "starts no launcher that is known"),
     (["no-such-program"], 2, "no such program"),
     (["kubectl", "get", "pods"], 4, "caught kubectl get pods: starts no training that is read"),
-    (["bash", "-c", "sleep 5"], 4, "takes over 1 s"),
+    (["bash", "-c", "sleep 5"], 4, "takes over 1.00 s"),
 ])  # fmt: skip
 def test_a_command_that_starts_nothing_is_said_to(asap, monkeypatch, command, code, said):
     monkeypatch.delenv("CI", raising=False)
