@@ -77,7 +77,7 @@ _SWITCHES = {
     **dict.fromkeys(("remat", "recompute", "recomputation", "checkpointing"), ("remat=none", "remat=full")),
 }
 """Settings of a plan that words switch off and on."""
-_OFF, _ON = {"off", "disable", "disabled", "without", "drop"}, {"on", "enable", "enabled"}
+_OFF, _ON, _SWITCH = {"disable", "without", "drop"}, {"enable"}, {"turn", "turning", "switch", "switching"}
 _TOKEN = re.compile(
     r"micro[ _-]?batch(?:[ _]size)?\b|"
     r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
@@ -258,9 +258,12 @@ def _policy(words: list[str]) -> str | None:
 def _switched(words: list[str]) -> Iterator[str]:
     for at, word in enumerate(words):
         near = {*words[max(at - _BACK, 0) : at + _BACK]}
+        off, on = (
+            bool(near & verbs or (near & _SWITCH and way in near)) for verbs, way in ((_OFF, "off"), (_ON, "on"))
+        )
         parallel = word != "sequence" or any(one.startswith("parallel") for one in words[at + 1 : at + 2])
-        if word in _SWITCHES and parallel and bool(near & _OFF) != bool(near & _ON):
-            yield _SWITCHES[word][bool(near & _ON)]
+        if word in _SWITCHES and parallel and off != on:
+            yield _SWITCHES[word][on]
 
 
 def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:

@@ -19,7 +19,7 @@ from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.physics import StepBounds, step_bounds
-from asap.stacks.launchers import stack_of
+from asap.stacks.launchers import contract_of
 from asap.study.study import Study
 
 CauseName = Literal[
@@ -103,8 +103,6 @@ collectives and copies to the host behind computation, and can save no more than
 _TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0)
 _RESTATED = (2, 4, 8, 16)
 _UNITS = (60.0, 1000.0)
-_OF_HUGGING_FACE = ("accelerate", "axolotl", "deepspeed")
-"""Stacks that train the models of Transformers, which loop over the experts of a layer."""
 _SECONDS_OF_EXPERT = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 """Of one pass over one expert, however few its tokens: 0.9 ms in a public run that keeps all weights on each device
 (modelscope/ms-swift#2213), 2.2 and 6 ms under ZeRO-3 (hiyouga/LlamaFactory#9374, QwenLM/Qwen3#736)."""
@@ -124,7 +122,7 @@ def readings(run: Run) -> Iterator[Variant]:
 
 def passes_of_experts(run: Run) -> int:
     """Passes over single experts in a step, where a program computes them one by one; otherwise none."""
-    if stack_of(run.workload.framework) not in _OF_HUGGING_FACE:
+    if not contract_of(run.workload.framework).loops_over_experts:
         return 0
     passes = 2 + (run.plan.remat is not Remat.NONE)
     return run.model.moe_layers * run.model.experts * passes * (run.plan.microbatches or 1)

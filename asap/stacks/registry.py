@@ -45,6 +45,7 @@ class Contract(BaseModel):
     )
     whole_kv_heads: bool = Field(default=False, description="whether tensor parallelism has to divide the KV heads")
     tied_in_one_stage: bool = Field(default=False, description="whether tied embeddings have no pipeline")
+    loops_over_experts: bool = Field(default=False, description="a layer's experts are computed one by one")
     moves_parameters: bool = Field(default=False, description="to the host with the optimizer, by one setting")
     one_line: bool = Field(default=True, description="whether a line to paste is one line of words")
     command: str = Field(default="", description="how its program is started with a file of settings and options")

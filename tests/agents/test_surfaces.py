@@ -4,11 +4,12 @@ So it is in `asap analyze` (test_own_ideas), the chat (test_chat_models), MCP (t
 """
 
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -54,11 +55,17 @@ def run_adk(home, model: str, said: str) -> str:
     return done.stdout
 
 
+def _free_port() -> int:
+    """Below those that the system hands out, so that no other test's server gets it in between."""
+    while True:
+        with suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", random.randrange(20_000, 30_000)))
+            return free.getsockname()[1]
+
+
 @contextmanager
 def adk_web(home, model: str):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = _free_port()
     command = [*ADK, "web", "--host", "127.0.0.1", "--port", str(port), "--no_use_local_storage", str(AGENTS)]
     environment = os.environ | {"ASAP_HOME": str(home), "ASAP_MODEL": model}
     silent = subprocess.DEVNULL
