@@ -43,7 +43,8 @@ from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
 from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import spec
+from asap.stacks.registry import OF_YAML, spec
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
 
 _TOML, _GIN = ".toml", ".gin"
@@ -194,6 +195,11 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
     return _read(read, is_setting, overrides, experiment)
 
 
+def _read_table(table: Spec, document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    read = tables.read_table(table, document.values, document.path, overrides, experiment)
+    return read.knowing(hyperparameters={OF_YAML: True} if document.path.suffix in (".yaml", ".yml") else {})
+
+
 def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Reader, Callable[[str], bool]] | None:
     """What reads a document, and whether an override is one of its stack's settings."""
     values, path = document.values, document.path
@@ -203,7 +209,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
     if (table := tables.stack_of_file(values, path, overrides)) is not None:
-        return partial(tables.read_table, table, values, path), partial(tables.is_setting, table, values)
+        return partial(_read_table, table, document), partial(tables.is_setting, table, values)
     refuse_mapping("configuration", values, path)
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)

@@ -83,7 +83,7 @@ def recommend(
         varies = f"the {format_percent(STEP_TIME_VARIATION, 0)} by which undisturbed steps vary"
         doubt = f"Its predicted gain of {format_percent(gain)} is below {varies}"
         if gain < MEASURABLE < best.precedent:
-            doubt = f"Published runs gained by such a change (--full); {doubt[0].lower()}{doubt[1:]}"
+            doubt = f"Published runs gained by such a change; {doubt[0].lower()}{doubt[1:]}"
     statement = f"If you test one, test {named}. {doubt}, so keeping what you have is as good an answer for now."
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
 

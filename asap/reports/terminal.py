@@ -24,8 +24,6 @@ PASTED = 6
 _MARGIN = 9
 REST = "--full has the rest"
 _CUT = " …"
-_WARNINGS = 2
-"""On one screen; the first are of the record and the measurement, the last of plans that were left out."""
 
 
 def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) -> None:
@@ -38,15 +36,18 @@ def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) 
     """
     width = max(min(console.width, WIDEST), NARROWEST)
     summary = summary_of(analysis)
-    parts: list[RenderableType] = [*_screen(summary, width, full=full)]
+    parts: list[RenderableType] = [*_screen(summary, width, None if full else 2)]
     if full:
         parts += _rest(analysis)
+    elif len(console.render_lines(Group(*parts), console.options.update(width=width))) >= SCREEN:
+        parts = [*_screen(summary, width, 1)]
     footer = f"session {analysis.session}, {phrases.answered_by(analysis)}{'' if full else f'; {REST}'}"
     parts.append(Text(plain(footer), style="dim"))
     console.print(Group(*parts), width=width, crop=False)
 
 
-def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableType]:
+def _screen(summary: Summary, width: int, most: int | None) -> Iterator[RenderableType]:
+    """What a reader acts on; below the table no text is longer than ``most`` lines, and as many warnings are shown."""
     yield Text(plain(summary.title), style="bold")
     if summary.finding:
         yield from _wrapped(summary.finding, width, style="bold red")
@@ -59,13 +60,13 @@ def _screen(summary: Summary, width: int, *, full: bool) -> Iterator[RenderableT
         yield from _wrapped(summary.legend, width, style="dim")
     yield Text("")
     before = ""
-    for label, text in summary.points(full=full):
-        most = 1 if label in ("Flags", "Missing") else 2
-        yield from _labelled(label if label != before else "", text, width, None if full else most)
+    for label, text in summary.points(full=most is None):
+        brief = most and (1 if label in ("Flags", "Missing") else most)
+        yield from _labelled(label if label != before else "", text, width, brief)
         before = label
-    shown = summary.warnings if full else summary.warnings[:_WARNINGS]
+    shown = summary.warnings[:most]
     for place, warning in enumerate(shown):
-        yield from _labelled("Warning", warning, width, None if full else 2 - place, style="yellow")
+        yield from _labelled("Warning", warning, width, most and most - place, style="yellow")
     if hidden := len(summary.warnings) - len(shown):
         yield from _labelled("", f"{hidden} more warning{'s' if hidden > 1 else ''}", width, 1, style="yellow")
 

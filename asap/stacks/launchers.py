@@ -19,7 +19,7 @@ from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
 from asap.stacks.megatron.stack import launch_line, setting_line
-from asap.stacks.registry import STACK, Contract, by_framework, contracts, spec_of
+from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.lines import check as check_torchtitan
@@ -227,7 +227,7 @@ def _check_numbers(plan: Plan, stack: Stack) -> None:
         raise PlanError(f"{name} has no setting for {field}")
 
 
-_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, PRIMUS_MODULE)
+_DECIDING = (f"{SECTION}.{OPTION}", JOINT, PYTHON, STACK, OF_YAML, PRIMUS_MODULE)
 
 
 def form_of(settings: Mapping[str, object]) -> dict[str, object]:

@@ -16,6 +16,8 @@ from asap.stacks.spec import Files, Spec
 
 STACK = "asap.stack"
 """Among settings on record: the name of the stack that takes them."""
+OF_YAML = "asap.of_yaml"
+"""Among settings on record: that they were given as YAML, whatever the stack's command takes."""
 _FORMER = "program_under_fsdp"
 """What records of earlier releases have instead."""
 _FOLDER = Path(__file__).parent

@@ -10,7 +10,7 @@ from asap.plans.axes import AXES, Axis
 from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
-from asap.stacks.registry import code, folder_of
+from asap.stacks.registry import OF_YAML, code, folder_of
 from asap.stacks.spec import Spec, Word
 
 PRIMUS_MODULE = "primus_module"
@@ -84,7 +84,7 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "lines"):
         return own.lines(changed, current or {})
-    if spec.form == "yaml":
+    if spec.form == "yaml" or OF_YAML in (current or {}):
         return yaml_lines(changed, current)
     if spec.pythonic:
         changed = {key: value.title() if value in ("true", "false") else value for key, value in changed.items()}

@@ -139,3 +139,30 @@ def test_the_headline_says_first_that_a_run_does_not_fit(repo):
     repo.commit(**{"configs/train.sh": MEGATRON.format(tensor=1)})
     report = repo.change(Options(policy=ON), **{"configs/train.sh": larger})
     assert headline(report).startswith("1 configuration changed, 1 does not fit")
+
+
+def test_a_file_that_a_configuration_names_changes_that_configuration(repo):
+    repo.commit(**{"tune.yaml": TUNING.format(batch=1), "examples/deepspeed/stage3.json": json.dumps(STAGE_3)})
+    stage_2 = json.dumps({**STAGE_3, "zero_optimization": {"stage": 2}})
+    report = repo.change(
+        Options(policy=Policy(hardware={"*": "h100-64"})), **{"examples/deepspeed/stage3.json": stage_2}
+    )
+    [one] = report.configurations
+    assert (one.path, one.status) == ("tune.yaml", "affected")
+    assert "zero_optimization.stage" in {change.what for change in one.changes}
+
+
+def test_what_changes_no_prediction_is_listed_as_well(repo):
+    before, after = (f"{TUNING.format(batch=1)}learning_rate: {rate}\nhub_token: hf_{key * 34}\n" for rate, key in (
+        ("1.0e-5", "a"), ("3.0e-6", "b"),
+    ))  # fmt: skip
+    beside = {"examples/deepspeed/stage3.json": json.dumps(STAGE_3)}
+    one = changed(repo, "configs/tune.yaml", before, after, **beside)
+    assert ("learning_rate", "1.0e-5", "3.0e-6") in {(each.what, each.before, each.after) for each in one.changes}
+    assert "hf_" not in one.model_dump_json()
+    one = changed(repo, "configs/train.sh", MEGATRON.format(tensor=1) + "# a\n", MEGATRON.format(tensor=1) + "# b\n")
+    assert one.changes == ()
+    assert one.not_checked
+    command = MEGATRON.format(tensor=1).replace("--bf16", "--bf16 --lr 1e-4")
+    one = changed(repo, "configs/train.sh", command, command.replace("1e-4", "2e-4"))
+    assert [(each.what, each.before, each.after) for each in one.changes] == [("lr", "1e-4", "2e-4")]

@@ -1,5 +1,9 @@
 """One configuration at both commits of a pull request, compared for the report."""
 
+import difflib
+import itertools
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from asap.ci.checks.predictions import (
@@ -15,7 +19,7 @@ from asap.ci.report import ConfigurationReport, Precedent, SettingChange, Side
 from asap.ci.source.policy import Policy
 from asap.ci.source.resolve import LinkedExperiments, ResolvedConfiguration, resolve
 from asap.ci.source.revision import Revision, printable_path
-from asap.ci.source.selection import ChangedConfiguration, changed_lines
+from asap.ci.source.selection import MOST_LINES, ChangedConfiguration, changed_lines
 from asap.core.secrets import redacted, without_secrets
 from asap.core.text import plain, plain_lines
 from asap.experiments import Experiment
@@ -33,8 +37,8 @@ _MOST_CHANGES = 39
 _NO_SETTING = frozenset({"run_name"})
 
 
-def differences(before: Study, after: Study) -> tuple[SettingChange, ...]:
-    """Plan, batch, model, hardware, then other settings."""
+def differences(before: Study, after: Study, texts: tuple[str, str] = ("", "")) -> tuple[SettingChange, ...]:
+    """Plan, batch, model, hardware, then other settings, then what else the two texts of the file set differently."""
     pairs = [
         (name, describe(before.experiment), describe(after.experiment))
         for name, describe in (("plan", plan_text), ("batch", batch_text), ("hardware", hardware_text))
@@ -42,6 +46,7 @@ def differences(before: Study, after: Study) -> tuple[SettingChange, ...]:
     changes = [SettingChange(what=name, before=old, after=new) for name, old, new in pairs if old != new]
     changes += () if same_model(before, after) else _model(before.experiment.model, after.experiment.model)
     changes += _settings(before.experiment, after.experiment)
+    changes += _other_lines(*texts, {change.what for change in changes})
     if (more := len(changes) - _MOST_CHANGES) > 0:
         left_out = SettingChange(what=f"{more} more settings differ", before="", after="")
         return (*changes[:_MOST_CHANGES], left_out)
@@ -84,6 +89,34 @@ def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     old, new = before.hyperparameters, after.hyperparameters
     keys = [key for key in {**old, **new} if old.get(key) != new.get(key) and key not in _NO_SETTING]
     return [SettingChange(what=plain(k, 80), before=_value(old.get(k), k), after=_value(new.get(k), k)) for k in keys]
+
+
+_OPTION = re.compile(r"\n|\s(?=--\w)")
+_SETS = re.compile(r"[-\"'\s]*([\w.-]*)[\"']?(?:\s*[:=]\s*|\s+|$)(.*?)[\s\\,]*", re.ASCII | re.DOTALL)
+
+
+def _other_lines(before: str, after: str, named: Collection[str]) -> Iterator[SettingChange]:
+    """Changed lines of a file, and options of a command, that are no setting of ``named``."""
+    leaves = {name.rpartition(".")[2].replace("-", "_") for name in named}
+    old, new = _options(before), _options(after)
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, start, end, first, last in matcher.get_opcodes() if max(len(old), len(new)) < MOST_LINES else ():
+        for one, other in itertools.zip_longest(old[start:end], new[first:last]) if tag != "equal" else ():
+            if one and other and one[0] == other[0]:
+                changed = [(one[0], one[1], other[1])]
+            else:
+                changed = [(one[0], one[1], None)] if one else []
+                changed += [(other[0], None, other[1])] if other else []
+            for key, was, is_ in changed:
+                if key.rpartition(".")[2].replace("-", "_") not in leaves:
+                    yield SettingChange(what=plain(key, 80), before=_value(was, key), after=_value(is_, key))
+
+
+def _options(text: str) -> list[tuple[str, str]]:
+    """Key and value of each line and option; a line without a key is a value of ``line``."""
+    pieces = [piece for piece in _OPTION.split(text) if piece.strip() and not piece.lstrip().startswith(("#", "//"))]
+    found = [match for piece in pieces if (match := _SETS.fullmatch(piece))]
+    return [(match[1] or "line", match[2]) for match in found]
 
 
 def _value(value: object, key: str = "") -> str:
@@ -158,7 +191,7 @@ def _differences(
 ) -> dict[str, object]:
     if old is None or new is None or old.study is None or new.study is None:
         return {}
-    changes = differences(old.study, new.study)
+    changes = differences(old.study, new.study, (old.text or "", new.text or ""))
     run = all(not one.prediction or not one.prediction.memory or one.prediction.memory.fits for one in sides)
     return {
         "changes": changes,

@@ -14,7 +14,7 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError
 from asap.core.text import plain
 from asap.experiments.files.documents import LARGEST_BYTES, Document, read_document
 
-_NAMED = re.compile(r"[\w./-]{1,200}\.(?:json|ya?ml|sh)\b", re.ASCII)
+_NAMED = re.compile(r"[\w./-]{1,200}\.(?:json|ya?ml|toml|sh)\b", re.ASCII)
 _MODEL = "config.json"
 _MOST = 64
 """Files that are named, of one configuration."""
@@ -118,7 +118,7 @@ class Revision:
     def check_out_with_bases(self, path: str, overrides: Sequence[str] = ()) -> tuple[Path, tuple[str, ...]]:
         """Check out a configuration and every file it includes; its path, and the repository paths of all of them.
 
-        The file of the model that it, or an override, names is included where the commit has it.
+        Files that it names, and that of the model that it or an override names, are included where the commit has them.
 
         Raises:
             ConfigError: a ``base_config`` leaves the repository, or the file cannot be read.
@@ -133,14 +133,14 @@ class Revision:
             included.append(base)
             current = base
         named = [document.values for one in included if (document := self._document(one))]
-        for companion in companions(path, self.text(path) or "", self.tree):
-            if self.tree[companion].is_file:
-                self.check_out(companion)
+        beside = [one for one in companions(path, self.text(path) or "", self.tree) if self.tree[one].is_file]
+        for companion in beside:
+            self.check_out(companion)
         for folder, key in ((_MODELS, "model_name"), (_RULES, _RULES)):
             said = [override.partition("=")[2] for override in overrides if override.startswith(f"{key}=")]
             names = [*said, *(str(values[key]) for values in named if key in values)]
-            included += [found for found in self._beside(path, folder, names[:1]) if found not in included]
-        return target, tuple(included)
+            included += self._beside(path, folder, names[:1])
+        return target, tuple(dict.fromkeys((*included, *beside)))
 
     def _beside(self, path: str, folder: str, names: Sequence[str]) -> list[str]:
         """Check out a file of a folder beside a configuration, beside its folder, or in a folder ``configs`` above."""

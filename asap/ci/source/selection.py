@@ -3,7 +3,7 @@
 import difflib
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 from pathlib import PurePosixPath
@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from asap.ci.report import Status
 from asap.ci.source.git import Repository
 from asap.ci.source.policy import Policy
-from asap.ci.source.revision import Revision
+from asap.ci.source.revision import Revision, companions
 from asap.core.errors import AsapError, ConfigError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.experiments import Experiment, read_configuration
@@ -22,7 +22,7 @@ from asap.experiments.maxtext.settings import known_keys
 _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)
 _FOLDERS = {"models": "model_name", "custom_mesh_and_rule": "custom_mesh_and_rule"}
 """Folders of files that MaxText finds by name, and the key that says the name."""
-_NAMING = re.compile(rf"^({'|'.join(_FOLDERS.values())})\s*:\s*['\"]?([\w.-]+)", re.MULTILINE | re.ASCII)
+_NAMING = re.compile(rf"\b({'|'.join(_FOLDERS.values())})\s*[:=]\s*['\"]?([\w.-]+)", re.ASCII)
 _DOCUMENTS = (".yaml", ".yml", ".toml", ".json")
 _ENOUGH_KEYS = 3
 _DEEPEST = 8
@@ -66,11 +66,14 @@ def changed_configurations(
             late += 1
         elif policy.configurations or _is_configuration(base, head, one):
             changed[path] = one
-    names = [path for one in _changed(base, head, renames) for path in {one.before, one.after} - {None} if path]
+    names = {path for one in _changed(base, head, renames) for path in (one.before, one.after) if path}
     for path in _including(repository, head, names):
-        if path not in found and policy.covers(path):
-            changed[path] = ChangedConfiguration("affected", path if path in base.tree else None, path)
-    return [changed[path] for path in sorted(changed)], late
+        if path not in found and policy.covers(path) and time.monotonic() <= until:
+            one = ChangedConfiguration("affected", path if path in base.tree else None, path)
+            if policy.configurations or _is_configuration(base, head, one):
+                changed[path] = one
+    parts = {path for path in _parts(head, changed) & changed.keys() if not _is_run(head, path)}
+    return [changed[path] for path in sorted(changed.keys() - parts)], late
 
 
 def changed_lines(before: str | None, after: str | None) -> list[int]:
@@ -124,16 +127,30 @@ def _is_one(revision: Revision, path: str) -> bool:
 
 def _is_read(revision: Revision, path: str) -> bool:
     """Whether a file is a configuration or a launch script of some stack, though its reader may refuse it."""
-    if not path.endswith((*SCRIPTS, *_DOCUMENTS)) or revision.text(path) is None:
-        return False
     try:
-        target, _ = revision.check_out_with_bases(path)
-        found = read_configuration(target, (), Experiment(id="candidate"))
+        found = _reading(revision, path)
     except ConfigError as error:
         return error.of_stack
     except AsapError:
         return False
-    return found.workload.framework is not None and bool(found.model or found.plan or found.workload.global_batch)
+    return found is not None and bool(found.model or found.plan or found.workload.global_batch)
+
+
+def _is_run(revision: Revision, path: str) -> bool:
+    """Whether a file says a whole run, its model and its batch, or may say one."""
+    try:
+        found = _reading(revision, path)
+    except AsapError:
+        return True
+    return found is None or bool(found.model and found.workload.global_batch)
+
+
+def _reading(revision: Revision, path: str) -> Experiment | None:
+    if not path.endswith((*SCRIPTS, *_DOCUMENTS)) or revision.text(path) is None:
+        return None
+    target, _ = revision.check_out_with_bases(path)
+    found = read_configuration(target, (), Experiment(id="candidate"))
+    return found if found.workload.framework is not None else None
 
 
 def looks_like_configuration(path: str, text: str | None) -> bool:
@@ -146,23 +163,20 @@ def looks_like_configuration(path: str, text: str | None) -> bool:
     return "base_config" in keys or SCHEMA in text or len(keys & known_keys()) >= _ENOUGH_KEYS
 
 
-def _including(repository: Repository, head: Revision, changed: list[str]) -> list[str]:
-    """Files that name a changed file as their base, configuration, model or rules, directly or through others."""
+def _including(repository: Repository, head: Revision, changed: Collection[str]) -> list[str]:
+    """Files that name a changed file: as base, settings beside, model or rules, directly or through others."""
     found: dict[str, None] = {}
-    names, named = _names(changed), _named(changed)
+    tree, fresh = {*head.tree, *changed}, set(changed)
     for _ in range(_DEEPEST):
-        words = names | {name for _, name in named}
+        words = {PurePosixPath(path).name for path in fresh if path.endswith((*_DOCUMENTS, *SCRIPTS))}
+        named = _named(fresh)
+        words |= {name for _, name in named}
         if not words:
             break
         holders = [path for path in repository.containing(head.commit, tuple(sorted(words))) if path not in found]
-        new = [path for path in holders if path not in changed and _includes(head, path, names, named)]
-        found |= dict.fromkeys(new)
-        names, named = _names(new), set()
+        fresh = {path for path in holders if path not in changed and _includes(head, path, fresh, tree, named)}
+        found |= dict.fromkeys(sorted(fresh))
     return list(found)
-
-
-def _names(paths: Iterable[str]) -> set[str]:
-    return {PurePosixPath(path).name for path in paths if path.endswith((".yml", ".yaml"))}
 
 
 def _named(paths: Iterable[str]) -> set[tuple[str, str]]:
@@ -171,21 +185,12 @@ def _named(paths: Iterable[str]) -> set[tuple[str, str]]:
     return {(_FOLDERS[file.parent.name], file.stem) for file in files if file.parent.name in _FOLDERS}
 
 
-def _includes(head: Revision, path: str, names: set[str], named: set[tuple[str, str]]) -> bool:
-    try:
-        return within(FILE_LIMITS, lambda: _names_one(head, path, names, named), path)
-    except LimitReachedError:
-        return False
-
-
-def _names_one(head: Revision, path: str, names: set[str], named: set[tuple[str, str]]) -> bool:
+def _includes(head: Revision, path: str, files: set[str], tree: set[str], named: set[tuple[str, str]]) -> bool:
     text = head.text(path) or ""
-    if path.endswith(SCRIPTS):
-        launch = read_launch(text)
-        if launch is None:
-            return False
-        said = {(key, value) for key, _, value in (override.partition("=") for override in launch.overrides)}
-        return PurePosixPath(launch.config or "").name in names or bool(said & named)
     said = {(found[1], found[2]) for found in _NAMING.finditer(text)}
-    bases = [line for line in text.splitlines() if line.startswith("base_config")]
-    return bool(said & named) or any(name in line for line in bases for name in names)
+    return bool(said & named) or not files.isdisjoint(companions(path, text, tree))
+
+
+def _parts(head: Revision, paths: Iterable[str]) -> set[str]:
+    """The files that configurations name."""
+    return {part for path in paths for part in companions(path, head.text(path) or "", head.tree)}
