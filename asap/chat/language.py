@@ -229,7 +229,10 @@ def _figure(tree: Any) -> tuple[float | None, str | None]:
     if found is None:
         return None, None
     tokens = _tokens(found)
-    return number(tokens["NUMBER"]), tokens.get("UNIT")
+    value, unit = number(tokens["NUMBER"]), tokens.get("UNIT")
+    if unit is None and value is not None and _tokens(tree).get("METRIC", "").lower() in ("mfu", "hbm"):
+        return (100 * value if value <= 1 else value), "%"
+    return value, unit
 
 
 def _solve(tree: Any, tokens: Mapping[str, str]) -> dict[str, Any]:

@@ -203,6 +203,8 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
             _NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at]
         ):
             noun = "micro_batch"
+        if noun == "%" and value <= 1 and not (ahead and ahead.word in ("%", "percent")):
+            value *= 100  # an MFU as a fraction
         if noun is not None and noun != "remat":
             yield noun, value, token
 

@@ -8,45 +8,38 @@ from asap.plans.degrees import workload_under
 from asap.plans.plan import Offload
 from asap.stacks.registry import contracts
 
+STATE: tuple[Offload, ...] = ("optimizer", "parameters")
+"""What the lever moves; where activations wait is rematerialisation's."""
 
-def _places_of_optimizer(run: Run) -> tuple[Value, ...]:
+
+def _places(run: Run) -> tuple[Value, ...]:
+    """The optimizer's state there and back; of parameters under XLA only the way back, as a step has all of them on the
+    device at its peak (MaxText's train.py with NNX modules, and the compiler's memory plan; docs/concepts/advice.md).
+    """
     both = contracts()[run.stack].moves_parameters  # ``CPUOffloadPolicy`` of PyTorch
     moved: tuple[Offload, ...] = ("optimizer", "parameters") if both else ("optimizer",)
 
     def toggled(plan: Plan) -> Plan:
-        others = tuple(what for what in plan.offload if what not in moved)
-        return plan.model_copy(update={"offload": others if "optimizer" in plan.offload else (*moved, *others)})
+        kept = tuple(what for what in plan.offload if what not in moved)
+        return plan.model_copy(update={"offload": kept if "optimizer" in plan.offload else (*moved, *kept)})
 
-    return (PRESENT, Value(toggled))
-
-
-OPTIMIZER_OFFLOAD = Lever(
-    name="optimizer_offload",
-    title="optimizer state in host memory",
-    changes="time: copies over the host's link, both ways, in every step; HBM: moments; numerics: none",
-    known="modelled",
-    read=lambda plan: "host" if "optimizer" in plan.offload else "HBM",
-    values=_places_of_optimizer,
-)
-
-
-def _places_of_parameters(run: Run) -> tuple[Value, ...]:
-    """Only bringing them back is tried: a step has all of them on the device at its peak (MaxText's train.py with NNX
-    modules, and the compiler's memory plan; docs/concepts/advice.md)."""
-    return (PRESENT, Value(_in_hbm)) if "parameters" in run.plan.offload else (PRESENT,)
+    if not run.xla or "parameters" not in run.plan.offload:
+        return (PRESENT, Value(toggled))
+    return (PRESENT, Value(toggled), Value(_in_hbm), Value(lambda plan: _in_hbm(toggled(plan))))
 
 
 def _in_hbm(plan: Plan) -> Plan:
     return plan.model_copy(update={"offload": tuple(what for what in plan.offload if what != "parameters")})
 
 
-PARAMETER_OFFLOAD = Lever(
-    name="parameter_offload",
-    title="parameters in host memory",
-    changes="time: copies over the host's link, both ways, in every step; HBM: none at the peak; numerics: none",
+OFFLOAD = Lever(
+    name="offload",
+    title="optimizer state or parameters in host memory",
+    changes="time: copies over the host's link, both ways, in every step; HBM: moments, of parameters none at the peak;"
+    " numerics: none",
     known="modelled",
-    read=lambda plan: "host" if "parameters" in plan.offload else "HBM",
-    values=_places_of_parameters,
+    read=lambda plan: "+".join(what for what in STATE if what in plan.offload) or "none",
+    values=_places,
 )
 
 

@@ -42,8 +42,8 @@ def to_markdown(analysis: Analysis) -> str:
     if analysis.recommendation.prose:
         sections.append(f"The agent: {markdown(analysis.recommendation.prose)}")
     if said.rows:
-        legend = f" ({markdown(said.legend)})" if said.legend else ""
-        sections += [table(said.columns, said.rows), f"{markdown(order_sentence(analysis))}{legend}"]
+        below = filter(None, (order_sentence(analysis), said.legend))
+        sections += [table(said.columns, said.rows), markdown(" ".join(below))]
     sections += ["## Why", listing((*said.why, *([f"Missing: {said.missing}"] if said.missing else [])))]
     sections += [f"## The run: {markdown(phrases.bottleneck_name(analysis))}", table(("", ""), run_facts(analysis))]
     if analysis.kpis is not None:

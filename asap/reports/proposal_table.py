@@ -27,8 +27,10 @@ def proposal_table(analysis: Analysis) -> tuple[Row, list[Row]]:
 
 
 def order_sentence(analysis: Analysis) -> str:
-    """What decides the order of the proposals."""
+    """What decides the order of the proposals; empty where there is one at most."""
     odds = " divided by the odds that it fits" if _is_tight(analysis) else ""
+    if len(analysis.proposals) < 2:
+        return ""
     added = _precedents(analysis)
     moved = f" Precedents move this order, and no figure, by {added}." if added else ""
     if analysis.incumbent is None or phrases.is_assumed(analysis):

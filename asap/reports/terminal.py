@@ -122,7 +122,7 @@ def _rest(analysis: Analysis) -> Iterator[RenderableType]:
     yield _diagnosis(analysis)
     if analysis.proposals:
         yield _heading("Proposals")
-        yield Text(plain(order_sentence(analysis)), style="dim")
+        yield from (Text(plain(one), style="dim") for one in (order_sentence(analysis),) if one)
         yield from map(_bullet, phrases.incumbent_compiled(analysis))
         yield from _proposals(analysis.proposals)
     yield from _flags(analysis)

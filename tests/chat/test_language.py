@@ -36,6 +36,7 @@ LINES = {
     "solve mfu 45% for 1": ("solve", {"find": "mfu", "target": 0.45, "plan": "1"}),
     "worth 1 --price 2.1": ("worth", {"plan": "1", "price": 2.1}),
     "plausible 38s": ("plausible", {"metric": "step_time", "value": 38}),
+    "plausible 0.45 mfu": ("plausible", {"metric": "mfu", "value": 0.45}),
     "ran 1 = 4.1s": ("record", {"what": "step_time", "plan": "1", "value": 4.1, "unit": "s"}),
     "ran data=8 model=2 = 9% slower": (
         "record", {"what": "relative", "plan": "data=8 model=2", "value": 9, "unit": "% slower"},

@@ -127,7 +127,7 @@ def test_a_record_fits_into_80_columns(asap, config):
             "tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 2048}\n"
             "optimizer: {_component_: torch.optim.AdamW}\nloss: {_component_: torchtune.modules.loss.X}\n"
             "batch_size: 2\ndtype: bf16\n",
-            "enable_activation_checkpointing=true",
+            "enable_activation_checkpointing: true",
         ),
         (
             "sft.sh",

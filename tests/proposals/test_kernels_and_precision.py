@@ -98,7 +98,7 @@ LINEAR = "nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy"
         ("fused_loss", FACTORY.format(more=""), "h100-8", "enable_liger_kernel: true", None, 4),
         ("fused_loss", AXOLOTL.format(more=""), "h100-8", LINER, None, 4),
         ("fused_loss", AUTOMODEL.format(loss="masked_ce.MaskedCrossEntropy"), "h100-8",
-         f"--loss_fn._target_={LINEAR} --model.output_hidden_states=true", None, 4),
+         f"loss_fn: {{_target_: {LINEAR}}}\nmodel: {{output_hidden_states: true}}  # its other keys stay", None, 4),
         ("mixed_precision", WHOLE.format(more=""), "h100-8", "--bf16", 0.5, None),
         ("mixed_precision", TUNE.format(more=""), "h100-8", "--bf16 true", 0.5, None),
         ("mixed_precision", TITAN.format(more="mixed_precision_param = 'float32'"), "h100-8",

@@ -12,7 +12,6 @@ from asap.history import precedent_prior
 from asap.knowledge import Note
 from asap.knowledge.notes.corpus import bundled_notes
 from asap.levers.lever import Lever
-from asap.levers.state import OPTIMIZER_OFFLOAD, PARAMETER_OFFLOAD
 from asap.levers.table import changed_levers
 from asap.models import Workload
 from asap.plans import AXES, Plan
@@ -183,10 +182,7 @@ def changed_settings(plan: Plan, incumbent: Plan, workload: Workload) -> tuple[C
     pair, levers = (incumbent, plan), changed_levers(plan, incumbent)
     if over := workload.experts_over:
         settings.append(("expert", *(Degrees.of(each, over).expert_devices for each in pair)))
-    placed = [one for one in levers if one in (OPTIMIZER_OFFLOAD, PARAMETER_OFFLOAD)]
-    settings += [(one.name, _before(one, incumbent, workload), one.read(plan)) for one in levers if one not in placed]
-    before, after = ("+".join(each.offload) or "none" for each in pair)
-    settings += [("offload", before, after)] if placed else []
+    settings += [(one.name, _before(one, incumbent, workload), one.read(plan)) for one in levers]
     if contract_of(workload.framework).sets_micro_batch and all(one.name != "microbatches" for one in levers):
         was, now = (micro_batch(each, each.global_batch or workload.global_batch) for each in pair)
         settings += [("micro_batch", was, now)] if was and now else []

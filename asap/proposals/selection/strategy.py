@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.levers.state import STATE_SETTINGS
+from asap.levers.state import OFFLOAD, STATE, STATE_SETTINGS
 from asap.levers.table import LEVERS, changed_levers
 from asap.models.workload import FoldedAxis
 from asap.plans import AXES, Plan
@@ -28,8 +28,8 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("pipeline_repeats", "less"): "fewer virtual pipeline stages",
     ("optimizer_offload", "more"): "optimizer state in host memory",
     ("optimizer_offload", "less"): "optimizer state in HBM",
-    ("parameter_offload", "more"): "parameters in host memory",
-    ("parameter_offload", "less"): "parameters in HBM",
+    ("parameters_offload", "more"): "parameters in host memory",
+    ("parameters_offload", "less"): "parameters in HBM",
     ("loss_chunks", "more"): "loss in {after} parts",
     ("first_moment", "less"): "first moment in {after}",
     ("second_moment", "less"): "second moment in {after}",
@@ -38,6 +38,7 @@ LEVER_WORDS: dict[tuple[str, Direction], str] = {
     ("global_batch", "more"): "batch of {after} sequences",
 }
 """How a title says a change of a lever that is not more or less of something."""
+_MOVED = {f"{what}_offload": what for what in STATE}
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class PlanChange:
     @property
     def name(self) -> str:
         """Of the axis or of the lever, as a plan says it."""
-        return "remat" if self.axis == "host_activations" else self.axis
+        return "remat" if self.axis == "host_activations" else "offload" if self.axis in _MOVED else self.axis
 
     def __str__(self) -> str:
         return f"{self.name}={self.after}" if self.before is None else f"{self.name} {self.before}→{self.after}"
@@ -96,12 +97,23 @@ def _levers(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
     for lever in changed_levers(plan, incumbent):
         if lever.name == "remat" and (plan.remat is None or incumbent.remat is None):
             continue
+        if lever is OFFLOAD:
+            yield from _moved(plan, incumbent)
+            continue
         if lever.name == "remat" and _waits_elsewhere(plan, incumbent):
             axis, more = "host_activations", _on_host(plan) > _on_host(incumbent)
         else:
             axis, more = lever.name, _amount(plan, lever.name) > _amount(incumbent, lever.name)
         way: Direction = "more" if more else "less"
         yield PlanChange(axis, way, lever.read(incumbent), lever.read(plan), plan, incumbent)
+
+
+def _moved(plan: Plan, incumbent: Plan) -> Iterator[PlanChange]:
+    """The parts of the state that go to host memory or come back, a change each."""
+    before, after = OFFLOAD.read(incumbent), OFFLOAD.read(plan)
+    for axis, what in _MOVED.items():
+        if (there := what in plan.offload) != (what in incumbent.offload):
+            yield PlanChange(axis, "more" if there else "less", before, after, plan, incumbent)
 
 
 def _waits_elsewhere(plan: Plan, incumbent: Plan) -> bool:
@@ -123,8 +135,6 @@ def _amount(plan: Plan, lever: str) -> float:
         "remat": remat,
         "microbatches": plan.microbatches or 1,
         "pipeline_repeats": plan.pipeline_repeats,
-        "optimizer_offload": "optimizer" in plan.offload,
-        "parameter_offload": "parameters" in plan.offload,
         "sequence_parallel": bool(plan.sequence_parallel),
         "loss_chunks": plan.loss_chunks or 1,
         "optimizer": {"muon": 1}.get(plan.optimizer or "", 2),
