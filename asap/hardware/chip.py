@@ -79,6 +79,7 @@ class Chip(BaseModel):
     )
     cores: PositiveInt = Field(default=1, description="TensorCores per chip; cloud names of v2 to v5p count them")
     devices: PositiveInt = Field(default=1, description="JAX devices per chip")
+    sparse_cores: int = Field(default=0, ge=0, description="SparseCores per chip that programs can use")
     torus: Torus | None = None
     scaleup: Scaleup | None = None
     network: Network

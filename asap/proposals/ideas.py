@@ -146,7 +146,7 @@ def ranked(records: Iterable[HistoryRecord], situation: Situation) -> list[Famil
     by_name: dict[str, list[tuple[float, HistoryRecord]]] = {}
     for record in records:
         alike = _likeness(record, situation) if record.kind is not None and record.other_changes else 0.0
-        if alike > 0 and _has_numbers(situation.chip, family_of(record)):
+        if alike > 0 and _has_units(situation.chip, family_of(record)):
             by_name.setdefault(family_of(record), []).append((alike, record))
     found = []
     for name, weighed in by_name.items():
@@ -187,10 +187,13 @@ def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
     return in_use.get(family, False)
 
 
-def _has_numbers(chip: str | None, family: str) -> bool:
-    """Whether a chip multiplies what a family is of: float8 needs units for it."""
+def _has_units(chip: str | None, family: str) -> bool:
+    """Whether a chip has what a family uses: float8 and SparseCores need units of their own."""
     known = find_chip(chip) if chip else None
-    return known is None or not family.startswith("float8") or "fp8" in known.chip.peak_flops
+    if known is None:
+        return True
+    lacks = ("float8", "fp8" not in known.chip.peak_flops), ("SparseCore", not known.chip.sparse_cores)
+    return not any(family.startswith(name) and lacking for name, lacking in lacks)
 
 
 def _likeness(record: HistoryRecord, situation: Situation) -> float:

@@ -46,8 +46,9 @@ def test_the_engine_names_what_won_elsewhere_with_effect_and_bound(inquiry):
 
 
 def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
-    for chip, foreign in (("h100", "XLA"), ("v5e", "torch.compile")):
+    for chip, foreign in (("h100", "XLA"), ("v5e", "torch.compile"), ("v5e", "SparseCore")):
         assert not [one.name for one in ranked(ABLATIONS, Situation(chip)) if one.name.startswith(foreign)]
+    assert any(one.name.startswith("SparseCore") for one in ranked(ABLATIONS, Situation("v6e")))
     plan, workload = inquiry.study.plan, inquiry.study.experiment.workload
     assert is_moot(plan, workload, "overlap of expert all-to-all")
     assert not is_moot(plan, workload, "asynchronous tensor parallelism")
