@@ -69,6 +69,9 @@ class Workload(BaseModel):
         description="devices over which a second copy of sharded parameters lies, from which the backward pass gathers"
         " (ZeRO++ hpZ, arXiv:2306.10209); None: there is none",
     )
+    reduction_buffers: float | None = Field(
+        default=None, ge=0, description="bytes of a device in which gradients wait to be reduced (DeepSpeed's buckets)"
+    )
     context_parallel: ContextParallel | None = Field(
         default=None, description="how devices that share a sequence attend to all of it"
     )

@@ -105,6 +105,8 @@ RECOMPUTATION_UNKNOWN = (
 )
 _MODEL_FILE = "config.json"
 _STAGE = "zero_optimization.stage"
+_BUCKET, _BUCKET_SIZE = "zero_optimization.reduce_bucket_size", 500_000_000
+_HALF, _OVERLAPPED = 2, 4.5
 
 
 def is_deepspeed(values: Mapping[str, Any]) -> bool:
@@ -183,6 +185,7 @@ def _workload(settings: StackSettings, batch: int | None, given: Workload) -> Wo
             "framework": _TABLE.framework,
             "zero_stage": zero.zero_stage(settings),
             "secondary_shards": _secondary_shards(settings),
+            "reduction_buffers": _reduction_buffers(settings),
         }
     )
 
@@ -191,6 +194,18 @@ def _secondary_shards(settings: StackSettings) -> int | None:
     """``auto``, as the Trainer fills in no such value, is DeepSpeed's default."""
     size = settings.get(zero.SECONDARY, 1)
     return settings.count(zero.SECONDARY) if size not in (1, None, "auto") else None
+
+
+def _reduction_buffers(settings: StackSettings) -> float | None:
+    """Bytes of a bucket, and of 4.5 where ZeRO-1 and 2 overlap them with the backward pass; ``auto`` is little.
+
+    The factor is that of https://huggingface.co/docs/transformers/v4.15.0/main_classes/deepspeed.
+    """
+    stage, size = zero.zero_stage(settings), settings.get(_BUCKET, _BUCKET_SIZE)
+    if not stage or size in (None, "auto"):
+        return None
+    overlaps = stage < 3 and str(settings.get("zero_optimization.overlap_comm")).casefold() == "true"
+    return _HALF * (settings.whole(_BUCKET, _BUCKET_SIZE) or 0) * (_OVERLAPPED if overlaps else 1)
 
 
 def _precision(settings: StackSettings) -> str | None:

@@ -109,8 +109,15 @@ def _allocated(inputs: StepInputs, buffers: TpuBuffers) -> StepMemory:
         activations=flight * layer.kept,
         attention=flight * layer.scores,
         temporaries=np.where(ends, peak, working),
-        collectives=_gathered(inputs),
+        collectives=_gathered(inputs) + _buffered(inputs),
     )
+
+
+def _buffered(inputs: StepInputs) -> Number:
+    """Gradients that wait to be reduced over devices that share them, or over replicas; never more than all."""
+    shared = inputs.plan.fsdp * inputs.replicas > 1
+    every = ACTIVATION_BYTES * stage_parameters(inputs)
+    return np.where(shared, np.minimum(inputs.workload.reduction_buffers, every), 0.0)
 
 
 def _second_copy(inputs: StepInputs) -> Number:

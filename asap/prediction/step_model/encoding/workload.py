@@ -151,6 +151,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         forwards_tokens=float(w.expert_dispatcher == "deepep"),
         zero_stage=float(over_replicas),
         secondary_shards=float(w.secondary_shards or 0),
+        reduction_buffers=w.reduction_buffers or 0.0,
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
         gathers_through_few_ports=float(framework == "fsdp" and "deepspeed" in name),
         updates_on_host=float(framework == "fsdp"),

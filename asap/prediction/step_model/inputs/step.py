@@ -73,6 +73,8 @@ class WorkloadInputs:
     secondary_shards: Number
     """Devices over which a second 16-bit copy of sharded parameters lies, from which the backward pass gathers; 0 where
     there is none."""
+    reduction_buffers: Number
+    """Bytes in which gradients wait to be reduced."""
     weights_over_tokens: Number
     """Switch: weights are sharded over the context axis as well, and those of no expert over the expert axis."""
     gathers_through_few_ports: Number
