@@ -90,6 +90,14 @@ class Judgement(BaseModel):
         return (self.measured_s or self.held_bytes or 0.0) / self.expected.value
 
     @property
+    def headline(self) -> str:
+        """The finding in a few words."""
+        if self.measured_s is None:
+            return "died out of memory"
+        factor = self.factor if self.verdict == "slower" else 1 / self.factor
+        return f"{significant(factor, 2)} times {self.verdict} than expected"
+
+    @property
     def statement(self) -> str:
         """The finding in a sentence; what is inside of the interval is said as well."""
         if self.measured_s is None:
@@ -101,19 +109,17 @@ class Judgement(BaseModel):
             if is_outside(self.measured_s, self.expected):
                 return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
             return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
-        factor = self.factor if self.verdict == "slower" else 1 / self.factor
-        text = f"{significant(factor, 2)} times {self.verdict} than such a run should be: {measured} measured,"
-        text += f" {expected} modelled."
+        text = f"{self.headline.removesuffix('expected')}such a run should be: {measured} measured, {expected} modelled."
         if self.asked is not None:
             return f"{text} {self.asked}"
-        return f"{text} The cause lies outside of what is on record."
+        return f"{text} The model does not explain it."
 
     @property
     def _died(self) -> str:
         """That the run died out of memory where the model expects it to fit."""
         modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
         expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
-        return f"It died out of memory ({self.source}), where {expected}. The cause lies outside of what is on record."
+        return f"It died out of memory ({self.source}), where {expected}. The model does not explain it."
 
     @property
     def advice(self) -> str:
