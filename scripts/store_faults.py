@@ -199,10 +199,13 @@ def _add_history() -> None:
 def cases(
     home: Path, stores: Sequence[str] = STORES, faults: Sequence[str] = (*FAULTS, *HOMES), *, turn: int | None = None
 ) -> Iterator[Outcome]:
-    """Each store with each fault, and the faults of the home as a whole, under each command, or under one in turn."""
+    """Each store with each fault, and the faults of the home as a whole, under each command; or a third of the former,
+    in which all stores and all faults are, and all of the latter, under one command in turn."""
     pairs = [(store, fault) for fault in faults if fault in FAULTS for store in stores]
     pairs += [("home", fault) for fault in faults if fault in HOMES]
     names = list(COMMANDS)
+    if turn is not None:
+        pairs = [pair for n, pair in enumerate(pairs) if pair[0] == "home" or n % 3 == turn % 3]
     turns = [tuple(names)] * len(pairs)
     if turn is not None:
         turns = in_turn(cycle(names[turn % len(names) :] + names[: turn % len(names)]), len(pairs))

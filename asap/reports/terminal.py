@@ -8,12 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from asap.core.text import plain, plain_lines
+from asap.core.units import counted
 from asap.proposals import Proposal
 from asap.reports import phrases, profile_facts
 from asap.reports.analysis import Analysis
 from asap.reports.labels import flag_sentences
 from asap.reports.proposal_table import CHANGES, changed, order_sentence
-from asap.reports.summary import Summary, run_facts, summary_of
+from asap.reports.summary import WHY, Summary, run_facts, summary_of
 from asap.reports.terminal_bars import StepBars
 
 LABEL = "bold cyan"
@@ -24,6 +25,8 @@ PASTED = 6
 _MARGIN = 9
 REST = "--full has the rest"
 _CUT = " …"
+_LENGTHS = ((2, 2), (2, 1), (1, 1))
+"""Lines of a reason and of other texts; the first with which all is on one screen."""
 
 
 def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) -> None:
@@ -36,18 +39,22 @@ def print_analysis(analysis: Analysis, console: Console, *, full: bool = False) 
     """
     width = max(min(console.width, WIDEST), NARROWEST)
     summary = summary_of(analysis)
-    parts: list[RenderableType] = [*_screen(summary, width, None if full else 2)]
-    if full:
-        parts += _rest(analysis)
-    elif len(console.render_lines(Group(*parts), console.options.update(width=width))) >= SCREEN:
-        parts = [*_screen(summary, width, 1)]
-    footer = f"session {analysis.session}, {phrases.answered_by(analysis)}{'' if full else f'; {REST}'}"
+    options, rest = console.options.update(width=width), ""
+    parts = [*_screen(summary, width, None, None), *_rest(analysis)] if full else []
+    for why, other in () if full else _LENGTHS:
+        parts = [*_screen(summary, width, why, other)]
+        hidden = len(summary.warnings[other:])
+        rest = f"; {REST}" + (f", {counted(hidden, 'more warning')}" if hidden else "")
+        if len(console.render_lines(Group(*parts), options)) < SCREEN:
+            break
+    footer = f"session {analysis.session}, {phrases.answered_by(analysis)}{rest}"
     parts.append(Text(plain(footer), style="dim"))
     console.print(Group(*parts), width=width, crop=False)
 
 
-def _screen(summary: Summary, width: int, most: int | None) -> Iterator[RenderableType]:
-    """What a reader acts on; below the table no text is longer than ``most`` lines, and as many warnings are shown."""
+def _screen(summary: Summary, width: int, why: int | None, other: int | None) -> Iterator[RenderableType]:
+    """What a reader acts on; below the table no reason is longer than ``why`` lines, and no other text than ``other``,
+    which is the number of warnings as well."""
     yield Text(plain(summary.title), style="bold")
     if summary.finding:
         yield from _wrapped(summary.finding, width, style="bold red")
@@ -60,15 +67,12 @@ def _screen(summary: Summary, width: int, most: int | None) -> Iterator[Renderab
         yield from _wrapped(summary.legend, width, style="dim")
     yield Text("")
     before = ""
-    for label, text in summary.points(full=most is None):
-        brief = most and (1 if label in ("Flags", "Missing") else most)
-        yield from _labelled(label if label != before else "", text, width, brief)
+    for label, text in summary.points(full=other is None):
+        most = why if label == WHY else other and (1 if label in ("Flags", "Missing") else other)
+        yield from _labelled(label if label != before else "", text, width, most)
         before = label
-    shown = summary.warnings[:most]
-    for place, warning in enumerate(shown):
-        yield from _labelled("Warning", warning, width, most and most - place, style="yellow")
-    if hidden := len(summary.warnings) - len(shown):
-        yield from _labelled("", f"{hidden} more warning{'s' if hidden > 1 else ''}", width, 1, style="yellow")
+    for place, warning in enumerate(summary.warnings[:other]):
+        yield from _labelled("Warning", warning, width, other and other - place, style="yellow")
 
 
 def _labelled(label: str, text: str, width: int, most: int | None, style: str = "") -> Iterator[Text]:
