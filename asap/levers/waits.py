@@ -79,21 +79,25 @@ _NODE = 8
 
 def _overlapped(run: Run) -> Mapping[str, str]:
     """Only beside sequence parallelism (Megatron Core, ``arguments.py``) and inside of a node; layers of experts run
-    without these buffers, and deterministic mode refuses them (``training/determinism.py``)."""
+    without these buffers, and deterministic mode refuses them (``training/determinism.py``). torchtitan compiles it
+    (``distributed/tensor_parallel.py``)."""
     work, degree = run.workload, run.plan.degree("model")
     words = {} if run.chip.startswith(_AMD) else run.words("tensor_overlap")
     split = 1 < degree <= _NODE and bool(work.sequence_parallel)
     dense = str(run.settings.get("num_experts") or 0) in ("0", "1")
     refused = run.settings.get("deterministic_mode") or lacks(run.settings, _OVERLAP) is not None
-    return words if split and dense and not refused and not work.overlaps_tensor else {}
+    can = split and dense and not refused and work.compiled is not False
+    return words if can and not work.overlaps_tensor else {}
 
 
 TENSOR_OVERLAP = Trial(
     name="tensor_overlap",
     title="overlapping tensor collectives with matrix products",
     changes="time: of exposed tensor collectives; HBM: buffers for them, which stay; numerics: the order of sums",
-    reason="Transformer Engine can split each gather and scatter, and send the pieces while the products compute",
-    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/docs/user-guide/parallelism-guide.md",
+    reason="Transformer Engine and PyTorch can split each gather and scatter, and send the pieces while the products"
+    " compute",
+    source="https://github.com/NVIDIA/Megatron-LM/blob/core_v0.18.0/docs/user-guide/parallelism-guide.md,"
+    " https://github.com/pytorch/torchtitan/blob/main/benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md",
     settings=_overlapped,
     workload={"overlaps_tensor": True},
     at_most="remove:communication",

@@ -87,6 +87,7 @@ _DECISIONS = {
 _TRIALS = {
     "torch.compile": "torch_compile", "CUDA graphs": "cuda_graphs", "fused cross-entropy": "fused_loss",
     "Liger kernels": "fused_loss", "attention block sizes": "attention_blocks",
+    "asynchronous tensor parallelism": "tensor_overlap",
     "flash attention kernel": "fused_attention", "token dispatcher of experts": "token_exchange",
 }  # fmt: skip
 """The setting that a family is where the step model knows it: with its own figure it is no idea any more."""
@@ -175,10 +176,11 @@ def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standin
 
 def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
     """Whether a run is known to have a change already, or nothing that it could touch."""
-    if plan is not None and family in _NEEDS:
-        return plan.degree(_NEEDS[family]) == 1
+    if plan is not None and family in _NEEDS and plan.degree(_NEEDS[family]) == 1:
+        return True
     precision, attention = (workload.precision or "").lower(), (workload.attention or "").lower()
     in_use = {
+        "asynchronous tensor parallelism": bool(workload.overlaps_tensor),
         "torch.compile": bool(workload.compiled), "Liger kernels": bool(workload.fused_linear_cross_entropy),
         "fused cross-entropy": bool(workload.fused_linear_cross_entropy),
         "float8 matmuls, tensorwise": "8" in precision, "float8 matmuls, rowwise": "8" in precision,

@@ -252,6 +252,7 @@ def _workload(settings: StackSettings, plan: Plan | None, mixture: bool) -> Work
         zero_stage=3 if sharded else None,
         context_parallel=_context_parallel(settings) if plan and plan.degree("seq") > 1 else None,
         sequence_parallel=plan is not None and plan.degree("model") > 1,
+        overlaps_tensor=_overlaps_tensor(settings) if plan and plan.degree("model") > 1 else None,
         compiled=_compiles(settings, "model"),
         compiled_loss=_compiles(settings, "loss"),
         loss_chunks=settings.count(_CHUNKS),
@@ -270,6 +271,13 @@ def _compiles(settings: StackSettings, component: str) -> bool:
     """Whether a component is compiled: both are by default, ``model`` and ``loss``."""
     enabled = settings.flag("compile.enable", settings.flag("training.compile"))
     return enabled and (_COMPONENTS not in settings or component in settings.words(_COMPONENTS))
+
+
+def _overlaps_tensor(settings: StackSettings) -> bool:
+    """Asynchronous tensor parallelism, which torch.compile makes of the compiled model."""
+    name = "enable_async_tensor_parallel"
+    said = any(settings.flag(f"{section}.{name}") for section in ("parallelism", "experimental"))
+    return said and _compiles(settings, "model")
 
 
 def _context_parallel(settings: StackSettings) -> ContextParallel:
