@@ -6,10 +6,12 @@ already, is not told of it.
 """
 
 import math
+import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -69,28 +71,7 @@ _PARTS: dict[Part, tuple[str, ...]] = {
     Part.RECOMPUTATION: ("compute", "hbm"),
 }  # fmt: skip
 """Parts of a predicted step that hold a part, by beginnings of their names: an upper bound."""
-_NEEDS: dict[str, Axis] = {
-    "asynchronous tensor parallelism": "model", "interleaved pipeline schedule": "stage",
-    "zero-bubble pipeline schedule": "stage", "overlap of expert all-to-all": "expert",
-    "token dispatcher of experts": "expert",
-}  # fmt: skip
-"""The axis without which a family has nothing to touch."""
-_DECISIONS = {
-    "interleaved pipeline schedule": "pipeline schedule", "zero-bubble pipeline schedule": "pipeline schedule",
-    "full rematerialisation": "rematerialisation", "selective rematerialisation": "rematerialisation",
-    "selective recomputation with sequence parallelism": "rematerialisation",
-    "scan over layers": "loop over layers", "unrolled scan": "loop over layers",
-    "flash attention kernel": "attention kernel", "attention kernel implementation": "attention kernel",
-    "cross-entropy in bf16": "cross-entropy", "fused cross-entropy": "cross-entropy",
-}  # fmt: skip
-"""What families decide that exclude each other, as do those that share what stands before a comma."""
-_TRIALS = {
-    "torch.compile": "torch_compile", "CUDA graphs": "cuda_graphs", "fused cross-entropy": "fused_loss",
-    "Liger kernels": "fused_loss", "attention block sizes": "attention_blocks",
-    "asynchronous tensor parallelism": "tensor_overlap",
-    "flash attention kernel": "fused_attention", "token dispatcher of experts": "token_exchange",
-}  # fmt: skip
-"""The setting that a family is where the step model knows it: with its own figure it is no idea any more."""
+_FAMILIES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("ideas.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -120,9 +101,9 @@ def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[s
     found, offered = [], {one.name for one in trials_of(study)}
 
     def applies(name: str) -> bool:
-        if named or (study.plan is None and name in _NEEDS):
+        if named or (study.plan is None and "needs" in _FAMILIES.get(name, {})):
             return name in named
-        return _TRIALS.get(name) not in offered and not is_moot(study.plan, workload, name)
+        return _FAMILIES.get(name, {}).get("trial") not in offered and not is_moot(study.plan, workload, name)
 
     families = [one for one in ranked(load_records(), situation) if applies(one.name)]
     for best, *others in decisions(families):
@@ -137,7 +118,7 @@ def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:
     """Families that exclude each other together, each group and its families in their order."""
     found: dict[str, tuple[Family, ...]] = {}
     for one in families:
-        key = _DECISIONS.get(one.name, one.name.partition(",")[0])
+        key = _FAMILIES.get(one.name, {}).get("decides", one.name.partition(",")[0])
         found[key] = (*found.get(key, ()), one)
     return list(found.values())
 
@@ -176,7 +157,8 @@ def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standin
 
 def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
     """Whether a run is known to have a change already, or nothing that it could touch."""
-    if plan is not None and family in _NEEDS and plan.degree(_NEEDS[family]) == 1:
+    axis = _FAMILIES.get(family, {}).get("needs")
+    if plan is not None and axis is not None and plan.degree(cast(Axis, axis)) == 1:
         return True
     precision, attention = (workload.precision or "").lower(), (workload.attention or "").lower()
     in_use = {
