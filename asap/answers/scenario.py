@@ -36,6 +36,7 @@ class Change(BaseModel):
     hardware: str | None = Field(default=None, max_length=100, description="chip and size, such as v5e-256 or h100-64")
     chips: Count | None = Field(default=None, description="so many of the chips of now")
     slices: Count | None = Field(default=None, description="slices of the job, of the size of now")
+    network: str | None = Field(default=None, max_length=40, description="its rate: 1600Gb/node, 200Gb/gpu")
     precision: str | None = Field(default=None, max_length=40, description="bf16, fp8, int8, …")
     optimizer: str | None = Field(default=None, max_length=40, description="adamw, adafactor, …")
 
@@ -106,7 +107,7 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         scaled = accumulated if why_not_launched(study, written) is None else scaled
     said = Statement(
         plan=str(scaled), hardware=hardware, topology=topology, slices=slices, global_batch=count,
-        sequence_length=change.sequence_length,
+        sequence_length=change.sequence_length, network=change.network,
     )  # fmt: skip
     changed = changed_study(study, said, change.precision, change.optimizer)
     return Supposed(inquiry, changed, scaled, tuple(one for one in changed.warnings if one not in study.warnings))

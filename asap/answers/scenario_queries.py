@@ -11,7 +11,7 @@ from asap.answers.plan_row import PlanRow, notes_of, plan_row
 from asap.answers.scenario import Change, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
 from asap.core.numbers import as_setting, digits
-from asap.core.units import Provenance, Quantity, exact
+from asap.core.units import Provenance, Quantity, exact, format_seconds
 from asap.experiments import Experiment
 from asap.plans import Plan
 from asap.plans.axes import Axis
@@ -161,7 +161,9 @@ class Solve(Query):
 
     find: Goal
     plan: PlanName = "now"
-    target: float | None = Field(default=None, gt=0, description="of step_time in seconds, of mfu as a fraction")
+    target: float | None = Field(
+        default=None, gt=0, description="of step_time and chips in seconds a step, of mfu as a fraction"
+    )
 
     def answer(self, inquiry: Inquiry) -> SolveAnswer:
         """The best that the model finds."""
@@ -227,11 +229,11 @@ def _fits_with(inquiry: Inquiry, plan: str, field: str, value: int) -> Predictio
 
 
 def _fewest_chips(inquiry: Inquiry, query: Solve) -> SolveAnswer:
-    """Of any plan, halved or doubled from now, the batch as it is."""
+    """Of any plan that fits and needs no longer than the target, halved or doubled from now, the batch as it is."""
     now = inquiry.now.devices
-    best, count, next_one = _best_on(inquiry, now), now, None
+    best, count, next_one = _best_on(inquiry, now, query.target), now, None
     for other in _counts(now, smaller=best is not None):
-        there = _best_on(inquiry, other)
+        there = _best_on(inquiry, other, query.target)
         if best is not None and there is None:
             next_one = other
             break
@@ -239,12 +241,14 @@ def _fewest_chips(inquiry: Inquiry, query: Solve) -> SolveAnswer:
         if next_one is None and there is not None and other > now:
             next_one = other // 2
             break
+    limit = "" if query.target is None else f" with a step of at most {format_seconds(query.target)}"
+    limit += "" if best else ", none of which is enough"
     return SolveAnswer(
         find=query.find,
         found=str(count) if best else None,
         plan=_supposed_row(inquiry, best, f",chips={count}") if best else None,
         next_one=str(next_one) if next_one else None,
-        searched=f"halved or doubled from {now}, any plan; the batch stays",
+        searched=f"halved or doubled from {now}, any plan{limit}; the batch stays",
     )
 
 
@@ -255,14 +259,16 @@ def _counts(now: int, *, smaller: bool) -> Iterator[int]:
         yield from (now * 2**power for power in range(1, _DOUBLINGS + 1))
 
 
-def _best_on(inquiry: Inquiry, chips: int) -> Prediction | None:
+def _best_on(inquiry: Inquiry, chips: int, target: float | None) -> Prediction | None:
     try:
         study = inquiry.study if chips == inquiry.now.devices else suppose(inquiry, Change(chips=chips)).study
         ranked = inquiry.with_study(study).ranking
     except AsapError:
         return None
-    found = [one.prediction for one in ranked.candidates if one.prediction.memory and fits(one.prediction)]
-    return next(iter(found), ranked.incumbent if ranked.incumbent and fits(ranked.incumbent) else None)
+    found = [one.prediction for one in ranked.candidates if one.prediction.memory]
+    found += [ranked.incumbent] if ranked.incumbent else []
+    good = (one for one in found if fits(one) and (target is None or _reaches(one, "step_time", target)))
+    return next(good, None)
 
 
 def _reaching(inquiry: Inquiry, find: str, target: float | None) -> SolveAnswer:
@@ -278,8 +284,8 @@ def _reaching(inquiry: Inquiry, find: str, target: float | None) -> SolveAnswer:
         find=f"{find} {exact(target)}",
         found=str(shown.plan) if good and shown else None,
         plan=plan_row(inquiry, shown) if shown else None,
-        searched=f"{inquiry.revised.ranked.considered:,} configurations; what is shown is the first that reaches it, "
-        "else the nearest",
+        searched=f"{inquiry.revised.ranked.considered:,} configurations; "
+        + ("what is shown is the first that reaches it" if good else "none reaches it, the nearest is shown"),
     )
 
 

@@ -21,7 +21,7 @@ RUN_FIELDS = {
     "batch": "global_batch", "global_batch": "global_batch", "gbs": "global_batch", "seq_len": "sequence_length",
     "sequence": "sequence_length", "sequence_length": "sequence_length", "context_length": "sequence_length",
     "hardware": "hardware", "on": "hardware", "chips": "chips", "gpus": "chips", "devices": "chips",
-    "slices": "slices", "precision": "precision", "optimizer": "optimizer",
+    "slices": "slices", "precision": "precision", "optimizer": "optimizer", "network": "network",
 }  # fmt: skip
 """Words for what a supposed run says beside its plan. ``seq`` is an axis where its degree is small."""
 LARGEST_DEGREE = 512

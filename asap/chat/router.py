@@ -69,8 +69,18 @@ def _named(slots: Slots) -> list[str]:
     supposed = [name for name in countable if name in slots.counts or name in slots.factors]
     if any(len(slots.counts.get(name, ())) > 2 for name in (*_SUPPOSED, "microbatches")):
         found.append("sweep")
-    elif supposed or slots.hardware or slots.precision or slots.optimizer or slots.remat or slots.switched:
+    elif (
+        supposed
+        or slots.hardware
+        or slots.network
+        or slots.precision
+        or slots.optimizer
+        or slots.remat
+        or slots.switched
+    ):
         found.append("what_if")
+    if "time" in slots.factors:
+        found.append("solve")
     if len(slots.plans) > 1:
         found.append("compare")
     if slots.operations:
@@ -112,7 +122,8 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     if slots.hardware:
         arguments.pop("chips", None)
         arguments["hardware"] = slots.hardware
-    arguments |= {k: v for k, v in (("precision", slots.precision), ("optimizer", slots.optimizer)) if v}
+    named = {"precision": slots.precision, "optimizer": slots.optimizer, "network": slots.network}
+    arguments |= {name: value for name, value in named.items() if value}
     microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
     settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
     settings += [*(f"micro_batch={as_setting(size)}" for size in sizes[-1:]), *slots.switched]
@@ -158,9 +169,12 @@ def _sweep(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 
 def _solve(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     plan = {"plan": slots.plans[0]} if slots.plans else {}
-    for unit in ("s", "ms"):
-        if slots.counts.get(unit):
-            return Command("solve", {"find": "step_time", "target": seconds(slots.counts[unit][0], unit)})
+    target = next((seconds(slots.counts[unit][0], unit) for unit in ("s", "ms") if slots.counts.get(unit)), None)
+    if "time" in slots.factors and (step := inquiry.predictions([inquiry.now])[0].step_time) is not None:
+        target = float(f"{slots.factors['time'] * step.value:.3g}")
+    if target is not None:
+        find = "chips" if {"chips", "nodes"} & {*slots.nouns} else "step_time"
+        return Command("solve", {"find": find, "target": target})
     if slots.counts.get("%") and "mfu" in text.lower():
         return Command("solve", {"find": "mfu", "target": slots.counts["%"][0] / 100})
     goals = {"microbatches": "microbatch", "global_batch": "batch", "sequence_length": "sequence", "chips": "chips"}
@@ -213,7 +227,10 @@ def _record(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
             return Command("record", {"plan": plan, **arguments})
     if slots.counts.get("%") and "mfu" in text.lower():
         return Command("record", {"plan": plan, "what": "mfu", "value": slots.counts["%"][-1], "unit": "%"})
-    return Command("record", {"what": "out_of_memory", "plan": plan}) if slots.plans else None
+    if slots.network:
+        return Command("record", {"what": "network", "about": slots.network})
+    died = slots.plans or {"memory", "oom"} & {*text.lower().split()}
+    return Command("record", {"what": "out_of_memory", "plan": plan}) if died else None
 
 
 def _opinion(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:

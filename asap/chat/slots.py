@@ -42,7 +42,7 @@ def seconds(value: float, unit: str) -> float:
 
 Noun = Literal[
     "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
-    "tokens/s", "remat", "nodes", "micro_batch",
+    "tokens/s", "remat", "nodes", "micro_batch", "time",
 ]  # fmt: skip
 _NOUNS: dict[str, Noun] = {
     **{f"micro{joint}batch{size}": "micro_batch" for joint in ("", " ", "-", "_") for size in ("", " size", "_size")},
@@ -63,6 +63,7 @@ _FACTORS = {
     "tripled": 3.0, "quadruple": 4.0, "quadrupled": 4.0, "half": 0.5, "halve": 0.5, "halves": 0.5, "halved": 0.5,
     "halving": 0.5,
 }  # fmt: skip
+_TIMES, _SPEEDS = {"time", "duration"}, {"fast", "faster", "speed", "throughput"}
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "1st": 1, "2nd": 2, "3rd": 3}
 _RANKED = {"proposal", "proposals", "option", "options", "suggestion", "suggestions", "plan", "plans", "number",
@@ -80,8 +81,12 @@ _SWITCHES = {
 _OFF, _ON, _SWITCH = {"disable", "without", "drop"}, {"enable"}, {"turn", "turning", "switch", "switching"}
 _TOKEN = re.compile(
     r"micro[ _-]?batch(?:[ _]size)?\b|"
-    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?\b|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
+    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?(?=(?:m?s|sec|gi?b|x)?\b)(?!\.\d)|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
     re.I,
+)
+_NETWORK = re.compile(
+    r"\b((?:\d+\s*x\s*)?\d+(?:\.\d+)?\s*[GMT])([bB]?)(?i:it)?(?i:/s|ps)?\s*(?i:/|per|an?|(?:of|for|on)? each)\s*"
+    r"(?i:(gpu|chip|device)|node|host|machine|server)s?\b"
 )
 _HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
@@ -102,6 +107,7 @@ class Slots:
         factors: what is multiplied, and by how much.
         nouns: everything countable that is named.
         hardware: a chip with a size.
+        network: the rate of a node or of a chip, as ``--network`` takes it.
         precision: named last.
         optimizer: named last.
         switched: settings of a plan that are switched off or on, as a plan says them.
@@ -114,6 +120,7 @@ class Slots:
     factors: Mapping[str, float]
     nouns: tuple[str, ...]
     hardware: str | None
+    network: str | None
     precision: str | None
     optimizer: str | None
     remat: str | None
@@ -146,6 +153,8 @@ def read_slots(text: str) -> Slots:
     text = text[:LONGEST]
     spans = [(start, end, str(plan), "zplan") for start, end, plan in plan_spans(text)]
     spans += [(*found.span(), f"zero={found['stage']}", found.group()) for found in ZERO.finditer(text)]
+    rates = list(_NETWORK.finditer(text))
+    spans += [(*found.span(), "", "network") for found in rates]
     tokens = [
         _Token(match.group(), match.start(), match.end())
         for match in _TOKEN.finditer(text)
@@ -168,6 +177,7 @@ def read_slots(text: str) -> Slots:
         factors=dict(_factors(words)),
         nouns=tuple(dict.fromkeys(_NOUNS[word] for word in words if word in _NOUNS)),
         hardware=hardware,
+        network=_rate(rates[-1]) if rates else None,
         precision=next((word for word in reversed(words) if word in _PRECISIONS), None),
         optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
         remat=_policy(words),
@@ -229,9 +239,21 @@ def _ranks(tokens: list[_Token], taken: list[tuple[int, int]]) -> Iterator[tuple
             yield start, token.end, token.text
 
 
+def _rate(found: re.Match[str]) -> str:
+    return f"{''.join(found[1].split())}{found[2] or 'b'}/{(found[3] or 'node').lower()}"
+
+
 def _factors(words: list[str]) -> Iterator[tuple[Noun, float]]:
+    """Multiples of what is counted, and of the time: ``half the time``, ``twice as fast``."""
     for at, word in enumerate(words):
-        if word in _FACTORS:
+        if word not in _FACTORS:
+            continue
+        ahead = {*words[at + 1 : at + 4]}
+        if ahead & _TIMES:
+            yield "time", _FACTORS[word]
+        elif ahead & _SPEEDS:
+            yield "time", 1 / _FACTORS[word]
+        else:
             near = [*words[at + 1 : at + 6], *reversed(words[max(at - _BACK, 0) : at])]
             noun = next((_NOUNS[one] for one in near if one in _NOUNS), None)
             if noun in ("global_batch", "sequence_length", "chips", "nodes", "slices", "microbatches"):

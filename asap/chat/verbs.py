@@ -21,7 +21,10 @@ USAGE: dict[str, tuple[str, str]] = {
     "candidates": ("candidates [HOW MANY]", "candidates"),
     "what": ("what if [PLAN] batch=… seq_len=… hardware=… chips=… slices=… precision=… optimizer=…", "what_if"),
     "sweep": ("sweep batch|seq_len|chips|remat|microbatches|AXIS [VALUES]", "sweep"),
-    "solve": ("solve batch|sequence|microbatch|chips [for PLAN]; solve step_time 4s; solve mfu 45%", "solve"),
+    "solve": (
+        "solve batch|sequence|microbatch|chips [for PLAN]; solve step_time 4s; solve chips 4s; solve mfu 45%",
+        "solve",
+    ),
     "line": ("line [PLAN] [STACK] [--command]", "line"),
     "next": ("next", "next_test"),
     "worth": ("worth [PLAN] [--steps COUNT] [--price PER CHIP-HOUR] [--currency NAME]", "worth"),
