@@ -1,6 +1,6 @@
 """A run with something else than its plan changed: batch, sequence, chips, slices, precision, optimizer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,11 +16,12 @@ from asap.hardware import default_topology
 from asap.plans import Plan
 from asap.plans.plan import Mesh
 from asap.plans.torus import over_devices
+from asap.prediction.memory_outcomes import outcomes_of
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
 from asap.study.changed import changed_study, drop_step_time
-from asap.study.study import Study, read_plan
+from asap.study.study import MemoryOutcome, Study, read_plan
 
 Count = Annotated[int, Field(ge=1, le=10**9)]
 
@@ -110,7 +111,15 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         sequence_length=change.sequence_length, network=change.network,
     )  # fmt: skip
     changed = changed_study(study, said, change.precision, change.optimizer)
+    if changed.slice == study.slice:
+        changed = replace(changed, outcomes=_outcomes_under(study))
     return Supposed(inquiry, changed, scaled, tuple(one for one in changed.warnings if one not in study.warnings))
+
+
+def _outcomes_under(study: Study) -> tuple[MemoryOutcome, ...]:
+    """What is known of the HBM of the run, each under the workload that it was of."""
+    now = study.experiment.workload
+    return tuple(replace(one, workload=one.workload or now) for one in outcomes_of(study))
 
 
 def _hardware(study: Study, change: Change) -> tuple[str | None, str | None, int | None]:

@@ -77,9 +77,11 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
     return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
 
 
-def as_fitting(memory: MemoryPrediction) -> MemoryPrediction:
-    """What is known to fit, of which no more than the HBM is said to be held."""
-    return _holding(memory, within(memory.total, memory.capacity_bytes), fits=True, probability_fits=None)
+def as_fitting(memory: MemoryPrediction, peak: float | None) -> MemoryPrediction:
+    """What is known to fit, of which no more is said to be held than the HBM, or than the peak of a plan that needs as
+    much."""
+    most = min(memory.capacity_bytes, peak or memory.capacity_bytes)
+    return _holding(memory, within(memory.total, most), fits=True, probability_fits=None)
 
 
 def within(total: Quantity, capacity: float, bound: Callable[[float, float], float] = min) -> Quantity:

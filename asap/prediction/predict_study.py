@@ -110,7 +110,7 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction import Measured, predict
-    from asap.prediction.memory_outcomes import with_outcomes
+    from asap.prediction.memory_outcomes import outcomes_of, with_outcomes
     from asap.prediction.uncertainty.own_runs import usable_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
@@ -124,7 +124,8 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
     if start is None:
         revised = [_not_from(baseline.step_time, each) for each in revised]
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
-    return [_fits_if_smaller(ran, before, after) for before, after in zip(found, revised, strict=True)]
+    peak = next((one.peak_bytes for one in outcomes_of(study) if one.plan == baseline.plan), None)
+    return [_fits_if_smaller(ran, peak, before, after) for before, after in zip(found, revised, strict=True)]
 
 
 def _not_from(seconds: float, found: Prediction) -> Prediction:
@@ -162,8 +163,9 @@ def is_unexplained(seconds: float, modelled: Prediction, chip: str) -> bool:
     return reached < best * math.exp(-REACH * half_width(expected))
 
 
-def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -> Prediction:
-    """A plan that needs no more HBM than one that ran, as they are modelled, fits, whatever the model says of both."""
+def _fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
+    """A plan that needs no more HBM than one that ran, as they are modelled, fits, whatever the model says of both; and
+    no more than the peak of that one, where it was measured."""
     known, before, memory = ran.memory, modelled.memory, other.memory
     if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
         return other
@@ -172,7 +174,7 @@ def _fits_if_smaller(ran: Prediction, modelled: Prediction, other: Prediction) -
     from asap.prediction.memory_outcomes import as_fitting
 
     notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
-    return other.model_copy(update={"memory": as_fitting(memory), "notes": notes})
+    return other.model_copy(update={"memory": as_fitting(memory, peak), "notes": notes})
 
 
 def usual_axes(study: Study) -> tuple[str, ...]:
