@@ -109,8 +109,7 @@ class Judgement(BaseModel):
             if is_outside(self.measured_s, self.expected):
                 return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
             return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
-        apart = self.headline.removesuffix("expected")
-        text = f"{apart}such a run should be: {measured} measured, {expected} modelled."
+        text = f"{self.headline.replace('expected', 'such a run should be')}: {measured} measured, {expected} modelled."
         if self.asked is not None:
             return f"{text} {self.asked}"
         return f"{text} The model does not explain it."

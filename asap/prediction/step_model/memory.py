@@ -34,15 +34,7 @@ class StepMemory:
     @property
     def total(self) -> Number:
         """All parts together."""
-        return (
-            self.parameters
-            + self.gradients
-            + self.optimizer
-            + self.activations
-            + self.attention
-            + self.temporaries
-            + self.collectives
-        )
+        return sum(getattr(self, field.name) for field in fields(self))
 
 
 def memory(inputs: StepInputs, buffers: TpuBuffers | None = None) -> StepMemory:

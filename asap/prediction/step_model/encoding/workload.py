@@ -109,13 +109,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp") and not w.compiled
     gathers = gathers_logits(w)
     accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
-    reduced = OPERAND_BYTES[
-        w.gradient_precision
-        if master and w.gradient_precision
-        else "fp32"
-        if framework == "megatron" and "deepspeed" not in name
-        else "bf16"
-    ]
+    usual = "fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"
+    reduced = OPERAND_BYTES[w.gradient_precision if master and w.gradient_precision else usual]
     context = context_parallel_kind(w)
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
     narrow = not master and w.weight_precision == "bf16"
