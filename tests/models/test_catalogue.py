@@ -27,7 +27,7 @@ def test_every_entry_is_whole_sourced_and_found_by_its_names(entry) -> None:
 def test_entries_differ_and_the_file_is_small() -> None:
     assert len(set(known_architectures())) == len(ENTRIES)
     assert len({json.dumps(entry["architecture"], sort_keys=True) for entry in ENTRIES}) == len(ENTRIES)
-    assert FILE.stat().st_size < 80_000
+    assert FILE.stat().st_size < 110_000, "read whole at the first name: some 300 architectures, not a hub"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_an_unknown_name_finds_nothing(name: str) -> None:
         ("Qwen/Qwen3-30B-A3B-Foo", None),
         ("Qwen/Qwen2.5-7B-VL", None),
         ("someone/Mistral-7B-MoE-4x", None),
-        ("lmsys/vicuna-7b-v1.5", None),
-        ("01-ai/Yi-34B-200K", None),
+        ("lmsys/vicuna-7b-v1.5", "llama2-7b"),
+        ("01-ai/Yi-34B-200K", "yi-34b"),
     ],
 )
 def test_a_checkpoint_has_the_shapes_that_its_name_begins_with(checkpoint, base):
