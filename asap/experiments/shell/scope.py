@@ -1,14 +1,12 @@
 """Variables of a script, as they are when a command is reached."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from asap.core.errors import UnreadError
 
 _OPTION = re.compile(r"(?:^|\s)--[a-z]")
-_REDIRECTS, _INTO = re.compile(r"^[\d&]?[<>]"), (">", ">>", "<", "&>", "2>", "1>")
 _MOST = 2_000_000
 """Characters and variables that the commands of a script may come to."""
 
@@ -74,26 +72,6 @@ class Variables:
         elif not certain:
             is_open = value != self.values.get(name)
         self.set({name: None if is_open else value})
-
-    def arguments(self, given: Sequence[str]) -> dict[str, str | None]:
-        """Set arguments, and give back those before."""
-        before = {key: value for key, value in self.values.items() if key.isdigit() or key in "#@"}
-        self.values = {key: value for key, value in self.values.items() if key not in before or key == "0"}
-        self.set(arguments_of(given))
-        return before
-
-    def shift(self, by: int) -> None:
-        """Leave out the first arguments."""
-        given = [self.values[key] or "" for key in sorted(filter(str.isdigit, self.values), key=int) if key != "0"]
-        if given:
-            self.arguments(given[by:])
-
-
-def arguments_of(words: Sequence[str]) -> dict[str, str]:
-    """The arguments of a call as variables."""
-    given = [word for before, word in pairwise(("", *words)) if not _REDIRECTS.search(word) and before not in _INTO]
-    every = " ".join(f'"{word}"' if " " in word else word for word in given)
-    return {str(place): word for place, word in enumerate(given, 1)} | {"#": str(len(given)), "@": every}
 
 
 def _is_substituted(value: str) -> bool:

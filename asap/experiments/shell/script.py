@@ -19,7 +19,7 @@ def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterat
 
     Args:
         script: its text.
-        known: variables that it is started with; arguments are called ``1``, ``2``, …
+        known: variables that it is started with.
 
     Raises:
         UnreadError: its variables come to more than any script of a run.
@@ -30,9 +30,7 @@ def read_commands(script: str, known: Mapping[str, str] | None = None) -> Iterat
 @lru_cache(maxsize=32)
 def _commands(script: str, known: tuple[tuple[str, str], ...]) -> tuple[Command, ...]:
     given = dict(known)
-    arguments = [given[name] for name in sorted(filter(str.isdigit, given), key=int) if name != "0"]
-    all_ = {"@": " ".join(arguments)} if arguments else {}
-    return tuple(Walk(script, Variables({"#": str(len(arguments)), **all_, **given}, set(given))).commands)
+    return tuple(Walk(script, Variables({"#": "0", **given}, set(given))).commands)
 
 
 def with_sources(text: str, folder: Path, deeper: int = 3) -> str:

@@ -102,17 +102,6 @@ def unread_line(text: str) -> int | None:
     return None
 
 
-def substitutions(command: Node) -> Iterator[Node]:
-    """Commands whose output a command is given, without those within each other."""
-    waiting = list(reversed(command.children))
-    while waiting:
-        node = waiting.pop()
-        if node.type == "command_substitution":
-            yield node
-        elif node.type != "heredoc_redirect":
-            waiting += reversed(node.children)
-
-
 def called_names(script: Script) -> frozenset[str]:
     """Names of all commands of a script."""
     names = (node for node in _nodes(script.root) if node.type == "command_name")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from asap.core.numbers import digits
 from asap.experiments.shell.words import unquoted
 
 Values: TypeAlias = Mapping[str, str | None]
@@ -169,30 +168,17 @@ def slurm_variables(words: Sequence[str], known: Mapping[str, str | None]) -> di
 
 _TEST = re.compile(r"\[\[?\s(.*)\s\]\]?", re.DOTALL)
 _COMPARISON = re.compile(r"(?:(\S*)\s+)?(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)(?:\s+(\S*))?")
-_ARITHMETIC_TEST = re.compile(r"\(\((.*)\)\)", re.DOTALL)
-_INEQUALITY = re.compile(r"([^<>=!|]+)(==|!=|>=|<=|>|<)([^<>=!|]+)")
 
 _COMPARE = {
     "==": fnmatch.fnmatchcase, "=": operator.eq, "!=": operator.ne, "-eq": operator.eq, "-ne": operator.ne,
-    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
     "-gt": operator.gt, "-ge": operator.ge, "-lt": operator.lt, "-le": operator.le,
 }  # fmt: skip
 
 
 def holds(condition: str, known: Values) -> bool | None:
     """Whether a test holds; ``None`` where the script does not tell."""
-    if (arithmetic := _ARITHMETIC_TEST.fullmatch(condition.strip())) is not None:
-        return _joined([_of_numbers(part, known) for part in arithmetic[1].split("&&")], ["&&"])
     test = _TEST.fullmatch(condition.strip())
     return _inside(test[1], known) if test else None
-
-
-def matches(word: str, patterns: str, known: Values) -> bool | None:
-    """Whether an arm ``a|b)`` of a ``case`` takes a word."""
-    value = unquoted(expand(word, known))
-    if has_substitution(value) or has_substitution(patterns):
-        return None
-    return any(fnmatch.fnmatchcase(value, unquoted(pattern.strip())) for pattern in patterns.split("|"))
 
 
 def _joined(values: list[bool | None], between: list[str]) -> bool | None:
@@ -244,17 +230,6 @@ def _compared(test: str, known: Values) -> bool | None:
             return None
         return bool(_COMPARE[symbol](int(left), int(right)))
     return bool(_COMPARE[symbol](left, right))
-
-
-def _of_numbers(test: str, known: Values) -> bool | None:
-    """Whether ``VPP > 1`` holds, of whole numbers."""
-    found = _INEQUALITY.fullmatch(test)
-    if found is None:
-        return None
-    left, right = (digits(expand(f"$(({side.strip()}))", known)) for side in (found[1], found[3]))
-    if left is None or right is None:
-        return None
-    return left == right if found[2] == "==" else bool(_COMPARE[found[2]](left, right))
 
 
 def _negated(value: bool | None, negated: object) -> bool | None:

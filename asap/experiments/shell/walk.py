@@ -6,10 +6,9 @@ from enum import Enum
 from tree_sitter import Node
 
 from asap.core.errors import UnreadError
-from asap.core.numbers import digits
 from asap.experiments.shell.scope import EVALUATED, Command, Variables
-from asap.experiments.shell.syntax import Script, branches, called_names, substitutions
-from asap.experiments.shell.variables import LONGEST, expand, has_substitution, holds, matches, slurm_variables
+from asap.experiments.shell.syntax import Script, branches, called_names
+from asap.experiments.shell.variables import LONGEST, expand, has_substitution, holds, slurm_variables
 from asap.experiments.shell.words import unquoted, written_words
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
@@ -17,11 +16,10 @@ _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.D
 _DIRECTIVE = re.compile(r"#SBATCH\s+(.*?)\s*(?:\s#.*)?")
 _DECLARING = frozenset(("export", "readonly", "local", "declare", "typeset"))
 _SILENT = frozenset(("echo", "printf", "unset", "shift", "set"))
-_PRINTS = re.compile(r"(?:echo|printf)\s[^)]{0,500}?--[a-z]")
+_PRINTS = re.compile(r"\$\([^()]{0,500}?\s[\"']?--[a-z][^()]{0,500}\)")
+"""What prints options, which only a run can tell."""
 _OUTCOMES = {"true": True, ":": True, "false": False}
-_DEEPEST = 4
-"""Functions that call each other."""
-_MOST_LEVELS = 150
+_MOST_LEVELS, _OF_CALL = 150, 1_000
 
 
 class _Ran(Enum):
@@ -40,7 +38,7 @@ class Walk:
     def __init__(self, text: str, variables: Variables) -> None:
         self._script = Script(text)
         self._variables = variables
-        self._deeper, self._level = _DEEPEST, 0
+        self._level = 0
         self._called = called_names(self._script)
         self._functions: dict[str, Node] = {}
         self.commands: list[Command] = []
@@ -81,7 +79,7 @@ class Walk:
         elif kind in ("while_statement", "for_statement", "c_style_for_statement"):
             self._loop(node, certain)
         elif kind == "case_statement":
-            self._case(node, certain)
+            self._case(node)
         elif kind == "function_definition":
             self._function(node, certain)
         elif kind == "ERROR":
@@ -118,10 +116,10 @@ class Walk:
     def _loop(self, node: Node, certain: bool) -> None:
         """A loop is gone through once, unless it is known that it is not."""
         body = node.child_by_field_name("body")
-        if node.type == "for_statement":
-            if not self._begin_for(node):
-                return
-        elif node.type == "while_statement":
+        name = node.child_by_field_name("variable")
+        if name is not None:
+            self._variables.set({self._text(name): None})
+        if node.type == "while_statement":
             condition = node.child_by_field_name("condition")
             outcome = self._statement(condition, certain) if condition is not None else None
             if outcome is (node.children[0].type == "until"):
@@ -129,30 +127,11 @@ class Walk:
         if body is not None:
             self._statement(body, certain)
 
-    def _begin_for(self, node: Node) -> bool:
-        """Whether a loop over words has any."""
-        name = node.child_by_field_name("variable")
-        values = node.children_by_field_name("value")
-        if name is None or not values:
-            return True
-        written = " ".join(self._script.written(value) for value in values)
-        items = self._expanded(written).split()
-        one = items[0] if len(items) == 1 and not has_substitution(items[0]) else None
-        self._variables.set({self._text(name): one})
-        every = items in (['"$@"'], ["$@"], ["$*"])
-        return bool(items) and not (every and self._variables.values.get("#") == "0")
-
-    def _case(self, node: Node, certain: bool) -> None:
-        value = node.child_by_field_name("value")
-        word = self._script.written(value) if value is not None else "$"
-        before: bool | None = False
+    def _case(self, node: Node) -> None:
+        """Of its arms only a run can tell which is taken."""
         for item in (child for child in node.named_children if child.type == "case_item"):
-            patterns = list(item.children_by_field_name("value"))
-            now = matches(word, "|".join(map(self._text, patterns)), self._variables.values)
-            if before is not True and now is not False:
-                for statement in item.named_children[len(patterns) :]:
-                    self._statement(statement, certain and before is False and now is True)
-            before = True if True in (before, now) else None if None in (before, now) else False
+            for statement in item.named_children[len(item.children_by_field_name("value")) :]:
+                self._statement(statement, False)
 
     def _function(self, node: Node, certain: bool) -> None:
         """A function that nothing calls is read where it is, as what calls it may not be followed."""
@@ -188,17 +167,17 @@ class Walk:
 
     def _simple(self, node: Node, certain: bool, end: int | None = None, document: str = "") -> _Outcome:
         written = self._script.written(node, end).strip()
-        written = self._without_printed(node, written) if len(written) <= LONGEST else ""
+        written = written if len(written) <= LONGEST else ""
+        for printed in _PRINTS.finditer(written):
+            line = self._line(node) + written.count("\n", 0, printed.start())
+            self._add(Command(printed[0], printed[0], line, False, self._variables.scope()))
+        written = _PRINTS.sub("", written)
         said = written_words(written)
         if not said:
             return _Ran.RAN
         variables, line = self._variables, self._line(node)
         name = said[0]
         if name in _SILENT:
-            if said[:2] == ["set", "--"]:
-                variables.arguments([unquoted(self._expanded(word)) for word in said[2:]])
-            elif name == "shift" and certain:
-                variables.shift(digits(said[1]) or 1 if len(said) > 1 else 1)
             if ">" in written:
                 self._add(Command(self._expanded(written), written, line, certain, variables.scope()))
             return _Ran.RAN
@@ -209,7 +188,7 @@ class Walk:
         if name in _OUTCOMES:
             return _OUTCOMES[name]
         if name in self._functions:
-            return self._call(said, certain)
+            return self._call(name, certain)
         if name in ("read", "mapfile", "readarray"):
             variables.set(dict.fromkeys(filter(str.isidentifier, said[1:])))
         if name == EVALUATED:
@@ -233,16 +212,6 @@ class Walk:
         self._add(Command(expanded, written, line, certain, variables.scope(), assigns=True))
         return True
 
-    def _without_printed(self, node: Node, written: str) -> str:
-        """A command without the options that a substitution may print, which are taken as not sure."""
-        for inner in substitutions(node):
-            text = self._text(inner)
-            if _PRINTS.search(text) and text in written:
-                written = written.replace(text, "")
-                options = self._expanded(text.strip("$()`"))
-                self._add(Command(options, text, self._line(inner), False, self._variables.scope()))
-        return written
-
     def _assign(self, by: str, word: str, assignment: re.Match[str] | None, certain: bool) -> None:
         variables, name = self._variables, assignment[1] if assignment else word
         if assignment:
@@ -253,19 +222,13 @@ class Walk:
         if by == "export" and not has_substitution(name):
             variables.export(name)
 
-    def _call(self, said: list[str], certain: bool) -> _Outcome:
-        """A function with its arguments, which it does not leave behind."""
-        given = [unquoted(self._expanded(word)) for word in said[1:]]
-        if not self._deeper:
-            return _Ran.RAN
-        body = self._functions.pop(said[0])
-        self._deeper -= 1
-        before = self._variables.arguments(given)
+    def _call(self, name: str, certain: bool) -> _Outcome:
+        """A function, whose arguments stay open."""
+        self._variables.spend(_OF_CALL)
+        body = self._functions.pop(name)
+        self._variables.set(dict.fromkeys((*"123456789#@", *filter(str.isdigit, self._variables.values))))
         outcome = self._statement(body, certain)
-        self._functions[said[0]] = body
-        self._deeper += 1
-        self._variables.arguments([])
-        self._variables.set(before)
+        self._functions[name] = body
         return outcome
 
     def _add(self, command: Command) -> None:
