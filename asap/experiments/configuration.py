@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
 from asap.experiments.huggingface_model import read_huggingface
-from asap.experiments.launch.job import manifests, read_job, refuse_job
+from asap.experiments.launch.job import manifests, read_job
 from asap.experiments.launch.reader import is_override
 from asap.experiments.logs.read import is_log, log_of_folder
 from asap.experiments.logs.reading import instead_of_script
@@ -139,7 +139,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
     if other := read_as_text(path, overrides, experiment):
         return other
     if found := manifests(path):
-        return _read_manifests(found, overrides, experiment)
+        return read_job(found, lambda text, file, known: read_script(text, file, overrides, known), experiment)
     document = read_document(path)
     document = replace(document, values=without_wrapping(document.values))
     return _read_document(document, overrides, experiment)
@@ -179,18 +179,6 @@ def _read_document(document: Document, overrides: Iterable[str], experiment: Exp
         document = replace(document, values=_without(document.values, fields))
         experiment = read_record_file(document, experiment)
     return apply_field_overrides(experiment, fields)
-
-
-def _read_manifests(found: list[Document], overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
-    """What a job starts."""
-    read = read_job(
-        found,
-        lambda text, path, known: read_script(text, path, overrides, known),
-        experiment,
-    )
-    if read is None:
-        raise refuse_job(found)
-    return read
 
 
 def _is_maxtext(document: Document) -> bool:

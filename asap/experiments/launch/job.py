@@ -8,12 +8,12 @@ of a container are the product of the counts above it (``replicas``, ``paralleli
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.numbers import LARGEST_COUNT, digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
@@ -22,25 +22,21 @@ from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.launch.reader import with_slices
 from asap.hardware.instances import find_instance
 
-
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
 _COUNTS = ("replicas", "parallelism", "numNodes")
-_GPU = re.compile(r"(?:nvidia\.com|amd\.com)/gpu|habana\.ai/gaudi")
+_GPUS = ("nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi")
 _SHELLS = frozenset(("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash", "/usr/bin/env"))
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE = re.compile(r"[\w./:=,@%+^~{}$-]+", re.ASCII)
 _SELECTORS = ("cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type")
+_CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
 _ACCELERATORS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("accelerators.toml").read_text(encoding="utf-8")
 )
 
 
 @dataclass(frozen=True)
-class Container:
+class _Container:
     """A container that is told what to run.
 
     Args:
@@ -54,60 +50,36 @@ class Container:
     gpus: int | None
 
 
-def _containers(values: Mapping[str, Any]) -> list[Container]:
+def _all(value: Any, keys: Collection[str]) -> Iterator[Any]:
+    """Values of keys wherever they stand."""
+    for key, item in (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        yield from [item] if key in keys else _all(item, keys)
+
+
+def _containers(value: Any, pods: int | None = 1) -> Iterator[_Container]:
     """Those of a manifest, in their order."""
-    return list(_within(values, 1))
-
-
-def _machine_of(value: Any) -> str | None:
-    """The machine, or the chip, that pods are told to be placed on; ``None`` where it is not said."""
-    if isinstance(value, Mapping):
-        said = next((str(value[key]) for key in _SELECTORS if key in value), "")
-        if machine := _machine(said):
-            return machine
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return next((found for item in items if (found := _machine_of(item)) is not None), None)
-
-
-def _machine(selected: str) -> str | None:
-    return _ACCELERATORS["gpu"].get(selected) or (selected if find_instance(selected) else None)
-
-
-def _within(value: Any, pods: int | None) -> Iterator[Container]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _within(item, pods)
     if not isinstance(value, Mapping):
+        for item in value if isinstance(value, list) else ():
+            yield from _containers(item, pods)
         return
     for key in _COUNTS:
         if key in value:
             count = digits(str(value[key]))
             pods = None if count is None or pods is None else pods * count
     resources = value.get("resources") or value.get("resourcesPerNode")
-    if "command" in value or "args" in value or isinstance(resources, Mapping):
-        yield _container(value, resources, pods)
+    if not ("command" in value or "args" in value or isinstance(resources, Mapping)):
+        for item in value.values():
+            yield from _containers(item, pods)
         return
-    for item in value.values():
-        yield from _within(item, pods)
-
-
-def _container(value: Mapping[str, Any], resources: Any, pods: int | None) -> Container:
-    said = [str(number) for number in _found(resources)]
-    each = digits(said[0]) if said else 0
+    each = digits(str(next(_all(resources, _GPUS), 0)))
     gpus = 0 if each == 0 else None if pods is None or each is None else pods * each
-    return Container("; ".join(_variables(value.get("env"))), _command(value), gpus)
-
-
-def _found(resources: Any) -> Iterator[Any]:
-    """Numbers of GPUs in limits or requests."""
-    for key, value in resources.items() if isinstance(resources, Mapping) else ():
-        if _GPU.fullmatch(str(key)):
-            yield value
-        yield from _found(value)
+    yield _Container("; ".join(_variables(value.get("env"))), _command(value), gpus)
 
 
 def _variables(env: Any) -> Iterator[str]:
-    for each in _mappings(env):
+    for each in filter(lambda one: isinstance(one, Mapping), env if isinstance(env, list) else ()):
         name, value = str(each.get("name")), each.get("value")
         if value is not None and _NAME.fullmatch(name) and "\n" not in str(value):
             yield f"export {name}={_quoted(str(value))}"
@@ -115,17 +87,14 @@ def _variables(env: Any) -> Iterator[str]:
 
 def _command(value: Mapping[str, Any]) -> str:
     """Command and arguments; of ``bash -c`` the script that it is given."""
-    parts = [part for key in ("command", "args") for part in _words(value.get(key))]
-    parts = [_REFERENCE.sub(r"${\1}", part) for part in parts]
+    said = (value.get(key) or [] for key in ("command", "args"))
+    words = [word for one in said for word in ([one] if isinstance(one, str) else one if isinstance(one, list) else [])]
+    parts = [_REFERENCE.sub(r"${\1}", str(word)) for word in words]
     if parts and parts[0] in _SHELLS:
         flag = next((place for place, part in enumerate(parts) if re.fullmatch(r"-\w*c", part)), None)
         if flag is not None and flag + 1 < len(parts):
             return parts[flag + 1]
     return " ".join(map(_quoted, parts))
-
-
-def _words(said: Any) -> list[str]:
-    return [str(word) for word in said] if isinstance(said, list) else [str(said)] if isinstance(said, str) else []
 
 
 def _quoted(word: str) -> str:
@@ -135,37 +104,16 @@ def _quoted(word: str) -> str:
     return shlex.quote(word) if "$" not in word else '"' + word.replace('"', '\\"') + '"'
 
 
-_CHIP, _TOPOLOGY = "cloud.google.com/gke-tpu-accelerator", "cloud.google.com/gke-tpu-topology"
-
-
 def _with_tpus(documents: list[Document], experiment: Experiment) -> Experiment:
     """The slices of TPUs that a manifest asks for, where no hardware is said."""
     everything = [document.values for document in documents]
-    chip, topology = _find(everything, _CHIP), _find(everything, _TOPOLOGY)
+    chip, topology = next(_all(everything, (_CHIP,)), None), next(_all(everything, (_TOPOLOGY,)), None)
     if not chip or not topology:
         return experiment
-    slices = next((count for document in documents if (count := _slices(document)) is not None), None)
-    return with_slices(
-        f"{_ACCELERATORS['tpu'].get(str(chip), chip)}-{topology}", slices, experiment, documents[0].path.name
-    )
-
-
-def _slices(document: Document) -> int | None:
-    spec = document.values.get("spec")
-    jobs = spec.get("replicatedJobs") if isinstance(spec, Mapping) else None
-    if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], Mapping):
-        return None
-    replicas = jobs[0].get("replicas", 1)
-    if isinstance(replicas, int) and not isinstance(replicas, bool) and 0 < replicas < 10_000:
-        return replicas
-    raise ConfigError(f"replicas must be a number of slices, not {plain(replicas, 40)}", where=str(document.path))
-
-
-def _find(value: Any, key: str) -> Any:
-    if isinstance(value, Mapping) and key in value:
-        return value[key]
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return next((found for item in items if (found := _find(item, key)) is not None), None)
+    jobs = next(_all(everything, ("replicatedJobs",)), ())
+    slices = digits(str(jobs[0].get("replicas", 1))) if len(jobs) == 1 and isinstance(jobs[0], Mapping) else None
+    name = f"{_ACCELERATORS['tpu'].get(str(chip), chip)}-{topology}"
+    return with_slices(name, slices or None, experiment, documents[0].path.name)
 
 
 _TEMPLATE = re.compile(r"\{\{-?\s*(?:\.|\$|if|range|include|with|end)")
@@ -185,66 +133,72 @@ def manifests(path: Path) -> list[Document]:
     if _TEMPLATE.search(text):
         hint = "give what helm template renders of it"
         raise ConfigError("is a template of a Helm chart", where=str(path), hint=hint)
-    found: list[Document] = []
-    for part in _documents(text):
-        values, lines = parse_yaml(part, str(path))
-        document = Document(path, values, lines) if isinstance(values, dict) else None
-        kind = document.values.get("kind") if document is not None and "apiVersion" in document.values else None
-        found += [document] if document is not None and isinstance(kind, str) else []
-    return found
+    parsed = (parse_yaml(part, str(path)) for part in re.split(r"^---\s*?$", text, flags=re.MULTILINE))
+    found = [Document(path, values, lines) for values, lines in parsed if isinstance(values, dict)]
+    return [each for each in found if "apiVersion" in each.values and isinstance(each.values.get("kind"), str)]
 
 
-def read_job(documents: list[Document], read: ReadScript, experiment: Experiment) -> Experiment | None:
-    """``experiment`` with the first container whose command is read; ``None`` if there is none.
+def read_job(documents: list[Document], read: ReadScript, experiment: Experiment) -> Experiment:
+    """``experiment`` with the first container whose command is read.
 
     Raises:
-        ConfigError: what the reader of the command's stack says of it.
+        ConfigError: there is none, or what the reader of the command's stack says of it.
     """
     experiment = _with_tpus(documents, experiment)
-    for document in documents:
-        all_ = _containers(document.values)
-        known = _with_gpus(document, all_, experiment)
-        for each in all_:
-            if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
-                return found
-    return None
+    try:
+        for document in documents:
+            all_ = list(_containers(document.values))
+            known = _with_gpus(document, all_, experiment)
+            for each in all_:
+                if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
+                    return found
+        raise _refusal(documents)
+    except ConfigError as error:
+        error.hint = _in_config_map(documents, error.message) or error.hint
+        raise
 
 
-def refuse_job(documents: list[Document]) -> ConfigError:
+def _refusal(documents: list[Document]) -> ConfigError:
     """That no command of a manifest is read, with the first of them."""
-    of_job = next((each for each in reversed(documents) if _containers(each.values)), documents[-1])
+    of_job = next((each for each in reversed(documents) if list(_containers(each.values))), documents[-1])
     said = (line for each in _containers(of_job.values) for line in each.command.splitlines())
     first = next((line.strip() for line in said if line.strip()), None)
     starts = f" and runs {plain(first, 80)}" if first else ""
     reason = f"is a manifest ({plain(of_job.values['kind'], 40)}){starts}: no training command that is read"
-    return ConfigError(
-        reason, where=str(of_job.path), hint="give the script or the configuration that it starts, with --hardware"
-    )
+    hint = "give the script or the configuration that it starts, with --hardware"
+    return UnreadError(reason, where=str(of_job.path), hint=hint)
 
 
-def _script_of(container: Container, manifest: str) -> str:
+def _in_config_map(documents: list[Document], refused: str) -> str | None:
+    """What to give in the place of a file that a ConfigMap holds, where it is spoken of."""
+    for document in documents:
+        held = document.values.get("data") if document.values["kind"] == "ConfigMap" else None
+        named = (
+            next((key for key in held if re.search(rf"(?<!\w){re.escape(str(key))}(?!\w)", refused)), None)
+            if isinstance(held, dict)
+            else None
+        )
+        if named is not None:
+            name = next(_all(document.values.get("metadata"), ("name",)), "")
+            return f"ConfigMap {plain(name, 60)} is not read: give its {plain(named, 60)} as a file, with --hardware"
+    return None
+
+
+def _script_of(container: _Container, manifest: str) -> str:
     """A container's command after so many empty lines that it begins where the manifest has its first words."""
     first = container.command.partition(" ")[0].strip()
     found = (number for number, line in enumerate(manifest.splitlines(), 1) if first and first in line)
     return f"{container.variables}\n" + "\n" * max(next(found, 2) - 2, 0) + container.command
 
 
-def _documents(text: str) -> list[str]:
-    parts: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.rstrip() == "---":
-            parts.append([])
-        else:
-            parts[-1].append(line)
-    return ["\n".join(part) for part in parts if any(line.strip() for line in part)]
-
-
-def _with_gpus(document: Document, all_: list[Container], experiment: Experiment) -> Experiment:
+def _with_gpus(document: Document, all_: list[_Container], experiment: Experiment) -> Experiment:
     """The GPUs of all pods, where no hardware is said."""
     known = [each.gpus for each in all_ if each.gpus is not None]
     if len(known) < len(all_):
         return experiment
-    return with_devices(sum(known), _machine_of(document.values), experiment, str(document.path))
+    placed = [str(said) for said in _all(document.values, _SELECTORS)]
+    machines = (_ACCELERATORS["gpu"].get(said) or (said if find_instance(said) else None) for said in placed)
+    return with_devices(sum(known), next(filter(None, machines), None), experiment, str(document.path))
 
 
 def with_devices(devices: int, machine: str | None, experiment: Experiment, where: str) -> Experiment:
