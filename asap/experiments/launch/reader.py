@@ -1,64 +1,20 @@
 """An experiment from what starts a run of MaxText: a script or a manifest."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Document, read_document
 from asap.experiments.launch.script import Launch, launch_of
-from asap.experiments.maxtext.architecture import UNNAMED, decides_model
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE, known_keys, shipped
+from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys, shipped
 from asap.experiments.record_file import FIELDS
 from asap.experiments.shell import Start
-from asap.models import Architecture
-from asap.stacks.maxtext.axes import decides_mesh
-
-_BATCH = frozenset(("per_device_batch_size", "gradient_accumulation_steps"))
-_SEQUENCE = frozenset(("max_target_length",))
-_OF_PLAN = {
-    "remat": frozenset(("remat_policy",)),
-    "microbatches": frozenset(("gradient_accumulation_steps", "num_pipeline_microbatches")),
-}
-
-
-def without_unsettled(experiment: Experiment, keys: Collection[str]) -> Experiment:
-    """``experiment`` without what hangs on keys whose value is not said; each of it is named.
-
-    Args:
-        experiment: as read with MaxText's defaults in the place of such keys.
-        keys: of MaxText, set to variables that nothing settles.
-    """
-    notes: list[str] = []
-
-    def hangs_on(what: str, found: Collection[str]) -> bool:
-        if found:
-            notes.append(f"the {what} is unknown: it hangs on {', '.join(sorted(found))}; add it as key=value")
-        return bool(found)
-
-    update: dict[str, Any] = {}
-    workload, plan = experiment.workload, experiment.plan
-    if hangs_on("model", {key for key in keys if decides_model(key)}):
-        update["model"] = Architecture()
-        experiment = experiment.model_copy(
-            update={"notes": tuple(note for note in experiment.notes if not note.startswith(UNNAMED))}
-        )
-    if hangs_on("batch", _BATCH & set(keys)):
-        workload = workload.model_copy(update={"global_batch": None})
-    if hangs_on("sequence length", _SEQUENCE & set(keys)):
-        workload = workload.model_copy(update={"sequence_length": None})
-    if plan is not None and hangs_on("plan", {key for key in keys if decides_mesh(key, experiment.hardware.slices)}):
-        plan = None
-    if plan is not None:
-        open_fields = [field for field, said in _OF_PLAN.items() if said & set(keys)]
-        plan = plan.model_copy(update=dict.fromkeys(open_fields))
-    return experiment.knowing(*notes, **update, workload=workload, plan=plan)
-
+from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 
 _BASE = Path("base.yml")
 _MOST_STRAYS = 3
@@ -81,13 +37,15 @@ def read_started(start: Start, overrides: Sequence[str], experiment: Experiment)
         ConfigError: its configuration is not there, or wrong.
     """
     launch, path = launch_of(start.outer, start.command), start.path
+    given = {text.partition("=")[0] for text in overrides}
+    if unsaid := [key for key in launch.unknown if key in TABLE.words() and key not in {*given, *_NO_MATTER}]:
+        reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
+        raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
     document, notes = _configuration(launch, path)
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
     experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
-    given = {text.partition("=")[0] for text in overrides}
     experiment = read_maxtext(document, said, experiment)
-    experiment = without_unsettled(experiment, set(launch.unknown) - given)
     environment = {name: redacted(value) for name, value in launch.environment.items()}
     sources = {f"environment.{name}": origin for name in environment}
     environment = environment | experiment.environment
@@ -141,6 +99,7 @@ def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
 
 
 _NO_MATTER = (
-    "base_output_directory", "dataset_path", "grain_train_files", "hf_access_token", "run_name", "tokenizer_path",
+    "base_output_directory", "dataset_path", "dataset_type", "grain_train_files", "hf_access_token", "run_name",
+    "tokenizer_path", *(axis_key(network, name) for network, name in FILLED_BY_DEFAULT.items()),
 )  # fmt: skip
-"""Settings that say where things are, not what is computed."""
+"""Settings that say where things are, not what is computed, and axes that take what the others leave."""

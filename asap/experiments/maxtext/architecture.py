@@ -19,13 +19,7 @@ from asap.models import Architecture, architecture_from_row, find_architecture, 
 from asap.stacks.spec import word_keys
 
 _ROW_KEYS = {field: word_keys(words)[0] for field, words in TABLE.model.shapes.items()}
-_NAMES = ("model_name", "override_model_config", "global_parameter_scale")
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
-
-
-def decides_model(key: str) -> bool:
-    """Whether the model hangs on a key of MaxText."""
-    return key in _NAMES or key in _ROW_KEYS.values()
 
 
 def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
@@ -71,14 +65,14 @@ def _differing(settings: MaxTextSettings, known: Architecture) -> list[str]:
     return [_ROW_KEYS[field] for field in fields if getattr(described, field) not in (None, getattr(known, field))]
 
 
-UNNAMED = "no model is named and no shape is said"
+_UNNAMED = "no model is named and no shape is said"
 
 
 def _unnamed(settings: MaxTextSettings, name: str | None) -> tuple[str, ...]:
     if name is not None or any(map(settings.said, _SHAPES)):
         return ()
     layers, width = settings.get("base_num_decoder_layers"), settings.get("base_emb_dim")
-    return (f"{UNNAMED}: MaxText takes its own {layers} layers of {width}",)
+    return (f"{_UNNAMED}: MaxText takes its own {layers} layers of {width}",)
 
 
 def _overruled(settings: MaxTextSettings) -> tuple[str, ...]:

@@ -27,13 +27,6 @@ def axis_key(network: Network, name: str) -> str:
     return f"{network}_{name}_parallelism"
 
 
-def decides_mesh(key: str, slices: int) -> bool:
-    """Whether the mesh hangs on a key, if it is not said: not on one that takes what the others leave."""
-    filled = [axis_key(network, name) for network, name in FILLED_BY_DEFAULT.items()]
-    found = _DEGREE.fullmatch(key)
-    return found is not None and key not in filled and (slices > 1 or found[1] == "ici")
-
-
 def open_axes(settings: Mapping[str, object], network: Network) -> tuple[str, ...]:
     """Keys of the axes that are -1, said or by MaxText's default."""
     return tuple(axis_key(network, name) for name, degree in _degrees(settings, network).items() if degree == -1)
