@@ -13,6 +13,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
 from asap.experiments.huggingface_model import NO_MODEL, SHAPES, name_at_end, read_huggingface, read_named_model
 from asap.models import Architecture, find_architecture
+from asap.models.catalogue import find_base
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
 from asap.stacks.deepspeed import stack as zero
@@ -111,7 +112,7 @@ def _shapes(spec: Spec, settings: StackSettings) -> dict[str, Any]:
     if "layers" not in fields or not (shaped or by_kind):
         return {}
     vocabulary = table.vocabulary.said(settings) if table.vocabulary else None
-    named = find_architecture(vocabulary) if vocabulary and "vocab" not in fields else None
+    named = find_architecture(vocabulary) or find_base(vocabulary) if vocabulary and "vocab" not in fields else None
     fields |= {"vocab": named.vocab} if named is not None and named.vocab else {}
     heads, width = (digits(str(fields.get(name))) for name in ("heads", "d_model"))
     fields.setdefault("kv_heads", heads)
