@@ -295,7 +295,8 @@ def _precision(settings: StackSettings) -> str:
     converters = " ".join([*settings.words("model.converters"), *settings.words("model.converters.print")])
     if "nvfp4" in converters:
         return "fp4"
-    earlier = settings.flag("float8.enable_float8_linear") or settings.text("training.fp8_linear") is not None
+    switches = (settings.flag(key) for key in titan.TABLE.names["fp8"])
+    earlier = any(switches) or settings.text("training.fp8_linear") is not None
     if "float8" in converters or "mx" in converters or earlier:
         return "fp8"
     return "fp32" if settings.text("training.mixed_precision_param") == "float32" else "bf16"
