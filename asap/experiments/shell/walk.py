@@ -151,13 +151,8 @@ class Walk:
             return self._statement(body, certain) if body is not None else _Ran.RAN
         end = min((inner.start_byte for each in documents for inner in each.children if inner.type == "heredoc_body"),
                   default=node.end_byte)  # fmt: skip
-        pipes = [inner for each in documents for inner in each.named_children if inner.type in ("pipeline", "list")]
-        end = min([end, *(pipe.start_byte for pipe in pipes)])
         document = self._script.document(documents[0]) if documents else ""
-        outcome = self._simple(node, certain, end, document)
-        for pipe in pipes:
-            self._statement(pipe, certain)
-        return outcome
+        return self._simple(node, certain, end, document)
 
     def _directive(self, node: Node) -> None:
         if found := _DIRECTIVE.fullmatch(self._text(node)):
