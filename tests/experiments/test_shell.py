@@ -198,6 +198,9 @@ launch 4 2 --x 3 > log 2>&1
         ["program", "--never"],
         ["program", "--pp", "${2:-1}", "--all", "$@", "--outer", "5"],
     ]
+    parses = "f() { while [ $# -gt 0 ]; do A=$1; shift; done; }\nA=2\n{}\nwhile [ $# -gt 0 ]; do A=3; done"
+    assert [echoed(parses.replace("{}", call), "$A") for call in ('f "$@"', "f 1")] == ["2", "$1"]
+    assert echoed("f() { true; }\nf 1\nA=2\nwhile [ $# -gt 0 ]; do A=3; done", "$A") == "2"
     uncertain = list(read_commands("f() { program; }\nif grep x y; then f; fi"))
     assert [command.certain for command in uncertain if command.text == "program"] == [False]
 

@@ -20,6 +20,7 @@ _PRINTS = re.compile(r"\$\([^()]{0,500}?\s[\"']?--[a-z][^()]{0,500}\)")
 """What prints options, which only a run can tell."""
 _OUTCOMES = {"true": True, ":": True, "false": False}
 _MOST_LEVELS, _OF_CALL = 150, 1_000
+_ARGUMENTS = "123456789#@"
 
 
 class _Ran(Enum):
@@ -183,7 +184,7 @@ class Walk:
         if name in _OUTCOMES:
             return _OUTCOMES[name]
         if name in self._functions:
-            return self._call(name, certain)
+            return self._call(said, certain)
         if name in ("read", "mapfile", "readarray"):
             variables.set(dict.fromkeys(filter(str.isidentifier, said[1:])))
         if name == EVALUATED:
@@ -217,13 +218,16 @@ class Walk:
         if by == "export" and not has_substitution(name):
             variables.export(name)
 
-    def _call(self, name: str, certain: bool) -> _Outcome:
-        """A function, whose arguments stay open."""
+    def _call(self, said: list[str], certain: bool) -> _Outcome:
+        """A function, whose arguments stay open unless they are those of the script."""
         self._variables.spend(_OF_CALL)
-        body = self._functions.pop(name)
-        self._variables.set(dict.fromkeys((*"123456789#@", *filter(str.isdigit, self._variables.values))))
+        body, values = self._functions.pop(said[0]), self._variables.values
+        before = {key: values[key] for key in _ARGUMENTS if key in values}
+        self._variables.set({} if said[1:] == ['"$@"'] else dict.fromkeys(_ARGUMENTS))
         outcome = self._statement(body, certain)
-        self._functions[name] = body
+        self._variables.values = {key: value for key, value in self._variables.values.items() if key not in _ARGUMENTS}
+        self._variables.set(before)
+        self._functions[said[0]] = body
         return outcome
 
     def _add(self, command: Command) -> None:
