@@ -170,7 +170,7 @@ def _experts(plan: Plan, current: Settings) -> Changes:
         expert *= plan.degree("seq")
     if "model" in over and (FOLDED in current or (tensor > 1 and has_biased_experts(current))):
         return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
-    if EXPERT_TENSOR not in current or (expert == 1 and str(current.get("num_experts", "unsaid")) in ("None", "0")):
+    if EXPERT_TENSOR not in current or ("num_layers" in current and not current.get("num_experts")):
         return {EXPERT: str(expert)}
     kept = degree(current, EXPERT_TENSOR)
     if str(current[EXPERT_TENSOR]) != str(current.get(TENSOR, 1)) and (expert * tensor) % kept == 0:
