@@ -94,8 +94,8 @@ class Judgement(BaseModel):
         """The finding in a few words."""
         if self.measured_s is None:
             return "died out of memory"
-        factor = self.factor if self.verdict == "slower" else 1 / self.factor
-        return f"{significant(factor, 2)} times {self.verdict} than expected"
+        times = significant(self.factor if self.verdict == "slower" else 1 / self.factor, 2)
+        return f"{times} times {self.verdict} than expected"
 
     @property
     def statement(self) -> str:
@@ -110,9 +110,7 @@ class Judgement(BaseModel):
                 return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
             return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
         text = f"{self.headline.replace('expected', 'such a run should be')}: {measured} measured, {expected} modelled."
-        if self.asked is not None:
-            return f"{text} {self.asked}"
-        return f"{text} The model does not explain it."
+        return f"{text} {self.asked or 'The model does not explain it.'}"
 
     @property
     def _died(self) -> str:
