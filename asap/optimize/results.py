@@ -3,12 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from statistics import NormalDist, median
+from dataclasses import dataclass, field, replace
+from statistics import median
 
 import numpy as np
 
-from asap.evidence.step_belief import Z_90, Result
+from asap.evidence.step_belief import Z_90, Array, Result
 from asap.optimize.outcome import Code, Configuration, Outcome, Try
 from asap.proposals.selection.choice import MEASURABLE
 
@@ -16,8 +16,8 @@ POSSIBLE = np.geomspace(1e-3, 0.5, 48)
 """Deviations between runs, each as likely as another before anything ran twice (Jeffreys' prior of a scale)."""
 RECKONED = 0.25
 """Probability of noise that matters above which what runs now, and the best, are measured again."""
-_OF_NORMAL = 1 / NormalDist().inv_cdf(0.75)
-"""Standard deviation of a normal distribution over its median absolute deviation."""
+_APART = np.geomspace(1e-2, 1.0, 32)
+"""Deviations between configurations that no model knows, each as likely as another."""
 MOST_REPEATS = 4
 CONFIRMED = 3
 """Runs of the best where runs differ."""
@@ -37,12 +37,12 @@ class RunNoise:
     """Half-width of the 90 % interval of what is measured, over its standard error."""
     likely: float = 0.0
     """Probability that one run of each does not tell two configurations apart as far as short runs can."""
+    odds: Array = field(default_factory=lambda: np.full(len(POSSIBLE), 1 / len(POSSIBLE)), compare=False)
+    """Of each that is possible."""
 
     @classmethod
     def of(cls, timed: Iterable[Sequence[Outcome]]) -> "RunNoise":
         """From the outcomes of each configuration; none where nothing varies, as what a compiler says."""
-        from scipy.special import ndtr
-
         squares, degrees, within = 0.0, 0, list[float]()
         for outcomes in timed:
             found = [(each.step_time_s, each.standard_error_s) for each in outcomes]
@@ -57,11 +57,9 @@ class RunNoise:
         log_odds = -(degrees * np.log(variance) + squares / variance) / 2
         odds = np.exp(log_odds - log_odds.max())
         odds /= odds.sum()
-        widths = np.geomspace(POSSIBLE[0], 10 * POSSIBLE[-1], 200)
-        inside = 2 * ndtr(widths[:, None] / np.sqrt(variance)) @ odds - 1
         deviation = float(odds @ (1 / variance)) ** -0.5
-        half = float(np.interp(0.9, inside, widths)) / deviation
-        return cls(deviation, half, float(odds[POSSIBLE > MEASURABLE].sum()))
+        half = _half(odds, np.sqrt(variance) / deviation, np.zeros(len(odds)))
+        return cls(deviation, half, float(odds[POSSIBLE > MEASURABLE].sum()), odds)
 
     @property
     def matters(self) -> bool:
@@ -118,25 +116,43 @@ def repeat(
 def shrunk(tries: Iterable[Try]) -> list[Result]:
     """What is believed of each configuration that was timed where no model says what to expect, fastest first.
 
-    Of many that were measured with noise the fastest was lucky too: each is drawn towards the middle of all, by the
-    share of their scatter that is noise (parametric empirical Bayes: Morris, JASA 78, 1983). Medians, as a few that
-    are far slower say nothing of the others.
+    Of many that were measured with noise the fastest was lucky too: each is drawn towards the mean of all, by the
+    share of their scatter that is noise. How much runs differ, and how much configurations do, is averaged over
+    (Gelman et al., Bayesian Data Analysis, section 5.4).
     """
     tries = list(tries)
     found, noise = results(tries), noise_of(tries)
     if len(found) < 4 or not noise.matters:
         return found
-    logs = [math.log(each.step_time_s) for each in found]
-    middle, count = median(logs), len(logs)
-    scatter = (_OF_NORMAL * median(abs(log - middle) for log in logs)) ** 2
-    true = max(scatter - median(each.log_error**2 for each in found), 0.0)
+    logs, runs = np.log([each.step_time_s for each in found]), np.array([each.tries for each in found])
+    error, apart = POSSIBLE[:, None, None] ** 2 / runs, _APART[:, None] ** 2
+    weight = 1 / (error + apart)
+    certain = weight.sum(-1, keepdims=True)
+    off = logs - (weight * logs).sum(-1, keepdims=True) / certain
+    likely = (np.log(weight) - weight * off**2).sum(-1) - np.log(certain[..., 0])
+    odds = noise.odds[:, None] * np.exp((likely - likely.max()) / 2)
+    odds /= odds.sum()
+    lost = error * weight
+    deviations = np.sqrt(error * (1 - lost) + lost**2 / certain)
     drawn = []
-    for each, log in zip(found, logs, strict=True):
-        lost = each.log_error**2 / (true + each.log_error**2) if each.log_error else 0.0
-        seconds = math.exp(log - lost * (log - middle))
-        left = each.log_error**2 * (1 - lost + lost / count) + 2 / (count - 3) * (lost * (log - middle)) ** 2
-        drawn.append(replace(each, step_time_s=seconds, standard_error_s=seconds * math.sqrt(left)))
+    for place, each in enumerate(found):
+        believed, scatter = logs[place] - (lost * off)[..., place], deviations[..., place]
+        mean = (odds * believed).sum()
+        total = math.sqrt((odds * (scatter**2 + (believed - mean) ** 2)).sum())
+        half = _half(odds.ravel(), scatter.ravel() / total, (believed - mean).ravel() / total)
+        seconds = math.exp(mean)
+        drawn.append(replace(each, step_time_s=seconds, standard_error_s=seconds * total, half=half))
     return sorted(drawn, key=lambda result: result.step_time_s)
+
+
+def _half(odds: Array, deviations: Array, means: Array) -> float:
+    """Half-width about zero of the interval that holds 90 % of a mixture of normal distributions."""
+    from scipy.special import ndtr
+
+    widths, counts = np.geomspace(0.3, 30.0, 100)[:, None], odds > odds.max() / 1000
+    deviations, means, odds = deviations[counts], means[counts], odds[counts] / odds[counts].sum()
+    inside = (ndtr((widths - means) / deviations) - ndtr((-widths - means) / deviations)) @ odds
+    return float(np.interp(0.9, inside, widths[:, 0]))
 
 
 def _timed(tries: Iterable[Try]) -> dict[Configuration, list[Outcome]]:

@@ -12,7 +12,7 @@ from asap.evidence.step_belief import Prior
 from asap.optimize.outcome import Outcome, Try
 from asap.optimize.proposers.model_guided import ModelGuided
 from asap.optimize.report import best_measured
-from asap.optimize.results import best_of, noise_of
+from asap.optimize.results import best_of, noise_of, repeat, shrunk
 from asap.prediction.uncertainty.calibration import load_calibration
 
 KERNEL = load_calibration().full.residual_kernel
@@ -79,6 +79,26 @@ def test_what_is_claimed_comes_true_whatever_the_noise():
         assert true > 0.8 * possible
         assert inside >= 0.85
         assert half < 0.75 * noise + 0.02
+
+
+@pytest.mark.slow
+def test_where_no_model_knows_the_settings_the_interval_of_the_best_holds_the_truth():
+    def saved(seed):
+        chance = np.random.default_rng(seed)
+        truth = np.exp(0.25 * chance.standard_normal(12))
+        others, tries = iter(range(1, 12)), list[Try]()
+        while len(tries) < 20:
+            again = repeat(tries, "0", lambda: shrunk(tries)[0].configuration) if tries else ("0", "")
+            configuration = again[0] if again else str(next(others, 0))
+            noise = np.exp(0.2 * chance.standard_normal())
+            tries.append(ran(len(tries) + 1, configuration, truth[int(configuration)] * noise))
+        best = best_measured(tries, shrunk(tries), (), "0", lambda configuration: "")
+        true = 1 - truth[int(best.configuration)] / truth[0]
+        return best.saves, true, (best.saves_low or 0) <= true <= (best.saves_high or 0)
+
+    claimed, true, inside = zip(*map(saved, range(60)), strict=True)
+    assert abs(fmean(claimed) - fmean(true)) <= 0.03
+    assert 0.85 <= fmean(inside) <= 0.97
 
 
 def test_runs_that_differ_are_repeated_and_tell_by_how_much():
