@@ -145,6 +145,7 @@ def _hlo_operation(row: HloRow, peaks: Peaks, scale: Scale) -> Operation:
         collective=collective,
         collective_wait=waits,
         host_copy=host_copy,
+        kernels=row.kernels,
         **({} if opaque or _is_hidden(row, peaks) else _rates(row, peaks, time_s, host_copy)),
     )
 

@@ -105,6 +105,7 @@ class Operation(BaseModel):
     )
     precision: str | None = Field(default=None, description="of its inputs: bf16, fp8, fp32, …")
     traits: tuple[Trait, ...] = ()
+    kernels: tuple[str, ...] = Field(default=(), exclude=True, description="of a GPU that it starts")
     opaque: bool = Field(
         default=False, description="a custom call that reports neither FLOPs nor a bound; its name may tell one"
     )

@@ -149,6 +149,17 @@ def test_a_program_that_ran_on_two_chips_is_predicted_from_either(real):
         assert found.low < truth < found.high < 1.5 * truth
 
 
+def test_kernels_of_a_compiled_program_move_to_another_chip_as_it_says_of_them(real_profile):
+    """Elementwise operations go with the bandwidth of HBM: 5.3 TB/s of MI300X, 3.35 of H100."""
+    path = real_profile("AMD-AGI_TraceLens__mi300_elementwise")
+    graph = build_graph(load_trace([path]))
+    found = what_if(graph, ["chip=h100"], recording=path)
+    own = graph.edges.cause == Cause.DURATION
+    then = found.graph.edges.weight[found.graph.edges.cause == Cause.DURATION].sum() / graph.edges.weight[own].sum()
+    assert then == pytest.approx(5.3 / 3.35, rel=0.1)
+    assert found.low < found.value < found.high
+
+
 def test_without_shapes_another_chip_is_refused_with_their_share(asap, tmp_path):
     done = asap("trace", "what-if", str(write(tmp_path / "run", simulate(MadeRun()))), "chip=h100")
     assert (done.code, "whose shapes the trace lacks" in done.err, "%" in done.err) == (5, True, True)

@@ -95,8 +95,9 @@ def on_another_chip(
     least = np.zeros((len(numbers), 3))
     for each in operations:
         before, after = now.least(each), then.least(each)
-        if before and after and each.occurrences and each.name in numbers:
-            least[numbers[each.name]] += before, after, each.occurrences
+        started = each.kernels or (each.name,)
+        if before and after and each.occurrences and numbers.keys() >= {*started}:
+            least[[numbers[name] for name in started]] += before, after, each.occurrences
     known = np.flatnonzero((least[:, 2] > 0) & (taken > 0))
     missing = 1 - float(taken[known].sum() / taken.sum())
     share = f"{format_percent(missing)} of the device's time"

@@ -193,6 +193,7 @@ def _hlo_rows(
             category=category_of(instruction),
             hlo_op_name=name,
             hlo_op_expression=expression,
+            kernels=tuple(total.kernels),
             tf_op_name=instruction.op_name,
             occurrences=total.occurrences,
             total_self_time=total.time * US_PER_PS,

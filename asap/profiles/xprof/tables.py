@@ -68,6 +68,7 @@ class HloRow(_Record):
     category: str
     hlo_op_name: str
     hlo_op_expression: str = ""
+    kernels: tuple[str, ...] = Field(default=(), description="of a GPU, as our own reader knows them")
     tf_op_name: str = ""
     occurrences: Count = Field(description="summed over the cores of all hosts")
     total_self_time: Count = Field(description="µs, summed over the cores of all hosts")
