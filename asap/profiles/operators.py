@@ -16,15 +16,17 @@ from asap.hardware import Chip
 from asap.profiles.profile import Bound, Operation, Roofline
 
 ELEMENT_BYTES = {
-    **dict.fromkeys(("unsigned char", "signed char", "bool"), 1),
-    **dict.fromkeys(("c10::BFloat16", "c10::Half", "short int", "short"), 2),
-    **dict.fromkeys(("float", "int"), 4),
-    **dict.fromkeys(("double", "long int", "long", "c10::complex<float>"), 8),
+    **dict.fromkeys(("unsigned char", "signed char", "bool", "Byte", "Char", "Bool", "QInt8"), 1),
+    **dict.fromkeys(("Float8_e4m3fn", "Float8_e5m2"), 1),
+    **dict.fromkeys(("c10::BFloat16", "c10::Half", "short int", "short", "Half", "BFloat16", "Short"), 2),
+    **dict.fromkeys(("float", "int", "Float", "Int", "QInt32"), 4),
+    **dict.fromkeys(("double", "long int", "long", "c10::complex<float>", "Double", "Long", "ComplexFloat"), 8),
 }
-"""Bytes of an element, by the names of C++ types that PyTorch records (c10/core/ScalarType.h)."""
+"""Bytes of an element, by the names that PyTorch records of its types: those of C++ and its own
+(c10/core/ScalarType.h)."""
 
-_PRECISIONS = {"c10::BFloat16": "bf16", "c10::Half": "fp16", "float": "fp32", "double": "fp64"}
-_FLOAT8 = "c10::Float8"
+_PRECISIONS = {"bfloat16": "bf16", "half": "fp16", "float": "fp32", "double": "fp64"}
+_FLOAT8 = "Float8"
 
 Shape = tuple[int, ...]
 
@@ -45,12 +47,9 @@ class OperatorCall(NamedTuple):
     @property
     def precision(self) -> str | None:
         """Of the first input that is a number of known width: ``bf16``, ``fp16``, ``fp8``, ``fp32``, ``fp64``."""
-        for kind in self.types:
-            if kind.startswith(_FLOAT8):
-                return "fp8"
-            if kind in _PRECISIONS:
-                return _PRECISIONS[kind]
-        return None
+        kinds = (kind.removeprefix("c10::") for kind in self.types)
+        known = ("fp8" if kind.startswith(_FLOAT8) else _PRECISIONS.get(kind.lower()) for kind in kinds)
+        return next(filter(None, known), None)
 
     @property
     def is_casting(self) -> bool:
@@ -69,14 +68,13 @@ class OperatorCall(NamedTuple):
 
     def bytes_of(self, place: int) -> int:
         """Bytes of an input; a scalar, a list and an unknown type count nothing."""
-        shape = self.shapes[place]
         kind = self.types[place] if place < len(self.types) else ""
-        width = 1 if kind.startswith(_FLOAT8) else ELEMENT_BYTES.get(kind, 0)
-        return math.prod(shape) * width if shape else 0
+        width = 1 if kind.removeprefix("c10::").startswith(_FLOAT8) else ELEMENT_BYTES.get(kind, 0)
+        return math.prod(self.shapes[place]) * width if self.shapes[place] else 0
 
     def numbers(self, place: int) -> Shape:
         """A list that was given: ``[1, 1]`` → ``(1, 1)``; empty where it is not recorded."""
-        text = self.concrete[place].strip("[] ") if place < len(self.concrete) else ""
+        text = self.concrete[place].strip("[]() ") if place < len(self.concrete) else ""
         parts = text.split(",") if text else []
         return tuple(int(part) for part in parts if part.strip().lstrip("-").isdigit())
 
@@ -105,7 +103,7 @@ class Cost(NamedTuple):
 def cost_of(call: OperatorCall) -> Cost | None:
     """What a call costs; ``None`` where the operator or its shapes are not known."""
     name = call.base_name
-    formula = _FORMULAS.get(name) or (_attention if "attention" in name or "attn" in name else None)
+    formula = _FORMULAS.get(name) or next((each for word, each in _FAMILIES.items() if word in name), None)
     try:
         return formula(call) if formula and call.shapes else None
     except (IndexError, ValueError):
@@ -159,13 +157,15 @@ def _convolution(call: OperatorCall) -> Cost | None:
     dimensions = len(weight) - 2
     if dimensions < 1 or not len(padding) == len(stride) == len(dilation) == dimensions:
         return None
-    if call.base_name == "convolution" and call.is_true(6):
-        return None
-    axes = zip(given[2:], weight[2:], padding, stride, dilation, strict=True)
-    out = tuple((size + 2 * pad - away * (kernel - 1) - 1) // step + 1 for size, kernel, pad, step, away in axes)
-    result = (given[0], weight[0], *out)
-    return Cost(_convolved(result, weight), call.bytes_of(0) * (1 + math.prod(result) / math.prod(given))
-                + call.bytes_of(1), "convolution")  # fmt: skip
+    turned = call.base_name.lstrip("_") == "convolution" and call.is_true(6)
+
+    def length(size: int, kernel: int, pad: int, step: int, away: int) -> int:
+        span = away * (kernel - 1) + 1
+        return (size - 1) * step - 2 * pad + span if turned else (size + 2 * pad - span) // step + 1
+
+    result = (given[0], weight[turned], *map(length, given[2:], weight[2:], padding, stride, dilation))
+    moved = call.bytes_of(0) * (1 + math.prod(result) / math.prod(given)) + call.bytes_of(1)
+    return Cost(_convolved(given if turned else result, weight), moved, "convolution")
 
 
 def _convolution_backward(call: OperatorCall) -> Cost | None:
@@ -196,23 +196,19 @@ def _attention(call: OperatorCall) -> Cost | None:
     return Cost(flops / 2 if causal and query[sequence] == key[sequence] else flops, moved, "attention")
 
 
-def _passed(call: OperatorCall) -> Cost:
-    """All inputs are read and something as large as the largest is written."""
-    return Cost(0.0, call.total + call.largest, "streaming")
+def _experts(call: OperatorCall) -> Cost | None:
+    """``tokens, weights in, weights out``, both of all experts, then for each token its experts, which are even."""
+    tokens, inward, outward = call.shapes[:3]
+    chosen = next((shape[1] for shape in call.shapes[3:] if len(shape) == 2 and shape[0] == tokens[0]), None)
+    if chosen is None or not len(inward) == len(outward) == 3 or inward[2] != tokens[1] or inward[0] != outward[0]:
+        return None
+    pairs = tokens[0] * chosen
+    moved = (call.bytes_of(1) + call.bytes_of(2)) * min(pairs / inward[0], 1) + 2.0 * call.bytes_of(0)
+    return Cost(2.0 * pairs * (math.prod(inward[1:]) + math.prod(outward[1:])), moved, "matmul")
 
 
-def _reduced(call: OperatorCall) -> Cost:
-    """All inputs are read; what is written is small."""
-    return Cost(0.0, call.total, "streaming")
-
-
-def _written(call: OperatorCall) -> Cost:
-    return Cost(0.0, call.bytes_of(0), "streaming")
-
-
-def _copied(call: OperatorCall) -> Cost:
-    """``self, source``: one is written, the other read; a source of another size is broadcast."""
-    return Cost(0.0, call.bytes_of(0) + call.bytes_of(1), "streaming")
+def _streaming(moved: Callable[[OperatorCall], float]) -> Callable[[OperatorCall], Cost]:
+    return lambda call: Cost(0.0, moved(call), "streaming")
 
 
 def _looked_up(call: OperatorCall) -> Cost | None:
@@ -231,11 +227,13 @@ _ELEMENTWISE = (
     "cudnn_batch_norm_backward miopen_batch_norm miopen_batch_norm_backward native_group_norm "
     "native_group_norm_backward triu tril cumsum leaky_relu hardtanh "
 )
+"""All inputs are read and something as large as the largest is written."""
+_REDUCING = "sum mean max min argmax linalg_vector_norm norm var_mean std"
 _FORMULAS: dict[str, Callable[[OperatorCall], Cost | None]] = {
-    **dict.fromkeys(_ELEMENTWISE.split(), _passed),
-    **dict.fromkeys(("sum", "mean", "max", "min", "argmax", "linalg_vector_norm", "norm", "var_mean", "std"), _reduced),
-    **dict.fromkeys(("fill", "zero"), _written),
-    "copy": _copied,
+    **dict.fromkeys(_ELEMENTWISE.split(), _streaming(lambda call: call.total + call.largest)),
+    **dict.fromkeys(_REDUCING.split(), _streaming(lambda call: call.total)),
+    **dict.fromkeys(("fill", "zero"), _streaming(lambda call: call.bytes_of(0))),
+    "copy": _streaming(lambda call: call.bytes_of(0) + call.bytes_of(1)),
     **dict.fromkeys(("embedding", "index_select"), _looked_up),
     **dict.fromkeys(("mm", "_scaled_mm", "_int_mm", "_grouped_mm", "_scaled_grouped_mm"), _product(0)),
     **dict.fromkeys(("addmm", "_addmm_activation"), _product(1)),
@@ -245,6 +243,8 @@ _FORMULAS: dict[str, Callable[[OperatorCall], Cost | None]] = {
     **dict.fromkeys(("cudnn_convolution", "miopen_convolution", "_convolution", "convolution"), _convolution),
     "convolution_backward": _convolution_backward,
 }
+_FAMILIES = {"attention": _attention, "attn": _attention, "fused_moe": _experts, "fused_experts": _experts}
+"""Of many libraries, by a part of the name."""
 
 
 _TENSOR_FLOAT = re.compile(r"tf32|tensorop_s1688", re.IGNORECASE)

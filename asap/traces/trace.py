@@ -16,14 +16,6 @@ from numpy.typing import NDArray
 
 from asap.profiles.collectives import base_name, collective_of, work_of_kernel
 
-ELEMENT_BYTES = {
-    **dict.fromkeys(("Byte", "Char", "Bool", "QInt8", "Float8_e4m3fn", "Float8_e5m2"), 1),
-    **dict.fromkeys(("Half", "BFloat16", "Short"), 2),
-    **dict.fromkeys(("Float", "Int", "QInt32"), 4),
-    **dict.fromkeys(("Double", "Long", "ComplexFloat"), 8),
-}
-"""Bytes of an element, by the names of PyTorch (c10/core/ScalarType.h)."""
-
 
 class Group(NamedTuple):
     """Ranks that communicate with each other; no ranks: which they are is not known."""

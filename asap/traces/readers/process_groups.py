@@ -13,7 +13,8 @@ import numpy as np
 
 from asap.core.text import plain
 from asap.profiles.collectives import stated_collective
-from asap.traces.trace import ELEMENT_BYTES, CollectiveCall, Events, Group, Integers
+from asap.profiles.operators import ELEMENT_BYTES
+from asap.traces.trace import CollectiveCall, Events, Group, Integers
 
 _LIST = re.compile(r"\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]\s*")
 _MOST_RANKS = 1 << 20

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
 from asap.profiles.collectives import compute_class
+from asap.profiles.xplane.columns import uncovered
 from asap.traces.analysis.iterations import step_of_operations
 from asap.traces.graph.build import ordered
 from asap.traces.graph.device import operations_before
@@ -47,9 +48,8 @@ def dataloader_time(graph: Graph) -> Integers:
         for lane in np.unique(rank.caller[spans.lane]):
             here = spans.take(rank.caller[spans.lane] == lane)
             mine = (edges.cause == Cause.HOST) & np.isin(edges.target, _nodes_of_thread(rank, nodes, int(lane)))
-            found[mine] += _overlap(
-                graph.measured[edges.source[mine]], graph.measured[edges.target[mine]], here.start, here.end
-            )
+            start, end = graph.measured[edges.source[mine]], graph.measured[edges.target[mine]]
+            found[mine] += end - start - uncovered(start, end, here.start, here.end)
     if not known:
         hint = "PyTorch names them enumerate(DataLoader)"
         raise InsufficientEvidenceError("the trace does not say when the data loader worked", hint=hint)
@@ -60,19 +60,6 @@ def _nodes_of_thread(rank: RankTrace, nodes: RankNodes, lane: int) -> Integers:
     calls = rank.caller[rank.calls.lane] == lane
     parts: Sequence[Integers] = (nodes.call_start[calls], nodes.call_end[calls], nodes.step_start, nodes.step_end)
     return np.concatenate(parts)
-
-
-def _overlap(start: Integers, end: Integers, from_: Integers, to: Integers) -> Integers:
-    """Of each interval, how much lies within the others, which do not overlap each other."""
-    total = np.concatenate([[0], np.cumsum(to - from_)])
-
-    def covered(moment: Integers) -> Integers:
-        begun = np.searchsorted(from_, moment, side="right")
-        running = np.maximum(begun - 1, 0)
-        partial = np.clip(moment - from_[running], 0, to[running] - from_[running])
-        return np.where(begun > 0, total[running] + partial, 0)
-
-    return covered(end) - covered(start)
 
 
 def _mask(rank: RankTrace, what: str) -> NDArray[np.bool_]:
