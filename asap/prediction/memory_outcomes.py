@@ -78,8 +78,7 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
 
 
 def as_fitting(memory: MemoryPrediction, peak: float | None) -> MemoryPrediction:
-    """What is known to fit, of which no more is said to be held than the HBM, or than the peak of a plan that needs as
-    much."""
+    """What is known to fit: no more is said to be held than the HBM, or than the peak of a plan that needs as much."""
     most = min(memory.capacity_bytes, peak or memory.capacity_bytes)
     return _holding(memory, within(memory.total, most), fits=True, probability_fits=None)
 
