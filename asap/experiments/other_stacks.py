@@ -34,7 +34,6 @@ from asap.experiments.processes import (
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
 from asap.experiments.swift import megatron as swift
-from asap.experiments.swift import megatron as swift_arguments
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
@@ -45,14 +44,11 @@ from asap.stacks.megatron.sections import dialect
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import OF_YAML, spec
 from asap.stacks.spec import Spec
-from asap.stacks.stack_settings import StackSettings
 
 _TOML, _GIN = ".toml", ".gin"
 
-
 _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
-
 
 _Found = TypeVar("_Found", Start, Started)
 
@@ -138,12 +134,7 @@ def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Exp
 
 
 def _read_start(
-    row: _Row[_Found],
-    text: str,
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    whole: str,
+    row: _Row[_Found], text: str, path: Path, overrides: Iterable[str], experiment: Experiment, whole: str
 ) -> Experiment | None:
     """What a script starts of one stack; ``None`` where it does not."""
     given = _given(text, overrides, row.is_setting, whole)
@@ -203,9 +194,9 @@ def _read_table(table: Spec, document: Document, overrides: Iterable[str], exper
 def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Reader, Callable[[str], bool]] | None:
     """What reads a document, and whether an override is one of its stack's settings."""
     values, path = document.values, document.path
-    if swift_arguments.is_arguments_file(values):
-        read = partial(swift_arguments.read_arguments_file, values, path)
-        return read, swift_arguments.is_setting_of(values)
+    if swift.is_arguments_file(values):
+        read = partial(swift.read_arguments_file, values, path)
+        return read, swift.is_setting_of(values)
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
     if (table := tables.stack_of_file(values, path, overrides)) is not None:
@@ -225,7 +216,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(nemo.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
     refuse_mapping("remaining", values, path)
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
-        return partial(_read_arguments, found), megatron.is_argument
+        return lambda theirs, known: megatron.read_megatron(found, theirs, known, CORE), megatron.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None
@@ -235,10 +226,6 @@ def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is a setting of NeMo's or Megatron-Bridge's sections, or one of Megatron-LM's arguments."""
     sections = {**values, **spec("megatron-bridge").sections}
     return is_hydra_key(sections, key) or ("." not in key and megatron.is_argument(key))
-
-
-def _read_arguments(settings: StackSettings, overrides: list[str], experiment: Experiment) -> Experiment:
-    return megatron.read_megatron(settings, overrides, experiment, CORE)
 
 
 def _read(

@@ -86,6 +86,7 @@ def test_each_form_is_read(form, write):
     assert contradictions(reading, settings_of(reading), found := record(path)) == {}
     assert str(found.plan).startswith(form.get("plan", ""))
     assert found.observed.ending.kind == form["ending"]
+    assert [name for name in form.get("unrecorded", ()) if getattr(found.workload, name) is not None] == []
     if "note" in form:
         assert any(form["note"] in note for note in found.notes)
     if "plan" in form:

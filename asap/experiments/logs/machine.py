@@ -22,16 +22,17 @@ _MAKERS = re.compile(
 _MEMORY = re.compile(r"(\d{2,3}) ?GB", re.IGNORECASE)
 _KINDS_OF_NODE = re.compile(r"-(?:podslice|slice|device)$")
 """What Kubernetes Engine adds to it: ``tpu-v5-lite-podslice``."""
-
 _COUNT = re.compile(r"(?:^|x)(\d{1,4})(?=x|[A-Z])")
 _CHIP = re.compile(r"[A-Z]{1,3}\d")
+_OF_CHIPS = re.compile(r"(\d) x (?:NVIDIA )?(?=[A-Z]{1,3}\d)")
 """Counts in the name of a submission's platform, and a chip that stands behind them."""
 _FOLDED = ("ep", "etp", "dp_mod_ep", "dp_shard_mod_ep", "dp_shard_in_ep", "batch", "loss", "efsdp")
 """Axes of torchtitan that lie over others of the mesh."""
 
 
-def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
-    """Chip, devices and nodes, where the log has them; the last line of a kind counts."""
+def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None = None) -> LogHardware:
+    """Chip, devices and nodes, where the log has them; the last line of a kind counts. ``memory_bytes`` are a device's,
+    by what else the log says: they tell chips of one name apart."""
     fields: dict[str, str] = {}
     slots: set[tuple[str, str]] = set()
     for one in found.devices:
@@ -48,7 +49,7 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
         fields |= {name: said[name]} if said.get(name, "").isdigit() else {}
     named = fields.get("chip")
     memory = float(fields.get("memory_mib", 0)) / 1024 or float(fields.get("memory_gib", 0)) or None
-    chip = chip_of(named, memory) if named else None
+    chip = chip_of(named, memory or (memory_bytes or 0) / 2**30 or None) if named else None
     nodes, each, slices = (int(fields.get(name, 0)) for name in ("nodes", "devices_per_node", "slices"))
     listed = len(slots) if len({process for process, _ in slots}) > 1 else 0  # of one process: of its host alone
     devices = int(fields.get("devices", 0)) or listed or nodes * each or _mesh_size(said)
@@ -69,6 +70,7 @@ def hardware_of(found: Scan, said: Mapping[str, str]) -> LogHardware:
 
 def _of_platform(name: str) -> dict[str, str]:
     """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are where the last count is that of chips."""
+    name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
     found = {"chip": rest}

@@ -106,13 +106,11 @@ def _gathered(lines: Iterable[StepLine]) -> list[StepLine]:
 def _each_once(lines: Iterable[StepLine]) -> list[StepLine]:
     """Of the same step, as several ranks print it, the first."""
     kept: list[StepLine] = []
-    seen: set[int] = set()
+    seen: set[int | None] = set()
     for one in lines:
         step = step_index(one[1])
-        if step is None or step not in seen:
-            kept.append(one)
-        if step is not None:
-            seen.add(step)
+        kept += [] if step in seen else [one]
+        seen |= {step} - {None}
     return kept
 
 

@@ -148,15 +148,15 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         begun = [(one.offset, one.line) for one in found.blocks] + [(one[3], one[2]) for one in found.steps]
         line = min((line for offset, line in begun if offset >= start), default=1)
         notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {line}")
-    blocks = _blocks(found, start)
-    if not blocks and cuts:
-        blocks = _blocks(found, 0)
+    blocks = _blocks(found, start) or _blocks(found, 0)
     statements = _statements(found.statements, start) or _statements(found.statements, 0)
     steps = [one for one in found.steps if one[3] >= first][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
     totals = [one for one in found.totals if one[3] >= first]
-    hardware = hardware_of(found, statements)
+    figures = figures_of(steps)
+    ending = ending_of([one for one in found.endings if one.offset >= first], steps)
+    memory_bytes = ending.capacity_bytes or figures.get("capacity_bytes")
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
@@ -166,10 +166,10 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         stack=_stack(found, blocks),
         blocks=blocks,
         statements=statements,
-        hardware=hardware,
-        figures=figures_of(steps),
+        hardware=hardware_of(found, statements, memory_bytes),
+        figures=figures,
         global_batch_of_steps=_batch_of_steps(steps),
-        ending=ending_of([one for one in found.endings if one.offset >= first], steps),
+        ending=ending,
         runs=len(cuts) + 1,
         lines=found.lines,
         notes=tuple(notes),

@@ -118,11 +118,12 @@ def _by_readers(
     for line, values, shaped in _documents(reading, settings, experiment):
         document = Document(path, values, dict.fromkeys(values, line))
         try:
-            return read_document(document, overrides, shaped), ()
+            read = read_document(document, overrides, shaped)
+            return read if line or overrides else _as_stated(read, settings), ()
         except UsageError:
             raise
         except AsapError as error:
-            refusals.append(f"the settings of {path.name}:{line} are not used: {plain(error.message, 200)}")
+            refusals.append(f"the settings of {path.name}:{line or 1} are not used: {plain(error.message, 200)}")
     if overrides and not refusals:
         raise UsageError("is for settings that the log does not have", where=plain(overrides[0], 60))
     return experiment, tuple(refusals)
@@ -147,7 +148,15 @@ def _documents(
             said = {key: value for key, value in block.values.items() if value not in (None, "", [], {})}
             yield block.line, {"model_name_or_path": settings.model, **said}, shaped
     if reading.stack == "torchtitan" and (values := _as_torchtitan(reading, settings)):
-        yield 1, values, shaped
+        yield 0, values, shaped
+
+
+def _as_stated(read: Experiment, settings: LogSettings) -> Experiment:
+    """A record without the batch and the sequence that a program has by default: lines of a log do not state them."""
+    sizes = {"global_batch": settings.global_batch or settings.micro_batch, "sequence_length": settings.sequence}
+    unsaid = {name: None for name, size in sizes.items() if size is None}
+    sources = {key: source for key, source in read.provenance.items() if key.rpartition(".")[2] not in unsaid}
+    return read.model_copy(update={"workload": read.workload.model_copy(update=unsaid), "provenance": sources})
 
 
 def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["kv_heads"] = found.get("kv_heads") or found.get("heads")
 
 
-_DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat")
+_DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat", "nanogpt")
 """Programs that spread the batch over all devices, and nothing else."""
 _PARTS = 3
 """Of a batch: groups of devices, sequences at once, and how many times."""
@@ -147,6 +147,8 @@ _WHOLE, _FEW = 0.02, 40
 """Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
 _OF_MODEL = frozenset(("model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab"))
+_OF_OPTIONS = {"deepspeed": "zero", "group_query_attention": "kv_heads"}
+"""Settings that are printed and mean nothing where their option is off."""
 _OF_CLASS = re.compile(r"(?:Config|(?:Training)?Arguments)$")
 _RULING = frozenset(("vocab", "parameters", "trainable"))
 """What a program says after it has built the model wins over what it was told."""
@@ -162,10 +164,11 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
     """What a block decides: DeepSpeed's print its engine alone, a model's own configuration its shapes alone."""
     if block.kind.startswith("deepspeed") or "zero_optimization" in block.values:
         return _OF_DEEPSPEED
-    if "model_type" in block.values and block.kind != "file":
+    of_model = "model_type" in block.values and "per_device_train_batch_size" not in block.values
+    if of_model and block.kind != "file":
         return _OF_MODEL if "vocab_size" in block.values else frozenset()  # a part that reads no text has none
     # a model's own object has the longest sequence it can take, one of Hugging Face that of generating text
-    generates = "model_type" in block.values or (block.kind.startswith("call") and "n_layers" in block.values)
+    generates = of_model or (block.kind.startswith("call") and "n_layers" in block.values)
     return frozenset(LogSettings.model_fields) - ({"sequence"} if generates else set())
 
 
@@ -182,8 +185,9 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
         found.pop("global_batch")  # the Trainer's train_batch_size is that of a process
     if (tokens := _whole(_look_up(block.values, "rank_microbatch_size"), least=1)) is not None:
         found |= _of_tokens(tokens, found.get("global_batch"), found.get("sequence"))
-    if block.values.get("deepspeed") is False:
-        found.pop("zero", None)  # arguments of an engine that is not used
+    for option, field in _OF_OPTIONS.items():
+        if block.values.get(option) is False:
+            found.pop(field, None)
     for field in ("recompute", "precision", "adapters"):
         for name, meanings in known[field].items():
             words = (str(said).strip().casefold() for said in _matches(block.values, name))

@@ -29,6 +29,8 @@ _ENCODING_PEEK = 4096
 _WRITTEN = re.compile(rb"^[ \t]*[^\s]", re.MULTILINE)
 _OF_JSON = re.compile(rb'^[ \t]*[{}\[\]"]', re.MULTILINE)
 _OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)
+_END = rb"\n"
+"""Of a line, within a text of JSON."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class _Json:
     """Objects of JSON, each with a line in one of their members: one object a line, or a list of them."""
 
     pattern: re.Pattern[bytes]
+    cuts: bool
+    """Whether a line may go on in the next object, and says where it ends."""
 
     def carries(self, lines: bytes) -> bool:
         """Whether there is nothing but such objects."""
@@ -65,18 +69,12 @@ class _Json:
 
     def unwrapped(self, lines: bytes) -> bytes:
         """The lines in them; Docker cuts long ones, which have no line's end then."""
-        texts: list[bytes] = []
-        for name, text in self.pattern.findall(lines):
-            line = _unescaped(text) if b"\\" in text else text
-            texts.append(line if name == b"log" or line.endswith(b"\n") else line + b"\n")
-        return b"".join(texts)
-
-
-def _unescaped(text: bytes) -> bytes:
-    try:
-        return from_json(b'"' + text + b'"').encode("utf-8", "replace")
-    except ValueError:
-        return text
+        found = self.pattern.findall(lines)
+        text = b"".join(found) if self.cuts else (_END.join(found) + _END).replace(_END + _END, _END)
+        try:
+            return from_json(b'"' + text + b'"').encode("utf-8", "replace")
+        except ValueError:  # half of a pair of surrogates, which Docker may cut
+            return text.replace(_END, b"\n").replace(rb"\"", b'"')
 
 
 def decoder_of(head: bytes) -> Callable[[bytes], bytes]:
@@ -146,10 +144,12 @@ def rank_of(line: str) -> str:
 
 @cache
 def _carriers() -> tuple[_Prefix | _Json, ...]:
-    objects = ["|".join(one["members"]) for one in table("carriers")["json"]]
     string = r'[ \t]*:[ \t]*"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
     return (
-        *(_Json(re.compile(rf'"({members})"{string}'.encode())) for members in objects),
+        *(
+            _Json(re.compile(rf'"{one["member"]}"{string}'.encode()), one.get("cuts", False))
+            for one in table("carriers")["json"]
+        ),
         *(
             _Prefix(re.compile(rf"^{_OWN_COLOUR}(?:{one['pattern']}){_OWN_COLOUR} ?".encode(), re.MULTILINE))
             for one in table("carriers")["prefix"]
