@@ -73,10 +73,8 @@ def _of_platform(name: str) -> dict[str, str]:
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
-    found = {"chip": rest}
-    if counts and _CHIP.match(rest):
-        found["devices"] = str(math.prod(int(count[1]) for count in counts))
-    return found
+    devices = {"devices": str(math.prod(int(count[1]) for count in counts))} if counts and _CHIP.match(rest) else {}
+    return {"chip": rest} | devices
 
 
 def _mesh_size(said: Mapping[str, str]) -> int | None:

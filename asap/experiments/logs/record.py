@@ -25,13 +25,13 @@ from asap.experiments.observed import Observed
 from asap.hardware import find_chip
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
-from asap.stacks.registry import is_claimed
+from asap.stacks.registry import is_claimed, specs
 from asap.stacks.stack_settings import dotted
 
 ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 """What reads a mapping of settings of any stack."""
 _REMAT = {"none": Remat.NONE, "full": Remat.FULL}
-_FRAMEWORKS = {"megatron": "Megatron-Core", "gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "nemo": "NeMo"}
+_NAMES = {"gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "torchtitan": "torchtitan", "fsdp": "Accelerate FSDP"}
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
 _OTHER_STEPS = {
@@ -252,7 +252,7 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     said = {
         "global_batch": settings.global_batch, "sequence_length": settings.sequence, "precision": settings.precision,
         "zero_stage": 3 if settings.zero == "fsdp" else settings.zero,
-        "framework": _FRAMEWORKS.get(reading.stack or "", reading.stack),
+        "framework": _framework(reading.stack, settings),
     }  # fmt: skip
     workload = {
         key: value for key, value in said.items() if value is not None and getattr(experiment.workload, key) is None
@@ -262,6 +262,14 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
         sources |= {f"workload.{key}": path.name for key in workload}
     update |= {"provenance": experiment.provenance | sources, "notes": (*experiment.notes, *notes)}
     return experiment.model_copy(update=update)
+
+
+def _framework(stack: str | None, settings: LogSettings) -> str | None:
+    """What the record calls a program; one that no table has words for is PyTorch's."""
+    if stack == "trainer":
+        stack = "deepspeed" if isinstance(settings.zero, int) else settings.zero or stack
+    table = specs().get(stack or "")
+    return stack and _NAMES.get(stack, table.framework if table else "PyTorch")
 
 
 def _plan(settings: LogSettings) -> Plan | None:

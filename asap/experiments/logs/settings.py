@@ -93,8 +93,8 @@ def settings_of(reading: LogReading) -> LogSettings:
 
 def said_differently(reading: LogReading) -> dict[str, list[Any]]:
     """Counts of which blocks and single lines of one run say more than one value, with these."""
-    said = [_of_statements(reading.statements)]
-    said += [{k: v for k, v in _of_block(one).items() if k in _fields_of(one)} for one in reading.blocks]
+    of_blocks = ({k: v for k, v in _of_block(one).items() if k in _fields_of(one)} for one in reading.blocks)
+    said = [_of_statements(reading.statements), *of_blocks]
     if not any(block.values.get("rampup_batch_size") for block in reading.blocks):
         said.append({"global_batch": reading.global_batch_of_steps})
     values = {name: {one[name] for one in said if one.get(name) is not None} for name in _COUNTS if name != "vocab"}

@@ -54,11 +54,10 @@ class _Prefix:
 
 @dataclass(frozen=True)
 class _Json:
-    """Objects of JSON, each with a line in one of their members: one object a line, or a list of them."""
+    """Objects of JSON, each with a line in one of their members; where it ``cuts`` lines, they say where they end."""
 
     pattern: re.Pattern[bytes]
     cuts: bool
-    """Whether a line may go on in the next object, and says where it ends."""
 
     def carries(self, lines: bytes) -> bool:
         """Whether there is nothing but such objects."""
