@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from asap.agents.tools.toolbox import Answer, Tool, answering
-from asap.answers.fact_queries import Facts, Record, Retract, Unit, What
+from asap.answers.fact_queries import Record, Retract, Unit, What
 from asap.answers.figure import Answer as Found
 from asap.chat.answering import Reply, reply_of
 from asap.chat.conversation import Conversation
@@ -87,8 +87,8 @@ class FactTools:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All of them."""
-        return (self.record, self.retract, self.facts)
+        """Both."""
+        return (self.record, self.retract)
 
     @answering
     def record(
@@ -134,11 +134,6 @@ class FactTools:
         if doubt is not None:
             raise BadInputError(f"{doubt}, and retracts nothing", where=plain(quote, 80), hint="`forget NUMBER` does")
         return self._do(Retract(number=number))
-
-    @answering
-    def facts(self) -> Answer:
-        """List the facts on record beside the run's own, by number: stated, measured or compiled since."""
-        return to_compact(Facts().answer(self._conversation.inquiry))
 
     def _do(self, query: Record | Retract) -> Answer:
         before, facts = self._conversation.ranking, self._conversation.evidence

@@ -6,43 +6,53 @@ scripts/measure real_model [--llm MODEL] [--parts analysis questions facts plant
 import argparse
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from google.adk.evaluation.eval_case import SessionInput, get_all_tool_calls
+from google.adk.evaluation.eval_set import EvalSet
 from pydantic import BaseModel, ConfigDict, Field
 
+from asap.agents.grounding.plugin import spoken
 from asap.agents.llm.models import check_model
 from asap.agents.llm.usage import usages
 from asap.agents.settings import BUILTIN, Settings, read_settings
+from asap.agents.tools.toolbox import LOOK_UP, looked_up
 from asap.agents.workflow.analyze import analyze
+from asap.answers.inquiry import Inquiry
+from asap.answers.registry import QUERIES
 from asap.chat.chat import Chat
 from asap.chat.conversation import Conversation
 from asap.chat.restore import open_conversation
+from asap.core.errors import AsapError
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import Kind, new_session_name, read_session
 
 EXPERIMENT = "paper-v6e-16"
 PARTS = ("questions", "facts", "planted")
+FOLDER = Path(__file__).parents[2] / "tests" / "data" / "chat"
+SEARCHED = ("words", "term", "limit")
+Call = tuple[str, dict[str, Any]]
 ANALYSIS, DIALOGUES = "analysis", "dialogues"
 CLOSING = "Which proposal should be run first? Begin the answer with its number."
 
 
-class Turn(BaseModel, extra="forbid"):
+class Turn(BaseModel, frozen=True):
     """One message, what is typed instead without a language model, and what must come of it."""
 
-    part: str
     say: str
     typed: str
-    query: str | None = None
-    facts: int = 0
+    calls: tuple[Call, ...]
+    facts: int
 
 
 class Found(BaseModel):
     """What became of a turn."""
 
     turn: Turn
-    queries: tuple[str, ...]
+    missing: tuple[str, ...] = Field(description="queries with their arguments that were not asked")
     facts: int
     kept_order: bool
     failed: str | None
@@ -50,20 +60,24 @@ class Found(BaseModel):
     @property
     def right(self) -> bool:
         """The query was asked, as many facts were put on record as were stated, and no other order came of words."""
-        asked = self.turn.query is None or self.turn.query in self.queries
         moved_by_fact = self.kept_order or self.turn.facts > 0
-        return self.failed is None and asked and self.facts == self.turn.facts and moved_by_fact
+        return self.failed is None and not self.missing and self.facts == self.turn.facts and moved_by_fact
 
 
 def turns(part: str) -> list[Turn]:
-    """The turns of a part."""
-    return [turn for turn in map(Turn.model_validate_json, _lines(dialogues=False)) if turn.part == part]
+    """The turns of a part, as the eval set of google-adk has them: `adk eval asap/adk` runs the same file."""
+    found = []
+    for case in EvalSet.model_validate_json((FOLDER / f"{part}.evalset.json").read_text(encoding="utf-8")).eval_cases:
+        asked, state = (case.conversation or [])[0], (case.session_input or SessionInput(app_name="", user_id="")).state
+        calls = ((use.name or "", use.args or {}) for use in get_all_tool_calls(asked.intermediate_data))
+        say = spoken(asked.user_content).removeprefix(f"{EXPERIMENT}: ")
+        queries = tuple((name, _own(arguments)) for name, arguments in calls if name in QUERIES)
+        found.append(Turn(say=say, typed=state["typed"], facts=state["facts"], calls=queries))
+    return found
 
 
-def _lines(*, dialogues: bool) -> list[str]:
-    """The lines of the set that are dialogues, or single messages."""
-    lines = (Path(__file__).parents[2] / "tests/data/chat/standing_set.jsonl").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if ('"messages"' in line) is dialogues]
+def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name != "experiment"}
 
 
 def run(part: str, opened: Conversation, settings: Settings, most: int | None = None) -> Iterator[tuple[Found, str]]:
@@ -72,18 +86,36 @@ def run(part: str, opened: Conversation, settings: Settings, most: int | None = 
         chat = Chat(opened.afresh(new_session_name()), settings)
         before = chat.conversation.order
         reply = chat.turn(turn.typed if settings.model == BUILTIN else turn.say, lambda piece: None)
-        session = chat.conversation.session
-        calls = [one.fields.get("tool") for one in read_session(session) if one.kind is Kind.TOOL_CALL]
+        session, inquiry = chat.conversation.session, chat.conversation.inquiry
+        made = [one.fields for one in read_session(session) if one.kind is Kind.TOOL_CALL]
+        asked = [_meant(str(one["tool"]), one["arguments"], inquiry) for one in made]
+        wanted = [_meant(*call, inquiry) for call in turn.calls]
         yield (
             Found(
                 turn=turn,
-                queries=tuple(str(call) for call in calls),
+                missing=tuple(map(str, (one for one in wanted if one not in asked))),
                 facts=len(reply.evidence) if reply else 0,
                 kept_order=before == chat.conversation.order,
                 failed=str(chat.failure) if chat.failure else None,
             ),
             session,
         )
+
+
+def _meant(tool: str, arguments: Mapping[str, Any], inquiry: Inquiry) -> tuple[str, dict[str, Any]]:
+    """A call by its query, with its plans in full; words that are searched for are the model's own to choose."""
+    if tool == LOOK_UP:
+        tool, arguments = looked_up(arguments)
+    return tool, {name: _value(name, value, inquiry) for name, value in arguments.items() if name not in SEARCHED}
+
+
+def _value(name: str, value: Any, inquiry: Inquiry) -> Any:
+    if isinstance(value, list | tuple):
+        return [_value(name, one, inquiry) for one in value]
+    try:
+        return str(inquiry.plan(str(value))) if name in ("plan", "plans") else value
+    except AsapError:
+        return value
 
 
 class Dialogue(BaseModel):
@@ -136,7 +168,8 @@ class EvaluationResult(BaseModel):
 
 def read_dialogues() -> list[Dialogue]:
     """The standing dialogues."""
-    return list(map(Dialogue.model_validate_json, _lines(dialogues=True)))
+    lines = (FOLDER / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    return list(map(Dialogue.model_validate_json, lines))
 
 
 def evaluate(

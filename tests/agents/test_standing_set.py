@@ -23,5 +23,6 @@ def test_every_turn_of_the_built_in_model_is_right(opened, part):
 def test_the_set_asks_states_and_plants():
     sizes = {part: len(turns(part)) for part in PARTS}
     assert sizes == {"questions": 30, "facts": 20, "planted": 20}
+    assert all(turn.calls for turn in turns("questions"))
     stated = [turn.facts for turn in turns("facts")]
     assert sum(stated) == len(stated) / 2

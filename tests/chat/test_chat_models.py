@@ -81,7 +81,7 @@ def test_a_reference_is_shown_as_its_figure_and_what_has_none_as_the_models_own(
 def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
     def script(question):
         if "health" not in question.answers:
-            return Ask([("health", {})])
+            return Ask([("look_up", {"what": "health"})])
         return Say(f"A step takes {question.answers['health']['measured']}.")
 
     chat, shown = chatting(script)
@@ -151,7 +151,7 @@ def test_a_model_that_fails_leaves_the_engines_answer(chatting, model):
 
 
 def test_a_turn_holds_its_limit_of_calls(chatting):
-    chat, shown = chatting(lambda question: Ask([("health", {})]), max_calls=3)
+    chat, shown = chatting(lambda question: Ask([("look_up", {"what": "health"})]), max_calls=3)
     chat.turn("Which one first?", shown.append)
     assert "--max-calls" in str(chat.failure)
     assert usages(read_session(chat.conversation.session))[-1].calls == 3

@@ -6,6 +6,7 @@ model's own. In other languages than English every sentence is the model's own; 
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,24 +34,12 @@ class Claim:
     needs: str
 
 
-CLAIMS = (
-    Claim("measured", ("measur", "observ", "benchmark", "profiled", "timed ", "clocked"),
-          "a measured figure of that plan"),
-    Claim("past", ("was ", "were ", "took ", "ran ", "had "), "a measured figure of that plan"),
-    Claim("compiled", ("compil",), "a compiled figure of that plan"),
-    Claim("predicted", ("predict", "modelled", "modeled", "estimat", "forecast"), "a predicted figure of that plan"),
-    Claim("enabled", ("enabled", "already", "switched on", "turned on", "is active", "is set", "in use"),
-          "a setting of what runs now"),
-    Claim("fits", ("fits", "fit ", "within hbm", "within memory"), "hbm or fits_odds of that plan"),
-    Claim("overflows", ("out of memory", "oom", "overflow", "exceed"), "hbm or fits_odds of that plan"),
-    Claim("better", ("faster", "quicker", "shorter", "less ", "sooner", "saves", "save ", "saving", "improv", "gain",
-                     "reduc", "cuts ", "cut ", "lower", "speedup", "speed-up", "beats", "better", "help"),
-          "a comparison in which that plan takes less"),
-    Claim("worse", ("slower", "longer", "more ", "loses", "lose ", "loss ", "increas", "higher", "behind", "worse",
-                    "costs", "cost ", "adds", "add ", "grows", "rises"), "a comparison in which that plan takes more"),
-)  # fmt: skip
-
-NEUTRAL = frozenset(Path(__file__).with_name("neutral.txt").read_text(encoding="utf-8").split())
+_FOLDER = Path(__file__).parent
+CLAIMS = tuple(
+    Claim(kind, tuple(one["stems"]), one["needs"])
+    for kind, one in tomllib.loads((_FOLDER / "claims.toml").read_text(encoding="utf-8")).items()
+)
+NEUTRAL = frozenset((_FOLDER / "neutral.txt").read_text(encoding="utf-8").split())
 """Words that claim nothing of a figure: of grammar, of having a quantity, of advice, names of quantities."""
 
 _NEGATIONS = re.compile(r"\b(?:no|not|never|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from google.adk.models.llm_response import LlmResponse
-from google.genai import types
 
 from asap.agents.llm.usage import Usage, cost_of, in_words, price_of
 from asap.agents.settings import BUILTIN, Settings
@@ -72,12 +71,10 @@ class ModelCall:
         calls = (part.function_call.model_dump_json(exclude_none=True) if part.function_call else "" for part in parts)
         characters = sum(len(part.text or "") for part in parts) + sum(map(len, calls))
         self.answered = self.answered + characters if response.partial else max(self.answered, characters)
-        if response.usage_metadata is not None:
-            self.reported = _tokens(response.usage_metadata)
-
-    def count_refused(self) -> None:
-        """Record that the service rejected the request."""
-        self.free = True
+        if (used := response.usage_metadata) is not None:
+            read = (used.prompt_token_count or 0) + (used.tool_use_prompt_token_count or 0)
+            written = (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)  # thoughts are billed, too
+            self.reported = read, max(written, (used.total_token_count or 0) - read) if read >= 0 else written
 
     def close(self) -> None:
         """Let the next call start; later reports are still counted."""
@@ -169,11 +166,3 @@ class UsageMeter:
         if limits.max_cost is not None and usage.cost is not None and usage.cost >= limits.max_cost:
             return f"{significant(usage.cost)} USD spent (--max-cost {as_setting(limits.max_cost)})"
         return None
-
-
-def _tokens(used: types.GenerateContentResponseUsageMetadata) -> tuple[int, int]:
-    """Input and output tokens; thoughts are billed as output."""
-    read = (used.prompt_token_count or 0) + (used.tool_use_prompt_token_count or 0)
-    total = used.total_token_count or 0
-    written = (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
-    return read, max(written, total - read) if read >= 0 else written

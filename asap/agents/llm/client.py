@@ -125,7 +125,7 @@ class RetryingModel(BaseLlm):
                 raise StoppedError(EMPTY_ANSWER)
         except Exception as error:
             if is_refusal(error):
-                call.count_refused()
+                call.free = True
             raise
         finally:
             call.close()

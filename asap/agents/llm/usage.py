@@ -15,6 +15,7 @@ from asap.sharding_memory import Kind, Record
 
 EVENT = "usage"
 MILLION = 1_000_000
+_COUNTED = ("calls", "input_tokens", "output_tokens", "uncounted_calls")
 
 
 class Usage(BaseModel):
@@ -52,15 +53,9 @@ def summed(usages: Iterable[Usage]) -> list[Usage]:
     for one in usages:
         before = total.get(one.model, Usage(model=one.model, cost=0.0))
         known = before.cost is not None and one.cost is not None
-        total[one.model] = one.model_copy(
-            update={
-                "calls": before.calls + one.calls,
-                "input_tokens": before.input_tokens + one.input_tokens,
-                "output_tokens": before.output_tokens + one.output_tokens,
-                "uncounted_calls": before.uncounted_calls + one.uncounted_calls,
-                "cost": (before.cost or 0.0) + (one.cost or 0.0) if known else None,
-            }
-        )
+        counted = {name: getattr(before, name) + getattr(one, name) for name in _COUNTED}
+        cost = (before.cost or 0.0) + (one.cost or 0.0) if known else None
+        total[one.model] = one.model_copy(update=counted | {"cost": cost})
     return list(total.values())
 
 

@@ -7,8 +7,7 @@ The command line runs the workflow alone; under ``adk run`` and ``adk web`` it i
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext
@@ -123,11 +122,12 @@ def agent(
     meanings = Counter(meaning for one in declared for meaning in one.meanings)
     often = {meaning: parameter for (parameter, meaning), count in meanings.items() if count > 1}
     told = "".join(f"\n- `{parameter}`: {meaning}" for meaning, parameter in often.items())
+    prompt = (data_folder("prompts") / f"{name}.md").read_text(encoding="utf-8")
     return LlmAgent(
         name=name,
         model=model,
         description=description,
-        static_instruction=prompt(name) + (f"\n## Arguments of tools\n{told}\n" if told else "") + more,
+        static_instruction=prompt + (f"\n## Arguments of tools\n{told}\n" if told else "") + more,
         tools=[DeclaredTool(one, often) if callable(one) else one for one in tools],
         output_schema=schema,
         generate_content_config=types.GenerateContentConfig(
@@ -142,11 +142,6 @@ def app(name: str, root: BaseNode, plugins: Sequence[BasePlugin], settings: Sett
     if settings.model != BUILTIN:
         compacted = EventsCompactionConfig(compaction_interval=COMPACTION_INTERVAL, overlap_size=COMPACTION_OVERLAP)
     return App(name=name, root_agent=root, plugins=[*plugins], events_compaction_config=compacted)
-
-
-def prompt(name: str) -> str:
-    """The instructions of an agent."""
-    return (data_folder("prompts") / f"{name}.md").read_text(encoding="utf-8")
 
 
 LOOKUPS = {"proposal": 2}
@@ -216,8 +211,7 @@ APP = "agents"
 COORDINATOR = "coordinator"
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(NamedTuple):
     """The app of an analysis, and the nodes that keep what its agents have finished."""
 
     app: App

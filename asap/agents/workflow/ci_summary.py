@@ -17,7 +17,7 @@ from asap.agents.workflow.adk_run import as_service_error, conversation, running
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
 from asap.ci.render.comment import headline
-from asap.ci.report import CiReport, ConfigurationReport, Side, Suggestion
+from asap.ci.report import CiReport, ConfigurationReport, Side
 from asap.core.errors import ServiceError, UsageError
 from asap.core.text import fenced
 from asap.sharding_memory import Kind, Worklog
@@ -81,7 +81,9 @@ def _facts(report: CiReport) -> Answer:
 def _configuration(one: ConfigurationReport) -> Answer:
     facts = one.model_dump(mode="json", exclude_none=True, include={"path", "status", "relative_cost", "precedent"})
     sides = {"base": _side(one.before), "head": _side(one.after)}
-    return facts | sides | {"proposals": [_proposal(suggestion) for suggestion in one.suggestions]}
+    shown = {"title", "plan", "step_time", "relative_step_time", "hbm", "faster"}
+    proposed = [each.model_dump(mode="json", exclude_none=True, include=shown) for each in one.suggestions]
+    return facts | sides | {"proposals": proposed}
 
 
 def _side(side: Side | None) -> Answer:
@@ -93,8 +95,3 @@ def _side(side: Side | None) -> Answer:
     prediction = side.prediction.model_dump(mode="json", exclude_none=True)
     capacity = prediction.pop("hbm_capacity", None)
     return facts | prediction | ({"capacity_bytes": capacity} if capacity else {})
-
-
-def _proposal(suggestion: Suggestion) -> Answer:
-    names = {"title", "plan", "step_time", "relative_step_time", "hbm", "faster"}
-    return suggestion.model_dump(mode="json", exclude_none=True, include=names)

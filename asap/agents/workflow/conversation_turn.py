@@ -5,9 +5,8 @@ What it says is shown line by line, with values for references and its own words
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
 
 from google.adk.apps import App
 from google.adk.runners import Runner
@@ -19,7 +18,19 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.llm.usage import usage_entry
 from asap.agents.settings import Settings
-from asap.agents.tools.toolbox import LIBRARY, PLANS, RUN, Answer, Expression, Tool, answering_errors, computed, tool_of
+from asap.agents.tools.toolbox import (
+    FACTS,
+    LIBRARY,
+    PLANS,
+    RUN,
+    Answer,
+    Expression,
+    Tool,
+    answering_errors,
+    computed,
+    grouped,
+    tool_of,
+)
 from asap.agents.workflow.adk_run import as_service_error, error_of, events_of, open_sessions, running_adk
 from asap.agents.workflow.app import agent, app
 from asap.agents.workflow.memory_plugin import MemoryPlugin
@@ -27,7 +38,7 @@ from asap.answers.inquiries import Inquiries
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import ServiceError
 from asap.core.text import fenced
-from asap.reports.answers.compact import table, unrolled
+from asap.reports.answers.compact import without
 from asap.sharding_memory import Kind, Worklog
 
 APP = "chat"
@@ -94,14 +105,14 @@ def build_chat(
     opening = {
         name: tool_of(name, inquiries, catalogues, inquiry.id)(**arguments) for name, arguments in OPENING.items()
     }
-    queries = [tool_of(name, inquiries, catalogues, inquiry.id) for name in (*RUN, *PLANS, *LIBRARY)]
+    queries = grouped((*RUN, *PLANS, *LIBRARY, FACTS[-1]), inquiries, catalogues, inquiry.id)
 
     def compute(expression: Expression) -> Answer:
         """Compute a figure from figures that tools gave, with its unit and interval."""
         return answering_errors(lambda: computed(catalogues.of(inquiry.id), expression))
 
     known = "\n".join(
-        fenced(json.dumps(_without(answer, LOOKED_UP), ensure_ascii=False, separators=(",", ":")), name)
+        fenced(json.dumps(without(answer, LOOKED_UP), ensure_ascii=False, separators=(",", ":")), name)
         for name, answer in opening.items()
     )
     chat = agent(
@@ -109,18 +120,6 @@ def build_chat(
         [*queries, compute, *facts], more=f"\n## The run and its latest analysis\n\n{known}\n",
     )  # fmt: skip
     return app(APP, chat, [memory, GroundingPlugin(catalogues, [APP])], settings)
-
-
-def _without(value: Any, names: Collection[str]) -> Any:
-    """An answer without some of its parts, in its tables too."""
-    if isinstance(value, list):
-        return [_without(one, names) for one in value]
-    if not isinstance(value, dict):
-        return value
-    kept = {name: _without(one, names) for name, one in value.items() if name not in names}
-    if set(kept) == {"columns", "rows"}:
-        return table([_without(row, names) for row in unrolled(value)])
-    return kept
 
 
 async def _converse(

@@ -181,15 +181,11 @@ class AgentProposer:
             subject = each.configuration.replace(" ", ",") if self.study else f"program{number}"
             if self.study:
                 found.plans[frozenset(subject.lower().split(","))] = subject
+            timed = (outcome.step_time_s, outcome.provenance) if outcome else (None, Provenance.MODELLED)
             for name, value, unit, kind in (
                 ("step_time", expected.step_time_s, "s", Provenance.MODELLED),
                 ("hbm", expected.hbm_bytes, "bytes", Provenance.MODELLED),
-                (
-                    "measured_step_time",
-                    outcome and outcome.step_time_s,
-                    "s",
-                    outcome.provenance if outcome else Provenance.MODELLED,
-                ),
+                ("measured_step_time", timed[0], "s", timed[1]),
             ):
                 if (figure := bare(subject, name, value, unit, "this session", kind)) is not None:
                     found.figures[figure.id] = figure

@@ -1,7 +1,7 @@
 """An answer as a language model reads it: rounded figures with their interval, tables that name their columns once, the
 references of the figures, and text from files on one line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -42,6 +42,16 @@ def unrolled(answer: Any) -> Any:
     if isinstance(answer, list | tuple):
         return [unrolled(item) for item in answer]
     return answer
+
+
+def without(answer: Any, names: Collection[str]) -> Any:
+    """An answer without some of its fields, in its tables too."""
+    if isinstance(answer, list):
+        return [without(one, names) for one in answer]
+    if not isinstance(answer, dict):
+        return answer
+    kept = {name: without(one, names) for name, one in answer.items() if name not in names}
+    return table([without(row, names) for row in unrolled(kept)]) if set(kept) == {"columns", "rows"} else kept
 
 
 def _fields(model: BaseModel) -> dict[str, Any]:
