@@ -80,9 +80,9 @@ def test_a_reference_is_shown_as_its_figure_and_what_has_none_as_the_models_own(
 
 def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
     def script(question):
-        if "health" not in question.answers:
+        if "look_up" not in question.answers:
             return Ask([("look_up", {"what": "health"})])
-        return Say(f"A step takes {question.answers['health']['measured']}.")
+        return Say(f"A step takes {question.answers['look_up']['measured']}.")
 
     chat, shown = chatting(script)
     answer = chat.turn("How long is a step?", shown.append)
