@@ -175,8 +175,8 @@ def grouped(names: Sequence[str], inquiries: Inquiries, catalogues: Catalogues, 
             hint = f"one of {', '.join(plain_ones)}"
             return failure(NotFoundError("no such query", where=plain(what, 40), hint=hint))
         name, given = looked_up({"what": what, "plan": plan, "words": words, "limit": limit})
-        found = answering_errors(partial(_answer, inquiries, catalogues, name, given | {EXPERIMENT: experiment}))
-        return without(found, LEFT_OUT)
+        asked: dict[str, object] = {**given, EXPERIMENT: experiment}
+        return without(answering_errors(partial(_answer, inquiries, catalogues, name, asked)), LEFT_OUT)
 
     purposes = ((name, re.split(r"[:;.]\s", QUERIES[name].__doc__ or "")[0].rstrip(".")) for name in plain_ones)
     look_up.__doc__ = "; ".join(f"{name}: {purpose}" for name, purpose in purposes)
