@@ -166,7 +166,10 @@ class Comparison:
             return None
         study = resolved.study
         if study is None:
-            return Side(problem=resolved.problem.message if resolved.problem else None)
+            problem = resolved.problem
+            if problem is not None and problem.unread:
+                return Side(unpredicted=problem.message)
+            return Side(problem=problem.message if problem else None)
         experiment = study.experiment
         broken = violations(study.plan, study.constraints) if study.plan else []
         return Side(

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision, resolve_reference
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, UnreadError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
@@ -73,6 +73,8 @@ class Problem:
 
     message: str
     line: int | None
+    unread: bool = False
+    """Only a run would settle it: nothing is said to be wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _problem(error: AsapError, path: str, line: int | None) -> Problem:
         line, where = int(place[2]), place[3] or ""
     prefix = "" if where in ("", path) else f"{where}: "
     hint = f" ({error.hint})" if error.hint else ""
-    return Problem(plain(f"{prefix}{error.message}{hint}", 500), line)
+    return Problem(plain(f"{prefix}{error.message}{hint}", 500), line, isinstance(error, UnreadError))
 
 
 def _line(text: str | None, path: str) -> int | None:
