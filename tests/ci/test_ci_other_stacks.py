@@ -6,6 +6,7 @@ import pytest
 
 from asap.ci.check import Options
 from asap.ci.render.comment import headline, to_comment
+from asap.ci.source import selection
 from asap.ci.source.policy import Policy
 
 pytestmark = pytest.mark.process
@@ -166,3 +167,14 @@ def test_what_changes_no_prediction_is_listed_as_well(repo):
     command = MEGATRON.format(tensor=1).replace("--bf16", "--bf16 --lr 1e-4")
     one = changed(repo, "configs/train.sh", command, command.replace("1e-4", "2e-4"))
     assert [(each.what, each.before, each.after) for each in one.changes] == [("lr", "1e-4", "2e-4")]
+
+
+def test_a_file_that_another_names_is_read_within_limits(repo, monkeypatch):
+    script = "accelerate launch --config_file zero3.yaml sft.py --model_name_or_path Qwen/Qwen2.5-1.5B --bf16\n"
+    part = "distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 3}\nnum_processes: "
+    repo.commit(**{"run.sh": script, "zero3.yaml": f"{part}8\n"})
+    limited, open_limits = selection.within, list[bool]()
+    monkeypatch.setattr(selection, "within", lambda *it: (open_limits.append(True), limited(*it), open_limits.pop())[1])
+    read = selection.read_configuration
+    monkeypatch.setattr(selection, "read_configuration", lambda *it: read(*it) if open_limits else pytest.fail("free"))
+    assert [one.path for one in repo.change(**{"zero3.yaml": f"{part}4\n"}).configurations] == ["run.sh"]

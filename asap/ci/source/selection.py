@@ -139,7 +139,7 @@ def _is_read(revision: Revision, path: str) -> bool:
 def _is_run(revision: Revision, path: str) -> bool:
     """Whether a file says a whole run, its model and its batch, or may say one."""
     try:
-        found = _reading(revision, path)
+        found = within(FILE_LIMITS, lambda: _reading(revision, path), path)
     except AsapError:
         return True
     return found is None or bool(found.model and found.workload.global_batch)
