@@ -188,7 +188,7 @@ def read_as_document(document: Document, overrides: Iterable[str], experiment: E
 
 def _read_table(table: Spec, document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     read = tables.read_table(table, document.values, document.path, overrides, experiment)
-    return read.knowing(hyperparameters={OF_YAML: True} if document.path.suffix in (".yaml", ".yml") else {})
+    return read.knowing(hyperparameters={OF_YAML: True} if document.is_yaml else {})
 
 
 def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Reader, Callable[[str], bool]] | None:

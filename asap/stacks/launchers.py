@@ -7,6 +7,8 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Literal, cast
 
+import yaml
+
 from asap.core.errors import PlanError
 from asap.models.workload import FoldedAxis
 from asap.plans.degrees import FOLDED
@@ -25,7 +27,7 @@ from asap.stacks.torchtitan.lines import PYTHON, python_lines
 from asap.stacks.torchtitan.lines import check as check_torchtitan
 from asap.stacks.torchtitan.lines import required as required_by_torchtitan
 from asap.stacks.trainer.arguments import SECTION
-from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings
+from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
 
 Stack = Literal[
     "maxtext",
@@ -111,7 +113,7 @@ def launch_lines(
         global_batch: sequences in a step.
         layers: decoder layers.
         topology: of a slice of TPUs.
-        of_model: keys that a file of MaxText's for the model sets.
+        of_model: keys that a file of MaxText's for the model sets, which only its command overrides.
         sequence: tokens in a sequence, said where there is no configuration to change.
         beside: settings beside the plan, under the stack's names.
 
@@ -126,7 +128,8 @@ def launch_lines(
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
         overrides |= beside
-        return paste_line(overrides)
+        of_command = not current or overrides.keys() & set(of_model)
+        return paste_line(overrides) if of_command else setting_lines(stack, overrides, current or {})
     said, current = current, current or {}
     if stack == "torchtitan":
         check_torchtitan(plan, current)
@@ -161,9 +164,11 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
     if stack in _TABLES and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
+    if stack == "maxtext" and OF_YAML in current:
+        return yaml_lines(settings)
     if stack != "megatron":
         of_primus = is_of_primus(current)
-        return lines_of_primus(settings, current) if of_primus else paste_line(dict(settings))
+        return lines_of_primus(settings, current) if of_primus else paste_line(settings)
     switches: dict[str, str | bool] = {"true": True, "false": False}
     arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
     return setting_line(arguments, current)
@@ -267,8 +272,10 @@ def start_command(stack: Stack, line: str, said: str | None, sources: Iterable[s
             f"no whole command is known for {known.title} of this run",
             hint="add the line to the command that starts it",
         )
-    of_toml = stack == "torchtitan"
-    options = " ".join(f"--{key} {shlex.quote(value)}" for key, value in _of_toml(line)) if of_toml else line
+    if stack == "torchtitan":
+        options = " ".join(f"--{key} {shlex.quote(value)}" for key, value in _of_toml(line))
+    else:
+        options = paste_line(yaml.safe_load(line)) if ": " in line else line
     return known.command.format(
         file=shlex.quote(PurePath(files[0]).name), options=" ".join(options.split()), gpus=gpus, nodes=nodes
     )

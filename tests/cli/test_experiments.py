@@ -98,7 +98,7 @@ def test_a_record_is_one_screen(asap, config):
         "FSDP 4, tensor parallelism 4",
     ):
         assert words in shown
-    assert "ici_tensor_parallelism=4" in shown
+    assert "ici_tensor_parallelism: 4" in shown
     assert "measured step: predictions start from the architecture" in shown
     assert "\x1b" not in shown
     assert "\u202e" not in shown

@@ -102,9 +102,8 @@ def _shapes(study: Study) -> dict[str, Any]:
 def summarise(prediction: Prediction, study: Study, prices: Prices) -> PredictionSummary:
     """A prediction with its cost, as the report holds it."""
     seconds, price = _chip_seconds(prediction, study), _price(study, prices)
-    hours = (
-        _scaled(seconds, BILLION / SECONDS_AN_HOUR, "chip-hours", "chips x time per 10⁹ tokens") if seconds else None
-    )
+    per_billion = BILLION / SECONDS_AN_HOUR
+    hours = _scaled(seconds, per_billion, "chip-hours", "chips x time per 10⁹ tokens") if seconds else None
     memory = prediction.memory
     day = None
     if price is not None and study.slice is not None:
@@ -131,33 +130,23 @@ def _chip_seconds(prediction: Prediction, study: Study) -> Quantity | None:
     if rate is None or study.slice is None or rate.value <= 0:
         return None
     chips = study.slice.chips
-    return Quantity(
-        value=chips / rate.value,
-        unit="s",
-        provenance=rate.provenance,
-        source=rate.source,
-        low=chips / rate.high if rate.high else None,
-        high=chips / rate.low if rate.low else None,
-    )
+    low, high = (chips / end if end else None for end in (rate.high, rate.low))
+    return rate.model_copy(update={"value": chips / rate.value, "unit": "s", "low": low, "high": high})
 
 
 def _ratio(after: Quantity, before: Quantity) -> Quantity:
-    bounded = before.low and before.high and after.low is not None and after.high is not None
+    ends = ((after.low, before.high), (after.high, before.low))
+    low, high = (one / other if one is not None and other else None for one, other in ends)
     return Quantity(
-        value=after.value / before.value,
-        unit="fraction",
-        provenance=Provenance.MODELLED,
-        source="ratio of two independent predictions",
-        low=after.low / before.high if bounded and before.high and after.low is not None else None,
-        high=after.high / before.low if bounded and before.low and after.high is not None else None,
-    )
+        value=after.value / before.value, unit="fraction", provenance=Provenance.MODELLED,
+        source="ratio of two independent predictions", low=low, high=high,
+    )  # fmt: skip
 
 
 def _scaled(quantity: Quantity, factor: float, unit: str, source: str) -> Quantity:
     low, high = (None if end is None else end * factor for end in (quantity.low, quantity.high))
-    return Quantity(
-        value=quantity.value * factor, unit=unit, provenance=quantity.provenance, source=source, low=low, high=high
-    )
+    value = quantity.value * factor
+    return quantity.model_copy(update={"value": value, "unit": unit, "source": source, "low": low, "high": high})
 
 
 def _price(study: Study, prices: Prices) -> float | None:

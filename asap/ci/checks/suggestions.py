@@ -2,18 +2,17 @@
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from asap.ci.checks.edits import edited_toml, edited_yaml
 from asap.ci.render.section import code
 from asap.ci.report import Suggestion, SuggestionCitation
 from asap.ci.source.resolve import ResolvedConfiguration
 from asap.ci.source.selection import MOST_LINES
-from asap.core.errors import InsufficientEvidenceError
-from asap.core.numbers import as_setting
+from asap.core.errors import ConfigError, InsufficientEvidenceError
 from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
 from asap.experiments.launch import SCRIPTS, read_launch
-from asap.experiments.maxtext.settings import DEFAULTS
 from asap.plans import Plan
 from asap.proposals.proposal import Proposal
 from asap.proposals.proposal_set import ProposalSet
@@ -21,8 +20,6 @@ from asap.proposals.propose import no_proposals, propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.study import Study
 
-_MESH_DEFAULT = "1"
-_AXIS = re.compile(r"(?:ici|dcn)_\w+_parallelism")
 _CONTEXT = 1
 _LONGEST_DIFF = 8000
 _LONGEST_OVERRIDES = 4000
@@ -58,7 +55,7 @@ def suggestion(proposal: Proposal, resolved: ResolvedConfiguration, study: Study
         citations=tuple(citations) if comparable else (),
         overrides=plain_lines(proposal.overrides.text)[:_LONGEST_OVERRIDES],
         exports=plain_lines("\n".join(proposal.overrides.exports))[:_LONGEST_OVERRIDES],
-        diff=file_diff(resolved, study, proposal),
+        diff=file_diff(resolved, proposal),
     )
 
 
@@ -66,71 +63,46 @@ def _lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(plain(line, 500) for line in lines[:_MOST_LINES_OF_PROSE])
 
 
-def file_diff(resolved: ResolvedConfiguration, study: Study, proposal: Proposal) -> str | None:
+def file_diff(resolved: ResolvedConfiguration, proposal: Proposal) -> str | None:
     """The change to the file as a unified diff; ``None`` if it cannot be expressed in a few lines."""
-    if resolved.text is None or resolved.path.endswith(".json"):
+    if resolved.text is None or len(lines := resolved.text.splitlines()) > MOST_LINES:
         return None
-    configured, overrides = study.experiment.hyperparameters, proposal.overrides
-    pairs = overrides.text.split() if overrides.stack == "maxtext" else ()
-    wanted = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    changed = {key: value for key, value in wanted.items() if _effective(configured, key) != value}
-    lines = resolved.text.splitlines()
-    if len(lines) > MOST_LINES:
-        return None
-    if resolved.path.endswith(SCRIPTS):
-        new = _in_script(resolved.text, changed)
-    elif study.experiment.workload.framework == "MaxText" and changed:
-        new = _in_yaml(lines, changed)
-    elif study.experiment.workload.framework != "MaxText":
-        new = _in_record(lines, proposal.plan)
-    else:
-        return None
-    if new is None or new == lines:
+    new = _edited(resolved, resolved.text, proposal)
+    if new is None or not resolved.becomes(proposal.plan, new):
         return None
     name = plain(resolved.path, 200)
-    diff = difflib.unified_diff(lines, new, f"a/{name}", f"b/{name}", n=_CONTEXT, lineterm="")
+    diff = difflib.unified_diff(lines, new.splitlines(), f"a/{name}", f"b/{name}", n=_CONTEXT, lineterm="")
     text = "\n".join(redacted_setting(code(line)) for line in diff)
-    return text if len(text) <= _LONGEST_DIFF else None
+    return text if 0 < len(text) <= _LONGEST_DIFF else None
 
 
-def _effective(configured: Mapping[str, object], key: str) -> str:
-    fallback = DEFAULTS.get(key, _MESH_DEFAULT if _AXIS.fullmatch(key) else None)
-    return as_setting(configured.get(key, fallback))
+def _edited(resolved: ResolvedConfiguration, text: str, proposal: Proposal) -> str | None:
+    if resolved.path.endswith(SCRIPTS):
+        return _in_script(text, proposal.overrides.text) if proposal.overrides.stack == "maxtext" else None
+    edited = edited_toml if resolved.path.endswith(".toml") else edited_yaml
+    try:
+        return edited(text, proposal.overrides.text)
+    except ConfigError:
+        return _in_record(text, proposal.plan)
 
 
-def _in_yaml(lines: list[str], changed: Mapping[str, str]) -> list[str]:
-    new, left = list(lines), dict(changed)
-    for index, line in enumerate(lines):
-        key = re.match(r"([A-Za-z_]\w*)\s*:", line)
-        if key and key[1] in left:
-            comment = re.search(r"\s+#.*$", line)
-            new[index] = f"{key[1]}: {left.pop(key[1])}{comment[0] if comment else ''}"
-    while new and not new[-1].strip():
-        new.pop()
-    return [*new, *(f"{key}: {value}" for key, value in left.items())]
-
-
-def _in_script(script: str, changed: Mapping[str, str]) -> list[str] | None:
+def _in_script(script: str, overrides: str) -> str | None:
     launch, missing = read_launch(script), []
-    for key, value in changed.items():
-        script, count = re.subn(_assignment(key), f"{key}={value}", script, count=1)
+    for override in overrides.split():
+        script, count = re.subn(_assignment(override.partition("=")[0]), override, script, count=1)
         if not count:
-            missing.append(f"{key}={value}")
+            missing.append(override)
     if not missing:
-        return script.splitlines()
+        return script
     keys = [override.partition("=")[0] for override in launch.overrides] if launch else []
     last = re.search(_assignment(keys[-1]), script) if keys else None
-    if last is None:
-        return None
-    return f"{script[: last.end()]} {' '.join(missing)}{script[last.end() :]}".splitlines()
+    return f"{script[: last.end()]} {' '.join(missing)}{script[last.end() :]}" if last else None
 
 
 def _assignment(key: str) -> str:
     return rf"(?<![\w-]){re.escape(key)}=[^\s\"'`\\;|&]+"
 
 
-def _in_record(lines: list[str], plan: Plan) -> list[str] | None:
-    places = [index for index, line in enumerate(lines) if re.match(r"plan\s*:\s*\S", line)]
-    if len(places) != 1:
-        return None
-    return [*lines[: places[0]], f'plan: "{plan}"', *lines[places[0] + 1 :]]
+def _in_record(text: str, plan: Plan) -> str | None:
+    new, count = re.subn(r"^plan\s*:\s*\S.*$", lambda _: f'plan: "{plan}"', text, flags=re.MULTILINE)
+    return new if count == 1 else None

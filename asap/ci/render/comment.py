@@ -52,10 +52,10 @@ def headline(report: CiReport) -> str:
         return "no changed file is read as a training configuration"
     count = len(report.configurations)
     changed = f"{count} configuration{'s' if count > 1 else ''} changed"
-    failing = len({finding.path for finding in report.findings if finding.level == "error"})
+    over = {one.path for one in report.configurations if _does_not_fit(one)}
+    failing = len({finding.path for finding in report.findings if finding.level == "error"} - over)
     warned = len({finding.path for finding in report.findings if finding.level == "warning"})
-    over = sum(1 for one in report.configurations if _does_not_fit(one))
-    results = [f"{over} do{'es' if over == 1 else ''} not fit"] if over else []
+    results = [f"{len(over)} do{'es' if len(over) == 1 else ''} not fit"] if over else []
     results += [effect] if (effect := _effect(report)) else []
     results += [f"{failing} fail{'s' if failing == 1 else ''}"] if failing else []
     results += [f"{warned} with a warning"] if warned else []
@@ -119,7 +119,7 @@ def _overview(report: CiReport, order: list[ConfigurationReport], budget: _ByteB
         (
             one.path,
             one.status,
-            percent_change(one.relative_cost) if one.before and one.after else "",
+            percent_change(one.relative_cost) if one.relative_cost else "",
             hbm_use(one.after.prediction if one.after else None),
             words.get(_severity(report, one)) or _without_finding(one),
         )

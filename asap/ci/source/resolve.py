@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from asap.ci.source.policy import Policy
@@ -13,7 +13,9 @@ from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.files.documents import LARGEST_BYTES
 from asap.experiments.launch import SCRIPTS, read_launch
+from asap.plans import Plan
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
+from asap.stacks.registry import OF_YAML
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
 
@@ -91,6 +93,22 @@ class ResolvedConfiguration:
     notes: tuple[str, ...] = ()
     without_mesh: Study | None = None
     """The run with its mesh left open, if only the mesh is wrong."""
+    sources: "Sources | None" = None
+
+    def becomes(self, plan: Plan, text: str) -> bool:
+        """Whether the file, with another text, is read as a plan; what the plan leaves open may be anything."""
+        if self.sources is None or not self.sources.target.is_file():
+            return False
+        target = self.sources.target.with_name(f"edited-{self.sources.target.name}")
+        try:
+            target.write_text(text, encoding="utf-8")
+            read = study_of(read_configuration(target, (), self.sources.empty)).plan
+            unsaid = {field: None for field in ("microbatches", "remat") if getattr(plan, field) is None}
+            return read is not None and read.model_copy(update=unsaid) == plan
+        except AsapError:
+            return False
+        finally:
+            target.unlink(missing_ok=True)
 
 
 def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedExperiments) -> ResolvedConfiguration:
@@ -103,28 +121,32 @@ def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedEx
 
 def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedExperiments) -> ResolvedConfiguration:
     text = revision.text(path)
-    sources: _Sources | None = None
+    sources: Sources | None = None
     try:
         sources = _sources(revision, path, text, policy)
-        experiment = _read(sources, sources.empty)
+        experiment = _read(sources)
         linked, link_notes = experiments.find(policy.experiment_of(path), experiment, path)
         if linked is not None and not (experiment.hardware.name or experiment.hardware.chip):
             empty = sources.empty.model_copy(update={"hardware": linked.experiment.hardware})
-            experiment = _read(sources, empty)
+            sources = replace(sources, empty=empty)
+            experiment = _read(sources)
             link_notes += (f"Hardware taken from experiment {linked.experiment.id}.",)
         study = study_of(experiment)
     except AsapError as error:
         problem = _problem(revision.relativize_paths(error), path, _line(text, path))
-        return ResolvedConfiguration(path, text, problem=problem, without_mesh=_without_mesh(revision, sources))
-    return ResolvedConfiguration(path, text, study, None, linked, sources.included, (*link_notes, *study.warnings))
+        open_mesh = _without_mesh(revision, sources)
+        return ResolvedConfiguration(path, text, problem=problem, without_mesh=open_mesh, sources=sources)
+    return ResolvedConfiguration(
+        path, text, study, None, linked, sources.included, (*link_notes, *study.warnings), sources=sources
+    )
 
 
-def _read(sources: "_Sources", empty: Experiment) -> Experiment:
-    return read_configuration(sources.target, (), empty)
+def _read(sources: "Sources") -> Experiment:
+    return read_configuration(sources.target, (), sources.empty)
 
 
 @dataclass(frozen=True)
-class _Sources:
+class Sources:
     """All that a configuration is read from."""
 
     target: Path
@@ -132,7 +154,7 @@ class _Sources:
     empty: Experiment
 
 
-def _sources(revision: Revision, path: str, text: str | None, policy: Policy) -> _Sources:
+def _sources(revision: Revision, path: str, text: str | None, policy: Policy) -> Sources:
     """The file that a configuration starts from, and all that it includes; of a script of MaxText also its file."""
     if path.endswith(SCRIPTS) and text is None:
         raise ConfigError(f"is not a text file of at most {LARGEST_BYTES} bytes", where=path)
@@ -146,10 +168,10 @@ def _sources(revision: Revision, path: str, text: str | None, policy: Policy) ->
     named = policy.hardware_of(path)
     slices = launch.slices if launch else None
     hardware = refer_to_hardware(named, slices=slices)[0] if named else HardwareReference()
-    return _Sources(target, included, Experiment(id=_id(path), hardware=hardware))
+    return Sources(target, included, Experiment(id=_id(path), hardware=hardware))
 
 
-def _without_mesh(revision: Revision, sources: _Sources | None) -> Study | None:
+def _without_mesh(revision: Revision, sources: Sources | None) -> Study | None:
     if sources is None:
         return None
     return _open_mesh(sources, [revision.text(path) or "" for path in reversed(sources.included)])
@@ -175,7 +197,7 @@ def _id(path: str) -> str:
     return stem[:100] or "configuration"
 
 
-def _open_mesh(sources: _Sources, texts: Sequence[str]) -> Study | None:
+def _open_mesh(sources: Sources, texts: Sequence[str]) -> Study | None:
     """The run that a configuration describes with its mesh left open; ``None`` if something else is wrong too.
 
     Args:
@@ -190,6 +212,7 @@ def _open_mesh(sources: _Sources, texts: Sequence[str]) -> Study | None:
     try:
         experiment = read_configuration(sources.target, free, sources.empty)
         settings = {key: value for key, value in experiment.hyperparameters.items() if key not in left_open} | said
+        settings |= {} if sources.target.name.endswith(SCRIPTS) else {OF_YAML: True}
         return study_of(experiment.model_copy(update={"plan": None, "hyperparameters": settings}))
     except AsapError:
         return None

@@ -32,6 +32,11 @@ class Document:
     values: dict[str, Any]
     lines: dict[str, int]
 
+    @property
+    def is_yaml(self) -> bool:
+        """Whether the file is YAML by its name, so that lines to paste into it are."""
+        return self.path.suffix in (".yaml", ".yml")
+
     def place(self, key: str | None = None) -> str:
         """``file:line`` of a key, for errors."""
         line = self.lines.get(key) if key else None

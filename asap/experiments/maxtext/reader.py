@@ -22,6 +22,7 @@ from asap.stacks.maxtext.overrides import from_overrides, is_written
 from asap.stacks.maxtext.pipeline import LAYERS
 from asap.stacks.maxtext.rematerialisation import remat_note
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
+from asap.stacks.registry import OF_YAML
 from asap.stacks.stack_settings import harmless
 
 OF_MODEL = "hyperparameters of the model's file: "
@@ -63,7 +64,8 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     flags = settings.text("compile_xla_flags")
     return experiment.knowing(
         *notes, *more, *_notes(settings),
-        model=model, hardware=hardware, plan=plan, workload=workload, hyperparameters=_hyperparameters(settings),
+        model=model, hardware=hardware, plan=plan, workload=workload,
+        hyperparameters=_hyperparameters(settings, in_yaml=document.is_yaml and bool(document.values)),
         environment=experiment.environment | ({"compile_xla_flags": redacted(flags)} if flags else {}),
         provenance=provenance | sources,
     )  # fmt: skip
@@ -166,10 +168,13 @@ def _notes(settings: MaxTextSettings) -> tuple[str, ...]:
     return table_notes(TABLE, said, None)
 
 
-def _hyperparameters(settings: MaxTextSettings) -> dict[str, Any]:
-    """What the run says: all but MaxText's defaults, and of the model's file what is no shape."""
+def _hyperparameters(settings: MaxTextSettings, in_yaml: bool) -> dict[str, Any]:
+    """What the run says: all but MaxText's defaults, and of the model's file what is no shape; that it is said in a
+    YAML file alone, too, since lines to paste have that form then."""
     said = settings.only(lambda key, layer: _is_said(settings, key, layer))
-    return {key: REDACTED if key in _SECRETS and said[key] else harmless(said[key]) for key in said}
+    known = {key: REDACTED if key in _SECRETS and said[key] else harmless(said[key]) for key in said}
+    overridden = any(settings.layer(key) is SettingLayer.OVERRIDE for key in settings)
+    return known | ({OF_YAML: True} if in_yaml and not overridden else {})
 
 
 def _is_said(settings: MaxTextSettings, key: str, layer: SettingLayer) -> bool:

@@ -135,7 +135,7 @@ def _written(
     return settings, overrides
 
 
-def paste_line(overrides: Mapping[str, str]) -> str:
+def paste_line(overrides: Mapping[str, object]) -> str:
     """Overrides as arguments of the launcher: ``ici_fsdp_parallelism=16 …``."""
     return " ".join(shlex.quote(f"{key}={value}") for key, value in overrides.items())
 
