@@ -80,7 +80,6 @@ _SCRIPTS: tuple[_Row[Any], ...] = (
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
     _Row(_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
-    _Row(_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )

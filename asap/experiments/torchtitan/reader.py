@@ -17,10 +17,8 @@ from asap.experiments.torchtitan.forks import (
     notes_on_own,
     own_model,
     own_shapes,
-    own_vocabulary,
-    refuse_adapters,
+    refuse_unread,
     unknown_shapes,
-    with_global_batch,
 )
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -143,19 +141,12 @@ def read_torchtitan(
     saved = is_saved(values)
     named = in_names_of_toml(values) if saved else values
     settings = StackSettings(dotted(named) | overriding(overrides, _name), str(path))
-    refuse_adapters(settings, path)
+    refuse_unread(settings, path)
     model, notes = _model(settings, path)
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()
-    elif (own := own_vocabulary(settings)) and experiment.model is None:
-        model = model.model_copy(update={"vocab": settings.count(own)})
-        notes += (f"{plain(own, 60)}, which no torchtitan has, is by its name the size of the vocabulary",)
     plan, more = _plan(settings, experiment, model.layers)
-    accumulating, also = with_global_batch(settings, plan)
-    if also:
-        plan, more = _plan(accumulating, experiment, model.layers)
-    workload = _workload(accumulating, plan, mixture=model.is_moe)
-    notes += also
+    workload = _workload(settings, plan, mixture=model.is_moe)
     notes += (
         *more,
         *note_on_unmodelled(settings, titan.TABLE.unmodelled),
