@@ -37,7 +37,6 @@ from asap.experiments.swift import megatron as swift
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
-from asap.experiments.torchtitan import script as titan_script
 from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
@@ -78,7 +77,6 @@ _SCRIPTS: tuple[_Row[Any], ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
-    _Row(_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),

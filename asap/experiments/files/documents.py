@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from asap.core.errors import ConfigError, NotFoundError
 from asap.core.files import is_file
-from asap.core.numbers import bounded_from_text
+from asap.core.numbers import bounded_from_text, parse_toml
 from asap.core.text import plain
 from asap.experiments.files.yaml_text import parse_yaml
 
@@ -71,7 +71,9 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, path: Path) -> Document:
-    """The text of a YAML or JSON file, told apart by its name; raises like :func:`read_document`."""
+    """The text of a YAML, JSON or TOML file, told apart by its name; raises like :func:`read_document`."""
+    if path.suffix == ".toml":
+        return Document(path, parse_toml(text, str(path)), {})
     if path.suffix in (".json", ".conf"):
         return Document(path, _parse_json(text, path), {})
     values, lines = parse_yaml(text, str(path))

@@ -8,8 +8,10 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import SHAPES, read_named_model
 from asap.experiments.remarks import note_on_unmodelled
+from asap.experiments.shell import has_substitution
 from asap.experiments.torchtitan.forks import (
     CATALOGUE,
     DEBUG_MODEL,
@@ -163,6 +165,29 @@ def read_torchtitan(
         *notes, model=model, plan=plan, workload=workload, hyperparameters=settings.harmless(), provenance=sources
     )
     return with_what_is_saved(read, values) if saved else read
+
+
+_NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset|^optimizer\.(?!name)", re.ASCII)
+"""Settings that decide neither what a step computes nor how it is laid out."""
+
+
+def read_started(
+    document: Document, given: Mapping[str, str], script: str, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with a job configuration under the settings of a script's command.
+
+    Raises:
+        ConfigError: a variable that is not known decides a setting, or like :func:`read_torchtitan`.
+    """
+    overrides = [*overrides]
+    said = {override.partition("=")[0] for override in overrides}
+    known = {key: value for key, value in given.items() if is_setting(key) and key not in said}
+    unknown = sorted(key for key, value in known.items() if has_substitution(value))
+    if decisive := [key for key in unknown if not _NO_MATTER.search(key)]:
+        reason = f"sets {', '.join(decisive)} by a variable whose value is not said"
+        raise ConfigError(reason, where=script, hint=f"add {decisive[0]}=…")
+    settings = [f"{key}={value}" for key, value in known.items() if key not in unknown]
+    return read_torchtitan(document.values, document.path, [*settings, *overrides], experiment)
 
 
 def is_setting(key: str) -> bool:
