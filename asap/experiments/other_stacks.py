@@ -1,6 +1,6 @@
 """Configurations of other training stacks, recognised by what they are: read, or told what to give instead."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,7 @@ from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_text
-from asap.experiments.files.hydra_defaults import check_whole, is_hydra_key
+from asap.experiments.files.documents import Document, check_whole, read_text
 from asap.experiments.launch import reader as maxtext
 from asap.experiments.launch import script as launch
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
@@ -41,7 +40,7 @@ from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
 from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import OF_YAML, spec
+from asap.stacks.registry import OF_YAML
 from asap.stacks.spec import Spec
 
 _TOML, _GIN = ".toml", ".gin"
@@ -210,19 +209,13 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
-        return partial(nemo.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+        return partial(nemo.read_nemo, values, kind, path), partial(nemo.is_setting, values)
     refuse_mapping("remaining", values, path)
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
         return lambda theirs, known: megatron.read_megatron(found, theirs, known, CORE), megatron.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None
-
-
-def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
-    """Whether an override is a setting of NeMo's or Megatron-Bridge's sections, or one of Megatron-LM's arguments."""
-    sections = {**values, **spec("megatron-bridge").sections}
-    return is_hydra_key(sections, key) or ("." not in key and megatron.is_argument(key))
 
 
 def _read(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from asap.core.errors import ConfigError, NotFoundError
+from asap.core.errors import ConfigError, NotFoundError, UnreadError
 from asap.core.files import is_file
 from asap.core.numbers import bounded_from_text, parse_toml
 from asap.core.text import plain
@@ -215,3 +215,19 @@ def find_brought(named: str, brought: Brought) -> str | None:
     name = PurePosixPath(named).name
     same = [text for path, text in brought.items() if PurePosixPath(path).name == name]
     return same[0] if len(same) == 1 else None
+
+
+_DEFAULTS, _SELF = "defaults", "_self_"
+_YAML = (".yaml", ".yml")
+
+
+def check_whole(document: Document) -> None:
+    """Raise UnreadError where a YAML of Hydra takes settings from files that its defaults name; groups (``model: 8b``,
+    ``model/8b``) are options of its program."""
+    said = document.values.get(_DEFAULTS)
+    listed = said if isinstance(said, list) and _SELF in said else []
+    files = [name for name in listed if isinstance(name, str) and name != _SELF and not {*name} & {"@", "/", " "}]
+    files += [said] if isinstance(said, str) and said.endswith(_YAML) else []
+    if files:
+        reason = f"takes settings from {plain(', '.join(files), 80)} (its {_DEFAULTS}), which are not read"
+        raise UnreadError(reason, where=document.place(_DEFAULTS), hint="give what --cfg job prints of the whole")
