@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError
+from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, Document, find_named, missing, read_document
+from asap.experiments.files.documents import Brought, Document, blamed_on, find_named, missing, read_document
 from asap.experiments.huggingface_model import NO_MODEL, read_huggingface
 from asap.experiments.remarks import no_batch, note_on_unmodelled
 from asap.models import Workload
@@ -157,7 +157,7 @@ def _with_model(path: Path, experiment: Experiment) -> tuple[Experiment, tuple[s
 
 
 def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, int | None, tuple[str, ...]]:
-    try:
+    with blamed_on(settings.where()):
         if devices is None:
             said = settings.count(zero.BATCH) if settings.get(zero.BATCH) not in (None, "auto") else None
             return None, said, (DEVICES_UNKNOWN,)
@@ -165,8 +165,6 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
         said = zero.prepared({key: settings[key] for key in known}, devices)
         plan = from_settings(_TABLE, said, devices).model_copy(update={"remat": None})
         batch = global_batch_of(_TABLE, said, plan)
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     notes = [RECOMPUTATION_UNKNOWN]
     if batch is None:
         left = [key for key in (zero.MICRO_BATCH, zero.ACCUMULATION) if settings.get(key, "auto") == "auto"]

@@ -3,14 +3,15 @@
 import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from asap.core.errors import ConfigError, NotFoundError, UnreadError
+from asap.core.errors import AsapError, ConfigError, NotFoundError, UnreadError
 from asap.core.files import is_file
 from asap.core.numbers import bounded_from_text, parse_toml
 from asap.core.text import plain
@@ -96,6 +97,17 @@ def validated(kind: type[_Model], values: Mapping[str, Any], where: str) -> _Mod
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(validation_reason(error), where=where) from error
+
+
+@contextmanager
+def blamed_on(where: str) -> Iterator[None]:
+    """A plan that is none, and hardware that there is not, as an error of the file that says it."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except AsapError as error:
+        raise ConfigError(error.message, where=where, hint=error.hint) from error
 
 
 def _parse_json(text: str, path: Path) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from asap.core.errors import AsapError, ConfigError, UnreadError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Document, read_document
+from asap.experiments.files.documents import Document, blamed_on, read_document
 from asap.experiments.launch.script import Launch, launch_of
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
@@ -78,10 +78,8 @@ def with_slices(name: str | None, slices: int | None, experiment: Experiment, or
     if name is None or given.name or given.chip or given.topology or given.devices:
         return experiment
     slices = given.slices if "slices" in given.model_fields_set else slices
-    try:
+    with blamed_on(origin):
         hardware, notes = refer_to_hardware(name, slices=slices)
-    except AsapError as error:
-        raise ConfigError(error.message, where=origin, hint=error.hint) from error
     provenance = dict.fromkeys((f"hardware.{field}" for field in type(hardware).model_fields), origin)
     return experiment.knowing(*notes, hardware=hardware, provenance=provenance)
 
