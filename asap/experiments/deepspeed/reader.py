@@ -44,11 +44,6 @@ def preset(stage: int, offload: Iterable[str] = (), bf16: bool = False) -> dict[
     return found
 
 
-def note_on_shipped(named: str) -> str:
-    """That a file is not there, and was taken for the stack's own."""
-    return f"{plain(named, 80)} is not there, and taken as the one that the stack brings along"
-
-
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
     """DeepSpeed's settings by dotted key, of the file that is named, among those that are brought along, or from the
     folder of ``path`` or one above it; of one that a stack brings along what decides a step.
@@ -77,7 +72,7 @@ def with_note_on_shipped(experiment: Experiment, named: Any, path: Path, brought
     """``experiment`` with a note where the configuration that is named was taken for one that a stack brings along."""
     if not isinstance(named, str) or shipped_configuration(named) is None or find_named(named, path, brought):
         return experiment
-    return experiment.knowing(note_on_shipped(named))
+    return experiment.knowing(f"{plain(named, 80)} is not there, and taken as the one that the stack brings along")
 
 
 _ZERO = "zero_optimization"

@@ -215,11 +215,6 @@ def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
     return (f"{settings.where(own[0])}: {reason}: {listed}",)
 
 
-def is_own(key: str) -> bool:
-    """Whether a key is none of MaxText's."""
-    return key not in known_keys()
-
-
 def _unknown(key: str, place: str) -> ConfigError:
     near = _alike(key)
     hint = f"did you mean {' or '.join(near)}?" if near else "MaxText's base.yml has no such key"

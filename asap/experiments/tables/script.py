@@ -61,7 +61,8 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     if of_file:
         known = with_processes_of(started, experiment)
         return torchtitan.read_started(documents[0], given, str(path), overrides, known)
-    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in _models(spec))
+    models = spec.model.name.keys if spec.model.name else ()
+    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in models)
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
     alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
@@ -81,10 +82,6 @@ def _check(spec: Spec, start: Command, path: Path) -> None:
             shown = plain(found[1] if found.re.groups else found[0], 60).strip()
             hint = "give a run that trains all parameters of a decoder on tokens"
             raise ConfigError(f"starts {shown}: {reason}", where=f"{path}:{start.line}", hint=hint)
-
-
-def _models(spec: Spec) -> tuple[str, ...]:
-    return spec.model.name.keys if spec.model.name else ()
 
 
 def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str, Any]:

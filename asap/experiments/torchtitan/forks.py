@@ -46,11 +46,6 @@ def notes_on_own(settings: StackSettings) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def unknown_shapes(listed: str, model: str) -> str:
-    """The note on a model that they change."""
-    return f"the model is unknown: torchtitan has no {listed}, which by its name changes {model}: add {SHAPES}"
-
-
 def _own(settings: StackSettings, sections: Iterable[str]) -> list[str]:
     parts = ((key, key.split(".")) for key in settings if "." in key)
     return [key for key, words in parts if words[0] in sections and ".".join(words[:2]) not in _KNOWN]

@@ -20,7 +20,6 @@ from asap.experiments.torchtitan.forks import (
     own_model,
     own_shapes,
     refuse_unread,
-    unknown_shapes,
 )
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -212,7 +211,8 @@ def _model(settings: StackSettings, path: Path) -> tuple[Architecture, tuple[str
         raise ConfigError(f"trains {name}; only decoders are read", where=settings.where())
     if own := own_shapes(settings):
         title = plain(hub or f"{name} {flavor}", 120)
-        return Architecture(name=title), (unknown_shapes(own, title),)
+        note = f"the model is unknown: torchtitan has no {own}, which by its name changes {title}: add {SHAPES}"
+        return Architecture(name=title), (note,)
     if hub and (flavor or "").startswith("debug"):
         return Architecture(name=plain(hub, 120)), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
     if hub:
