@@ -56,7 +56,8 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     given = _settings(spec, start)
     of_file = spec.command is not None and spec.command.variable is not None
     if not said and (of_file or not given):
-        reason = f"starts {spec.name} with settings that its program has, which is not read"
+        place = "Python, without a file that it names" if of_file else "its program"
+        reason = f"starts {spec.name} with settings that stand in {place}, which is not read"
         raise UnreadError(reason, where=started.where, hint=spec.prints or None)
     if of_file:
         known = with_processes_of(started, experiment)
