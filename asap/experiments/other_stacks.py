@@ -1,22 +1,21 @@
 """Configurations of other training stacks, recognised by what they are: read, or told what to give instead."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.experiments import yaml_script
 from asap.experiments.accelerate import reader as accelerate
 from asap.experiments.accelerate import script as accelerate_script
 from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Document, read_text
-from asap.experiments.files.hydra_defaults import check_whole, is_hydra_key
+from asap.experiments.files.documents import Document, check_whole, read_text
 from asap.experiments.launch import reader as maxtext
 from asap.experiments.launch import script as launch
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
@@ -37,12 +36,10 @@ from asap.experiments.swift import megatron as swift
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.experiments.torchtitan import reader as torchtitan
-from asap.experiments.torchtitan import script as titan_script
-from asap.experiments.yaml_script import Started, started_document
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
 from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import OF_YAML, spec
+from asap.stacks.registry import OF_YAML
 from asap.stacks.spec import Spec
 
 _TOML, _GIN = ".toml", ".gin"
@@ -50,11 +47,9 @@ _TOML, _GIN = ".toml", ".gin"
 _Reader = Callable[[list[str], Experiment], Experiment]
 """Of the overrides that are the stack's own, and what is known besides."""
 
-_Found = TypeVar("_Found", Start, Started)
-
 
 @dataclass(frozen=True)
-class _Row(Generic[_Found]):
+class _Row:
     """A reader of scripts of a stack.
 
     Args:
@@ -64,8 +59,8 @@ class _Row(Generic[_Found]):
         takes: whether an override is for the stack, where it takes others than its settings, too.
     """
 
-    find: Callable[[str, Path], _Found | None]
-    read: Callable[[_Found, list[str], Experiment], Experiment]
+    find: Callable[[str, Path], Start | None]
+    read: Callable[[Start, list[str], Experiment], Experiment]
     is_setting: Callable[[str], bool]
     takes: Callable[[str], bool] | None = None
 
@@ -74,13 +69,11 @@ def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path], Start | None
     return lambda text, path: find_start(text, path, starts)
 
 
-_SCRIPTS: tuple[_Row[Any], ...] = (
+_SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
-    _Row(_by(titan_script.starts), titan_script.read_titan_script, torchtitan.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
-    _Row(_by(nemo.starts), nemo.read_nemo_script, nemo.is_setting),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )
@@ -134,14 +127,14 @@ def read_script(text: str, path: Path, overrides: Iterable[str], experiment: Exp
 
 
 def _read_start(
-    row: _Row[_Found], text: str, path: Path, overrides: Iterable[str], experiment: Experiment, whole: str
+    row: _Row, text: str, path: Path, overrides: Iterable[str], experiment: Experiment, whole: str
 ) -> Experiment | None:
     """What a script starts of one stack; ``None`` where it does not."""
     given = _given(text, overrides, row.is_setting, whole)
     if (start := row.find(given.script, path)) is None:
         return None
     read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
-    known = start.command.text if isinstance(start, Start) and start.runs else ""
+    known = start.command.text if start.runs and row is not _STARTED else ""
     command = {COMMAND: redacted(" ".join(known.split()))} if known else {}
     return read.knowing(*given.note(path.name), *start.notes(), provenance=command)
 
@@ -151,22 +144,26 @@ def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool
     return with_given(text, overrides, lambda key: key in FIELDS or is_setting(key), whole)
 
 
-def _find_started(text: str, path: Path) -> Started | None:
+def _find_started(text: str, path: Path) -> Start | None:
     """What a script starts with a YAML, or with options alone, where that is of a stack."""
-    started = started_document(text, path)
-    if started is None or trainer_file.is_training_file(started.document.values):
-        return started
-    return started if _reader_of(started.document) else None
+    start = find_start(text, path, yaml_script.starts)
+    document, _ = (start and yaml_script.document_of(start)) or (None, False)
+    if document is None or not (trainer_file.is_training_file(document.values) or _reader_of(document)):
+        return None
+    return start
 
 
-def _read_started(started: Started, overrides: list[str], experiment: Experiment) -> Experiment:
-    document, experiment = started.document, with_devices(processes_of(started.start.command), experiment)
-    if not trainer_file.is_training_file(document.values):
+def _read_started(start: Start, overrides: list[str], experiment: Experiment) -> Experiment:
+    document, of_yaml = yaml_script.document_of(start) or (None, False)
+    assert document is not None
+    experiment = with_devices(processes_of(start.command), experiment)
+    if trainer_file.is_training_file(document.values):
+        read = partial(trainer_file.read_trainer_file, document.values, of_yaml, document.path)
+        found = _read(read, accelerate.is_setting, overrides, experiment)
+    else:
         found = read_as_document(document, overrides, experiment)
         assert found is not None
-        return found
-    read = partial(trainer_file.read_trainer_file, document.values, started.of_yaml, document.path)
-    return _read(read, accelerate.is_setting, overrides, experiment)
+    return found.knowing(*(start.note_on_made(document.path.name) if of_yaml else ()))
 
 
 def _is_any_setting(key: str) -> bool:
@@ -213,19 +210,13 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
-        return partial(nemo.read_nemo, values, kind, path), partial(_is_nemo_setting, values)
+        return partial(nemo.read_nemo, values, kind, path), partial(nemo.is_setting, values)
     refuse_mapping("remaining", values, path)
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
         return lambda theirs, known: megatron.read_megatron(found, theirs, known, CORE), megatron.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None
-
-
-def _is_nemo_setting(values: Mapping[str, Any], key: str) -> bool:
-    """Whether an override is a setting of NeMo's or Megatron-Bridge's sections, or one of Megatron-LM's arguments."""
-    sections = {**values, **spec("megatron-bridge").sections}
-    return is_hydra_key(sections, key) or ("." not in key and megatron.is_argument(key))
 
 
 def _read(

@@ -64,14 +64,10 @@ def gpus_of_a_process(command: Command) -> int | None:
     return visible // each if visible and each else None
 
 
-def with_processes(command: Command, experiment: Experiment) -> Experiment:
-    """``experiment`` with the processes that a command starts, where no hardware is said, and with its nodes."""
-    return with_nodes_of(command, with_devices(processes_of(command), experiment))
-
-
 def with_processes_of(start: Start, experiment: Experiment) -> Experiment:
     """``experiment`` with the processes of a start: those of the command in quotes, else of the one around it."""
-    return with_processes(start.command if processes_of(start.command) else start.outer, experiment)
+    command = start.command if processes_of(start.command) else start.outer
+    return with_nodes_of(command, with_devices(processes_of(command), experiment))
 
 
 def with_nodes_of(command: Command, experiment: Experiment) -> Experiment:

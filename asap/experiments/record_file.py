@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from asap.core.errors import AsapError, ConfigError, UsageError
+from asap.core.errors import ConfigError, UsageError
 from asap.core.text import plain
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference, refer_to_hardware
-from asap.experiments.files.documents import Document, validated, validation_reason
+from asap.experiments.files.documents import Document, blamed_on, validated, validation_reason
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.remarks import still_open
@@ -115,7 +115,7 @@ def _leaves(key: str, value: Any) -> list[str]:
 
 
 def _value(key: str, value: Any, experiment: Experiment, place: str) -> tuple[Any, tuple[str, ...]]:
-    try:
+    with blamed_on(place):
         if key == "plan":
             return _plan(value, experiment.plan, place), ()
         if key == "model":
@@ -124,10 +124,6 @@ def _value(key: str, value: Any, experiment: Experiment, place: str) -> tuple[An
             return _merged(Workload, experiment.workload, value, place), ()
         if key == "hardware":
             return _hardware(value, experiment.hardware, place)
-    except ConfigError:
-        raise
-    except AsapError as error:
-        raise ConfigError(error.message, where=place, hint=error.hint) from error
     return value, ()
 
 

@@ -2,7 +2,6 @@
 ``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from asap.core.errors import ConfigError
 from asap.experiments.accelerate.trainer_file import is_training_file
 from asap.experiments.files.documents import Brought, Document, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.shell import Command, Start, check_made, find_start, has_substitution, options, words
+from asap.experiments.shell import Command, Start, check_made, has_substitution, options, words
 from asap.experiments.training_program import check_program
 from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
@@ -32,48 +31,21 @@ def starts(command: Command) -> bool:
     return any(form.search(text) for form in (_FACTORY, _PROGRAM))
 
 
-@dataclass(frozen=True)
-class Started:
-    """What a command starts a program with.
-
-    Args:
-        start: the command.
-        document: its settings, those of the command on top of those of the YAML.
-        of_yaml: whether there is a YAML, or options alone.
-    """
-
-    start: Start
-    document: Document
-    of_yaml: bool
-
-    def notes(self) -> tuple[str, ...]:
-        """How the YAML comes to be, and which of the runs of the script it is."""
-        made = self.start.note_on_made(self.document.path.name) if self.of_yaml else ()
-        return (*made, *self.start.notes())
-
-
-def started_document(text: str, path: Path) -> Started | None:
-    """The settings that a script starts a program with; ``None`` where it starts none so, or the YAML is not there.
+def document_of(started: Start) -> tuple[Document, bool] | None:
+    """The settings that a command starts a program with, those of the command on top of those of the YAML, and whether
+    there is a YAML, or options alone; ``None`` where it starts none so, or the YAML is not there.
 
     Raises:
         ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
-    start = find_start(text, path, starts)
-    found = _of_command(start) if start else None
-    if start is None or found is None:
-        return None
-    if start.environment.get(_MEGATRON, "").casefold() in _ON:
-        reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
-        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
-    return Started(start, *found)
-
-
-def _of_command(started: Start) -> tuple[Document, bool] | None:
     text, path, files = started.command.text, started.path, started.files
     start = _FACTORY.search(text)
     if start is None:
         program = _PROGRAM.search(text)
         return _of_program(program, path, files) if program else None
+    if started.environment.get(_MEGATRON, "").casefold() in _ON:
+        reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
+        raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
     said = start[1]
     if (found := _with_yaml(said, path, files)) is not None:
         return found, True

@@ -98,6 +98,13 @@ def abstract(folder: str) -> Spec:
     return Spec.model_validate({"name": folder} | _values(folder))
 
 
+@cache
+def commanded() -> tuple[Spec, ...]:
+    """Tables of programs that a command starts, also those that are no stack by themselves."""
+    folders = (path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}")))
+    return tuple(abstract(folder) for folder in folders if "command" in _values(folder))
+
+
 def capture_of(folder: str) -> str:
     """How a run by the table in a folder is profiled, also by one that others extend; empty where it is not said."""
     return str(_values(folder).get("capture", "")) if (_FOLDER / folder / _TABLE).exists() else ""
@@ -135,7 +142,7 @@ def code(folder: str) -> ModuleType | None:
 
 def folder_of(table: Spec) -> str:
     """Where a table lies."""
-    return next(folder for folder, one in specs().items() if one.name == table.name)
+    return next((folder for folder, one in specs().items() if one.name == table.name), table.name)
 
 
 def _own_values(folder: str) -> dict[str, Any]:

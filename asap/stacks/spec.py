@@ -180,6 +180,7 @@ class Command(_Part):
     config: tuple[str, ...] = Field(default=(), description="options that name files of settings, and key=value after")
     positional: bool = Field(default=False, description="whether files are named without an option")
     places: tuple[str, ...] = Field(default=(), description="where a file lies that is named without an ending")
+    variable: str | None = Field(default=None, description="of the environment, which names the file")
     by_default: str | None = Field(default=None, description="file of the repository that counts where none is named")
     signs: tuple[str, ...] = Field(default=(), description="options some of which make a command one of these")
     least: int = Field(default=2, description="how many of them")

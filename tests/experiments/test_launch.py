@@ -254,17 +254,6 @@ def test_variables_of_a_container_are_known_to_what_it_runs(tmp_path):
         add(tmp_path / "k8s.yaml")
 
 
-def test_a_configuration_that_maxtext_ships_need_not_be_there(tmp_path):
-    script = tmp_path / "tune.sh"
-    script.write_text("python3 -m MaxText.train /opt/maxtext/src/MaxText/configs/sft.yml model_name=llama2-7b\n")
-    run = add(script)
-    assert run.model.layers == 32
-    assert any("sft.yml is not there, and taken as MaxText's own" in note for note in run.notes)
-    script.write_text("python3 -m MaxText.train /opt/configs/sft.yml model_name=llama2-7b\n")
-    with pytest.raises(ConfigError, match="which is not there"):
-        add(script)
-
-
 @given(text=st.text(alphabet="mMaxText.train benchmrk_()[]{}='\"\\\n,:#$*+-\0", max_size=300))
 def test_whatever_starts_a_run_the_answer_is_an_experiment_or_one_clear_line(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.core.errors import UnreadError
-from asap.experiments.shell import options, read_commands
+from asap.experiments.shell import find_start, options, read_commands
 
 ASSIGNMENTS = {"A=1": "1", "B='x y'": "x y", 'C="p=q"': "p=q", "D=$((2 * 3))": "6", "E=${U:-7}": "7", "F=a/b": "a/b"}
 JOINTS = ["\n", "; ", " && ", "\nexport Z=1\n", " # a comment\n", " \\\n"]
@@ -209,3 +209,12 @@ def test_an_environment_is_in_the_order_of_the_script():
     names = [f"NCCL_{letter}" for letter in "QWERTZUIOP"]
     commands = list(read_commands("\n".join(f"export {name}=1" for name in names)))
     assert list(commands[-1].scope.environment()) == names
+
+
+def test_a_start_is_found_after_many_other_scripts(tmp_path):
+    for _ in range(2):
+        found = find_start("A=1\ntorchrun a.py\n", tmp_path / "run.sh", lambda command: "torchrun" in command.text)
+        assert found is not None
+        assert [command.text for command in found.before] == ["A=1", "torchrun a.py"]
+        for number in range(40):
+            run(f"echo {number}")

@@ -162,21 +162,15 @@ _CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_ba
 _WORD = re.compile(r"\w+", re.ASCII)
 _ON, _OFF = ("true", "1"), ("", "false", "none", "0")
 _PREFIX = "fsdp_"
-_STRATEGY_VARIABLE = "FSDP_SHARDING_STRATEGY"
-"""Of the environment (accelerate, ``FullyShardedDataParallelPlugin``), which the Trainer leaves as it is where its
-option names no strategy."""
 
 
-def of_trainer(
-    stated: Mapping[str, Any], path: Path, brought: Brought, environment: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """Accelerate's settings, by dotted key, that arguments of the Trainer stand for.
 
     Args:
         stated: arguments by name.
         path: the file that says them.
         brought: files that come along with it.
-        environment: variables of the run, which say a strategy that the option leaves out.
 
     Raises:
         ConfigError: the option has a word that the Trainer has not, or the file that is named is not there.
@@ -187,18 +181,11 @@ def of_trainer(
     if unknown := next((word for word in words if word not in (*WORDS, "offload", "auto_wrap")), None):
         known = ", ".join((*WORDS, "offload", "auto_wrap"))
         raise ConfigError(f"{OPTION} has no option {plain(unknown, 40)}", where=str(path), hint=f"known are {known}")
-    settings = of_option(" ".join(words), _strategy_in(environment or {}))
+    settings = of_option(" ".join(words))
     if not is_fsdp(settings) or stated.get(_CONFIG) is None:
         return settings
     own = _configuration(stated, _CONFIG, path, brought)
     return settings | {f"{FSDP}.{_PREFIX}{key.removeprefix(_PREFIX)}": value for key, value in own.items()}
-
-
-def _strategy_in(environment: Mapping[str, str]) -> str:
-    """What a variable says, by name or by its number from 1 on; all is sharded by default."""
-    text = environment.get(_STRATEGY_VARIABLE, "").casefold()
-    number = int(text) - 1 if text.isascii() and text.isdecimal() and len(text) == 1 else 0
-    return text if text in WORDS else WORDS[number] if 0 <= number < len(WORDS) else WORDS[0]
 
 
 def syncs_each_batch(said: StackSettings, path: Path, brought: Brought) -> bool | None:

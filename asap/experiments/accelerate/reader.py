@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError
+from asap.core.errors import ConfigError
 from asap.experiments.accelerate.program import CONFIG, check_values, is_said, syncs_each_batch, with_file
 from asap.experiments.deepspeed import training_arguments as terms
 from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought
+from asap.experiments.files.documents import Brought, blamed_on
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import NO_BATCH, no_batch, note_on_unmodelled
@@ -171,13 +171,11 @@ def _with_torch(
     syncs_each: bool | None,
 ) -> Experiment:
     recorded = settings.harmless() | {f"{SECTION}.{key}": value for key, value in _of_trainer(said, unsaid).items()}
-    try:
+    with blamed_on(settings.where()):
         plan, batch, notes = _plan_and_batch(
             recorded, experiment.hardware.devices, syncs_each, _unsaid_batch(said, unsaid)
         )
         sharded = accelerate.layout(recorded) != "replica"
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     precision = terms.precision(said, settings)
     workload = Workload(
         global_batch=batch,

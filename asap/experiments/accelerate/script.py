@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, said, with_file
 from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
@@ -32,7 +32,7 @@ from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import KIND, OPTION
+from asap.stacks.accelerate.stack import KIND, OPTION, WORDS
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.stack_settings import dotted
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
@@ -43,6 +43,7 @@ _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.-]+)|['\"]?(\S+\.py)\b)
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed(?=\s)")
 _OPTION_OF_DEEPSPEED = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
 _FILE = "config_file"
+_STRATEGY = "FSDP_SHARDING_STRATEGY"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 
@@ -89,7 +90,11 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         experiment = with_processes_of(start, experiment)
     else:
         stated = with_file(given | more, path, files)
-        configuration = _of_torchrun(known) | configuration_of(stated, path, files, start.environment)
+        named = any(word in WORDS for word in str(stated.get(OPTION, WORDS[0])).casefold().replace(",", " ").split())
+        if _STRATEGY in start.environment and not named:
+            hint = f"name the strategy itself: add {OPTION}=full_shard, or another"
+            raise UnreadError(f"sets {_STRATEGY}, which is not read", where=start.where, hint=hint)
+        configuration = _of_torchrun(known) | configuration_of(stated, path, files)
         given = {OPTION: "", **given}
         if by_trl:
             given, configuration = stated, configuration | of_command(stated)

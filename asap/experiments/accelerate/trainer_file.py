@@ -189,13 +189,11 @@ def notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any])
     return notes
 
 
-def configuration_of(
-    stated: Mapping[str, Any], path: Path, brought: Brought, environment: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
-        return of_trainer(stated, path, brought, environment)
+        return of_trainer(stated, path, brought)
     found = find_named(str(named), path, brought)
     if found is not None:
         return dotted(found.document().values)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError
+from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, Document, find_named, missing, read_document
+from asap.experiments.files.documents import Brought, Document, blamed_on, find_named, missing, read_document
 from asap.experiments.huggingface_model import NO_MODEL, read_huggingface
 from asap.experiments.remarks import no_batch, note_on_unmodelled
 from asap.models import Workload
@@ -44,11 +44,6 @@ def preset(stage: int, offload: Iterable[str] = (), bf16: bool = False) -> dict[
     return found
 
 
-def note_on_shipped(named: str) -> str:
-    """That a file is not there, and was taken for the stack's own."""
-    return f"{plain(named, 80)} is not there, and taken as the one that the stack brings along"
-
-
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
     """DeepSpeed's settings by dotted key, of the file that is named, among those that are brought along, or from the
     folder of ``path`` or one above it; of one that a stack brings along what decides a step.
@@ -77,7 +72,7 @@ def with_note_on_shipped(experiment: Experiment, named: Any, path: Path, brought
     """``experiment`` with a note where the configuration that is named was taken for one that a stack brings along."""
     if not isinstance(named, str) or shipped_configuration(named) is None or find_named(named, path, brought):
         return experiment
-    return experiment.knowing(note_on_shipped(named))
+    return experiment.knowing(f"{plain(named, 80)} is not there, and taken as the one that the stack brings along")
 
 
 _ZERO = "zero_optimization"
@@ -157,7 +152,7 @@ def _with_model(path: Path, experiment: Experiment) -> tuple[Experiment, tuple[s
 
 
 def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, int | None, tuple[str, ...]]:
-    try:
+    with blamed_on(settings.where()):
         if devices is None:
             said = settings.count(zero.BATCH) if settings.get(zero.BATCH) not in (None, "auto") else None
             return None, said, (DEVICES_UNKNOWN,)
@@ -165,8 +160,6 @@ def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, in
         said = zero.prepared({key: settings[key] for key in known}, devices)
         plan = from_settings(_TABLE, said, devices).model_copy(update={"remat": None})
         batch = global_batch_of(_TABLE, said, plan)
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     notes = [RECOMPUTATION_UNKNOWN]
     if batch is None:
         left = [key for key in (zero.MICRO_BATCH, zero.ACCUMULATION) if settings.get(key, "auto") == "auto"]

@@ -3,16 +3,17 @@
 import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from asap.core.errors import ConfigError, NotFoundError
+from asap.core.errors import AsapError, ConfigError, NotFoundError, UnreadError
 from asap.core.files import is_file
-from asap.core.numbers import bounded_from_text
+from asap.core.numbers import bounded_from_text, parse_toml
 from asap.core.text import plain
 from asap.experiments.files.yaml_text import parse_yaml
 
@@ -76,7 +77,9 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, path: Path) -> Document:
-    """The text of a YAML or JSON file, told apart by its name; raises like :func:`read_document`."""
+    """The text of a YAML, JSON or TOML file, told apart by its name; raises like :func:`read_document`."""
+    if path.suffix == ".toml":
+        return Document(path, parse_toml(text, str(path)), {})
     if path.suffix in (".json", ".conf"):
         return Document(path, _parse_json(text, path), {})
     values, lines = parse_yaml(text, str(path))
@@ -99,6 +102,17 @@ def validated(kind: type[_Model], values: Mapping[str, Any], where: str) -> _Mod
         return kind.model_validate(values)
     except ValidationError as error:
         raise ConfigError(validation_reason(error), where=where) from error
+
+
+@contextmanager
+def blamed_on(where: str) -> Iterator[None]:
+    """A plan that is none, and hardware that there is not, as an error of the file that says it."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except AsapError as error:
+        raise ConfigError(error.message, where=where, hint=error.hint) from error
 
 
 def _parse_json(text: str, path: Path) -> dict[str, Any]:
@@ -218,3 +232,19 @@ def find_brought(named: str, brought: Brought) -> str | None:
     name = PurePosixPath(named).name
     same = [text for path, text in brought.items() if PurePosixPath(path).name == name]
     return same[0] if len(same) == 1 else None
+
+
+_DEFAULTS, _SELF = "defaults", "_self_"
+_YAML = (".yaml", ".yml")
+
+
+def check_whole(document: Document) -> None:
+    """Raise UnreadError where a YAML of Hydra takes settings from files that its defaults name; groups (``model: 8b``,
+    ``model/8b``) are options of its program."""
+    said = document.values.get(_DEFAULTS)
+    listed = said if isinstance(said, list) and _SELF in said else []
+    files = [name for name in listed if isinstance(name, str) and name != _SELF and not {*name} & {"@", "/", " "}]
+    files += [said] if isinstance(said, str) and said.endswith(_YAML) else []
+    if files:
+        reason = f"takes settings from {plain(', '.join(files), 80)} (its {_DEFAULTS}), which are not read"
+        raise UnreadError(reason, where=document.place(_DEFAULTS), hint="give what --cfg job prints of the whole")

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from asap.core.errors import AsapError, ConfigError, UnreadError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Document, read_document
+from asap.experiments.files.documents import Document, blamed_on, read_document
 from asap.experiments.launch.script import Launch, launch_of
 from asap.experiments.maxtext.reader import read_maxtext
-from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys, shipped
+from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
 from asap.experiments.record_file import FIELDS
 from asap.experiments.shell import Start
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
@@ -41,7 +41,7 @@ def read_started(start: Start, overrides: Sequence[str], experiment: Experiment)
     if unsaid := [key for key in launch.unknown if key in TABLE.words() and key not in {*given, *_NO_MATTER}]:
         reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
         raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
-    document, notes = _configuration(launch, path)
+    document = _configuration(launch, path)
     origin = f"{path.name}:{launch.line}"
     said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
     experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
@@ -49,23 +49,21 @@ def read_started(start: Start, overrides: Sequence[str], experiment: Experiment)
     environment = {name: redacted(value) for name, value in launch.environment.items()}
     sources = {f"environment.{name}": origin for name in environment}
     environment = environment | experiment.environment
-    return experiment.knowing(*notes, *_remarks(launch, given), environment=environment, provenance=sources)
+    return experiment.knowing(*_remarks(launch, given), environment=environment, provenance=sources)
 
 
-def _configuration(launch: Launch, path: Path) -> tuple[Document, tuple[str, ...]]:
+def _configuration(launch: Launch, path: Path) -> Document:
     """The file that MaxText is started with, from the folder of the script or one above it."""
     if launch.config is None:
-        return Document(_BASE, {}, {}), ()
+        return Document(_BASE, {}, {})
     below = Path(launch.config.lstrip("/"))
     folders = (path.parent, *path.absolute().parents)
     places = (folder / name for folder in folders for name in (below, Path("src") / below))
     found = next((place for place in places if is_file(place)), None)
     if found is not None:
-        return read_document(found), ()
+        return read_document(found)
     if below.name == _BASE.name:
-        return Document(_BASE, {}, {}), ()
-    if (own := shipped(launch.config)) is not None:
-        return own, (f"{own.path.name} is not there, and taken as MaxText's own",)
+        return Document(_BASE, {}, {})
     hint = "give the configuration itself, with the overrides of the script"
     raise ConfigError(f"starts {plain(launch.config, 80)}, which is not there", where=str(path), hint=hint)
 
@@ -80,10 +78,8 @@ def with_slices(name: str | None, slices: int | None, experiment: Experiment, or
     if name is None or given.name or given.chip or given.topology or given.devices:
         return experiment
     slices = given.slices if "slices" in given.model_fields_set else slices
-    try:
+    with blamed_on(origin):
         hardware, notes = refer_to_hardware(name, slices=slices)
-    except AsapError as error:
-        raise ConfigError(error.message, where=origin, hint=error.hint) from error
     provenance = dict.fromkeys((f"hardware.{field}" for field in type(hardware).model_fields), origin)
     return experiment.knowing(*notes, hardware=hardware, provenance=provenance)
 

@@ -47,7 +47,7 @@ def starts(command: Command) -> bool:
 
 def read_launch(script: str) -> Launch | None:
     """The first MaxText command of a script; ``None`` if it has none."""
-    return next((launch_of(outer, command) for outer, command in starts_in(script, starts)), None)
+    return next((launch_of(outer, command) for _, outer, command in starts_in(script, starts)), None)
 
 
 def launch_of(outer: Command, command: Command) -> Launch:

@@ -21,7 +21,7 @@ from asap.experiments.maxtext.settings import (
     check_key,
     check_keys,
     find_model_file,
-    is_own,
+    known_keys,
     model_name_of,
 )
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
@@ -159,7 +159,7 @@ def _custom_rules(path: Path, settings: Mapping[str, Setting]) -> dict[str, Sett
 
 def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting]) -> dict[str, Setting]:
     said: dict[str, Setting] = {}
-    of_fork = any(map(is_own, below))
+    of_fork = not known_keys() >= below.keys()
     read = [(*_override(text, origin), origin) for text, origin in overrides]
     check_keys({EARLIER.get(key, (key,))[0]: place for key, _, place in read if place != OVERRIDE}, of_fork)
     for key, value, origin in read:

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from asap.core.errors import AsapError, ConfigError, PlanError
+from asap.core.errors import ConfigError, PlanError
 from asap.core.secrets import redacted
 from asap.core.text import REDACTED, plain
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
-from asap.experiments.files.documents import Document
+from asap.experiments.files.documents import Document, blamed_on
 from asap.experiments.maxtext.architecture import architecture_of
 from asap.experiments.maxtext.loading import load_settings
 from asap.experiments.maxtext.settings import DEFAULT, DEFAULTS, TABLE, MaxTextSettings, SettingLayer, refuse_unmodelled
@@ -87,10 +87,8 @@ def _hardware(
     if topology is None:
         return given, {}, ()
     source = settings.source("compile_topology")
-    try:
+    with blamed_on(source):
         hardware, notes = refer_to_hardware(topology, slices=slices)
-    except AsapError as error:
-        raise ConfigError(error.message, where=source, hint=error.hint) from error
     return hardware, {f"hardware.{field}": source for field in ("name", "chip", "topology", "devices")}, notes
 
 
@@ -111,7 +109,7 @@ def _plan(
     per_slice, rest = divmod(hardware.devices, slices) if hardware.devices else (None, 0)
     if rest:
         raise ConfigError(f"{hardware.devices} devices are not a multiple of {slices} slices", where=str(document.path))
-    try:
+    with blamed_on(str(document.path)):
         if mixed := inexpressible_axes(settings, slices):
             return None, {}, (f"the plan is not understood: {'; '.join(mixed)}",)
         if per_slice is None and (unfilled := open_axes(settings, "ici")):
@@ -123,8 +121,6 @@ def _plan(
             return None, {}, (f"the plan is unknown: {reason}; say the slices",)
         plan = from_overrides(settings, per_slice, slices, layers)
         note = remat_note(settings)
-    except PlanError as error:
-        raise ConfigError(error.message, where=str(document.path), hint=error.hint) from error
     microbatches = "num_pipeline_microbatches" if plan.degree("stage") > 1 else "gradient_accumulation_steps"
     sources = {"plan.remat": settings.source("remat_policy"), "plan.microbatches": settings.source(microbatches)}
     sources |= _mesh_sources(settings, "ici", per_slice) | _mesh_sources(settings, "dcn", slices)

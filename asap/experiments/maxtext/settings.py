@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import real_number
 from asap.core.text import plain
-from asap.experiments.files.documents import Document
 from asap.experiments.remarks import decides
 from asap.experiments.training_program import refuse
 from asap.models import find_architecture
@@ -216,11 +215,6 @@ def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
     return (f"{settings.where(own[0])}: {reason}: {listed}",)
 
 
-def is_own(key: str) -> bool:
-    """Whether a key is none of MaxText's."""
-    return key not in known_keys()
-
-
 def _unknown(key: str, place: str) -> ConfigError:
     near = _alike(key)
     hint = f"did you mean {' or '.join(near)}?" if near else "MaxText's base.yml has no such key"
@@ -229,22 +223,3 @@ def _unknown(key: str, place: str) -> ConfigError:
 
 def _alike(key: str) -> list[str]:
     return difflib.get_close_matches(key, known_keys(), n=2, cutoff=_LIKE)
-
-
-_OF_MAXTEXT = re.compile(r"(?:^|/)maxtext/configs/", re.IGNORECASE)
-_TUNING: dict[str, Any] = {"use_sft": True, "packing": True}
-_OF_IMAGES: dict[str, Any] = {"use_sft": True, "packing": False, "use_multimodal": True}
-_SHIPPED = {
-    "sft.yml": _TUNING,
-    "sft-vision-chartqa.yml": _OF_IMAGES,
-    "sft-vision-coco-captions.yml": _OF_IMAGES,
-    "sft-vision-slidevqa.yml": _OF_IMAGES,
-}
-"""What they say of a step over base.yml, which is next to nothing."""
-
-
-def shipped(named: str) -> Document | None:
-    """The configuration of MaxText's own that a path names; ``None`` where it names none."""
-    name = PurePosixPath(named).name
-    known = _SHIPPED.get(name) if _OF_MAXTEXT.search(named) else None
-    return None if known is None else Document(Path(name), dict(known), {})

@@ -3,11 +3,9 @@
 import math
 from typing import cast
 
-from pydantic import ValidationError
-
-from asap.core.errors import ConfigError, PlanError
+from asap.core.errors import ConfigError
 from asap.core.units import exact
-from asap.experiments.files.documents import Document, validation_reason
+from asap.experiments.files.documents import Document, blamed_on, validated
 from asap.experiments.maxtext.settings import TABLE, MaxTextSettings
 from asap.models import Architecture, Workload
 from asap.models.parameters import linear_attention_parameters
@@ -34,7 +32,7 @@ def workload_of(
     """
     batch, notes = _global_batch(settings, document, devices)
     parallel_keys = [axis_key(network, "tensor_sequence") for network in ("ici", "dcn")]
-    try:
+    with blamed_on(str(document.path)):
         found = {field: field_of(TABLE, field, settings) for field in TABLE.workload}
         found["sequence_length"] = settings.positive("max_target_length")
         weights = found["weight_precision"]
@@ -42,20 +40,16 @@ def workload_of(
             found["gradient_precision"] = None
         if weights == found["first_moment_precision"]:
             found["first_moment_precision"] = None
-        workload = Workload(
-            **found,
-            global_batch=batch,
-            framework=TABLE.framework,
-            pipelined_layers=pipelined_layers,
-            zero_stage=1 if settings.flag("shard_optimizer_over_data") else None,
-            context_parallel=_context_parallel(settings),
-            capacity_factor=_capacity_factor(settings, model),
-            sequence_parallel=True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
-        )
-    except PlanError as error:
-        raise ConfigError(error.message, where=str(document.path)) from error
-    except ValidationError as error:
-        raise ConfigError(validation_reason(error), where=str(document.path)) from error
+        found |= {
+            "global_batch": batch,
+            "framework": TABLE.framework,
+            "pipelined_layers": pipelined_layers,
+            "zero_stage": 1 if settings.flag("shard_optimizer_over_data") else None,
+            "context_parallel": _context_parallel(settings),
+            "capacity_factor": _capacity_factor(settings, model),
+            "sequence_parallel": True if any((settings.whole(key) or 1) > 1 for key in parallel_keys) else None,
+        }
+    workload = validated(Workload, found, str(document.path))
     said = {field: next(filter(settings.text, word_keys(words)), None) for field, words in TABLE.workload.items()}
     sources = {
         f"workload.{field}": settings.source(key or word_keys(TABLE.workload[field])[0]) for field, key in said.items()

@@ -7,7 +7,7 @@ from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.experiments.experiment import Experiment, HardwareReference
-from asap.experiments.files.documents import validated
+from asap.experiments.files.documents import blamed_on, validated
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.remarks import note_on_unmodelled
 from asap.experiments.training_program import refuse
@@ -77,10 +77,8 @@ def read_megatron(
     model, sources, notes = _model(settings, experiment.model, unsettled & shapes)
     hardware, more = _hardware(settings, experiment.hardware)
     notes += more
-    try:
+    with blamed_on(settings.where()):
         on_record = None if "global_batch_size" in unsettled else batch_of(settings, hardware.devices)
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     batch = experiment.workload.global_batch or on_record
     if degrees := unsettled & {*table.names["degrees"]}:
         plan, more = None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)

@@ -216,23 +216,22 @@ def find_start(text: str, path: Path, starts: Callable[[Command], bool]) -> Star
     whole = with_sources(text, path.parent)
     if not (found := starts_in(whole, starts)):
         return None
-    outer, command = found[0]
-    every = tuple(read_commands(whole))
-    before = every[: next(place for place, each in enumerate(every, 1) if each is outer)]
-    return Start(outer, command, path, whole, before, len(found))
+    place, outer, command = found[0]
+    return Start(outer, command, path, whole, tuple(read_commands(whole))[: place + 1], len(found))
 
 
-def starts_in(script: str, starts: Callable[[Command], bool]) -> list[tuple[Command, Command]]:
-    """Commands of a script that are sure to run and start a run, each with the one in its quotes that does so."""
-    return [(outer, inner) for outer, each in _sure(script) if (inner := next(filter(starts, each), None)) is not None]
+def starts_in(script: str, starts: Callable[[Command], bool]) -> list[tuple[int, Command, Command]]:
+    """Commands of a script that are sure to run and start a run: the place of each, it, and the one in its quotes."""
+    found = ((place, each[-1], next(filter(starts, each), None)) for place, each in _sure(script))
+    return [(place, outer, command) for place, outer, command in found if command is not None]
 
 
 @lru_cache(maxsize=8)
-def _sure(script: str) -> tuple[tuple[Command, tuple[Command, ...]], ...]:
-    """Commands that are sure to run, each with those in its quotes and itself."""
-    sure = (each for each in read_commands(script) if each.certain and not each.assigns)
-    runs = (each for each in sure if each.text.partition(" ")[0] not in _PRINTS)
-    return tuple((each, (*_within(each), each)) for each in runs)
+def _sure(script: str) -> tuple[tuple[int, tuple[Command, ...]], ...]:
+    """Places of commands that are sure to run, each with those in its quotes and itself."""
+    sure = ((place, each) for place, each in enumerate(read_commands(script)) if each.certain and not each.assigns)
+    runs = ((place, each) for place, each in sure if each.text.partition(" ")[0] not in _PRINTS)
+    return tuple((place, (*_within(each), each)) for place, each in runs)
 
 
 def _within(command: Command) -> tuple[Command, ...]:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError, PlanError
+from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import validated
+from asap.experiments.files.documents import blamed_on, validated
 from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
@@ -96,15 +96,13 @@ def read_table(
     if named:
         return _under_deepspeed(spec, settings, named, path, experiment)
     full = spec.with_defaults(settings)
-    try:
+    with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
         hardware = experiment.hardware
         plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
         batch = None if whole & unsettled else global_batch_of(spec, settings, plan, sequence)
         workload = _workload(spec, full, batch, experiment, settings.where())
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     if batch is None and (whole & unsettled or all(word.said(full) is None for word in sizes)):
@@ -123,10 +121,8 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     """A run that DeepSpeed shards, with the numerics that the stack says."""
     read = read_with_deepspeed(spec, settings, named, path, experiment)
     full = spec.with_defaults(settings)
-    try:
+    with blamed_on(settings.where()):
         said = _fields(spec, full)
-    except PlanError as error:
-        raise ConfigError(error.message, where=settings.where(), hint=error.hint) from error
     known = read.workload.model_dump(exclude_none=True)
     kept = ("weight_precision", "sync_each_batch")
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})

@@ -1,23 +1,24 @@
-"""Scripts that start a stack with a table: the files that they name, and settings on the command."""
+"""Scripts that start a program with a table: the files that they name, and settings on the command."""
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, below_variable, find_named, missing
+from asap.experiments.files.documents import Document, below_variable, find_named, missing
 from asap.experiments.processes import with_devices, with_processes_of
-from asap.experiments.shell import Command, Start, has_substitution, options, words
+from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, words
 from asap.experiments.tables.reader import plain_name, read_table
-from asap.stacks.registry import folder_of, irrelevant, score, specs
+from asap.experiments.torchtitan import reader as torchtitan
+from asap.stacks.registry import commanded, folder_of, irrelevant, score
 from asap.stacks.spec import Command as CommandWords
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import dotted
 
-_FILES = (".yml", ".yaml", ".json")
+_FILES = (".yml", ".yaml", ".json", ".toml")
 _BESIDE = "lay it beside the script, or give it as --config"
 _OF_NODE = ("nproc_per_node", "nproc", "npernode")
 """Options of launchers that say devices of a node."""
@@ -33,8 +34,8 @@ def starts(command: Command) -> bool:
 
 def is_setting(key: str) -> bool:
     """Whether an override is a setting of one of the stacks: these are in sections, as ``trainer.mp``."""
-    known = {word for spec in specs().values() if spec.command for word in spec.words()}
-    return any(plain_name(spec, key) in known for spec in specs().values() if spec.command)
+    known = {word for spec in commanded() for word in spec.words()}
+    return torchtitan.is_setting(key) or any(plain_name(spec, key) in known for spec in commanded())
 
 
 def read_table_script(started: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -49,13 +50,20 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     assert spec is not None
     _check(spec, start, path)
     said: dict[str, Any] = {}
-    for named in _files(spec, start):
-        said |= dotted(_document(spec, named, start, path, started.files))
+    documents = [found for named in _files(spec, start) if (found := _document(spec, named, started)) is not None]
+    for document in documents:
+        said |= dotted(document.values)
     given = _settings(spec, start)
-    if not said and not given:
-        reason = f"starts {spec.name} with settings that its program has, which is not read"
-        raise ConfigError(reason, where=started.where, hint=spec.prints or None)
-    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in _models(spec))
+    of_file = spec.command is not None and spec.command.variable is not None
+    if not said and (of_file or not given):
+        place = "Python, without a file that it names" if of_file else "its program"
+        reason = f"starts {spec.name} with settings that stand in {place}, which is not read"
+        raise UnreadError(reason, where=started.where, hint=spec.prints or None)
+    if of_file:
+        known = with_processes_of(started, experiment)
+        return torchtitan.read_started(documents[0], given, str(path), overrides, known)
+    models = spec.model.name.keys if spec.model.name else ()
+    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in models)
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
     alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
@@ -77,10 +85,6 @@ def _check(spec: Spec, start: Command, path: Path) -> None:
             raise ConfigError(f"starts {shown}: {reason}", where=f"{path}:{start.line}", hint=hint)
 
 
-def _models(spec: Spec) -> tuple[str, ...]:
-    return spec.model.name.keys if spec.model.name else ()
-
-
 def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str, Any]:
     """The settings with the devices of a node, which the launcher is told."""
     key = spec.axes.node.key(said) if spec.axes.node else None
@@ -89,7 +93,7 @@ def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str,
 
 
 def _stack_of(command: Command) -> Spec | None:
-    return next((one for one in specs().values() if one.command and _starts(one.command, command)), None)
+    return next((one for one in commanded() if one.command and _starts(one.command, command)), None)
 
 
 def _starts(known: CommandWords, command: Command) -> bool:
@@ -117,8 +121,9 @@ def _settings(spec: Spec, start: Command) -> dict[str, str]:
         given.setdefault(known.named, first)
     read = spec.words() | irrelevant(folder_of(spec))
     given = {plain_name(spec, _without_prefix(known, key)): value for key, value in given.items()}
-    every = bool(irrelevant(folder_of(spec))) and not known.positional
-    return {k: v for k, v in given.items() if (every and k not in known.config) or "." in k or k in read}
+    every = bool(irrelevant(folder_of(spec))) and not known.positional and not known.variable
+    given = {key: value for key, value in given.items() if key not in known.config}
+    return {key: value for key, value in given.items() if every or "." in key or key in read}
 
 
 def _rest(spec: Spec, start: Command) -> str:
@@ -137,27 +142,33 @@ def _files(spec: Spec, start: Command) -> list[str]:
     if command.positional:
         found = [word for word in words(rest) if word.endswith(_FILES) and not word.startswith("-") and "=" not in word]
         named += found[:1] if spec.axes.node else found
-    return list(dict.fromkeys(named)) or ([command.by_default] if command.by_default else [])
+    if not named and command.variable and (said := environment_of(start).get(command.variable)):
+        named = [said]
+    named = list(dict.fromkeys(name.strip("\"'") for name in named))
+    return named or ([command.by_default] if command.by_default else [])
 
 
-def _document(spec: Spec, named: str, start: Command, path: Path, brought: Brought | None) -> Mapping[str, Any]:
+def _document(spec: Spec, named: str, started: Start) -> Document | None:
+    """The file of that name; ``None`` where a repository's own, which counts where none is named, is not there."""
+    start, path, command = started.command, started.path, spec.command
     folder = next((one.words[0] for one in options(_rest(spec, start)) if one.name in _FOLDERS and one.words), None)
-    below, command = below_variable(named), spec.command
+    below = below_variable(named)
     forms = command.places if command and not below.endswith(_FILES) else ()
     places = [
         below,
         *([f"{below_variable(folder)}/{below}"] if folder else []),
         *(form.format(below) for form in forms),
     ]
+    started.check_made(named)
     readable = [] if has_substitution(below) else places
-    found = next((one for place in readable if (one := find_named(place, path, brought)) is not None), None)
+    found = next((one for place in readable if (one := find_named(place, path, started.files)) is not None), None)
     if found is None and command and named == command.by_default:
-        return {}
+        return None
     if found is None:
         shown = below if has_substitution(below) else named
-        raise missing(f"starts {spec.name} with", shown, path, spec.prints or _BESIDE)
-    values = found.document().values
-    if spec.files.needs and not score(spec.files, dotted(values)):
+        raise missing(f"starts {spec.name} with", shown, path, "; ".join(filter(None, (_BESIDE, spec.prints))))
+    document = found.document() if found.path.suffix in _FILES else None
+    if document is None or (spec.files.needs and not score(spec.files, dotted(document.values))):
         reason = f"starts {plain(named, 80)}, settings of {spec.name} of a kind that is not read"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
-    return values
+    return document

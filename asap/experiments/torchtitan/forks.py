@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
+from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.huggingface_model import SHAPES
 from asap.models import Architecture
-from asap.plans.plan import Plan
 from asap.stacks.registry import irrelevant
 from asap.stacks.stack_settings import StackSettings
 from asap.stacks.torchtitan import settings as titan
@@ -24,14 +23,10 @@ NAMES_OF_SHAPES = re.compile(
     r"(?:^|_)(?:moe|experts?|dim|heads?|kv|hidden|ffn|mlp|vocab\w*|layers?|window|depth|width|mtp|rank|quantizers?)(?:_|$)"
 )
 """Names of what decides a model's shapes."""
-_VOCABULARY = re.compile(r"\.(?:padded_)?vocab(?:ulary)?_size$")
+_OUTSIDE = re.compile(r"\.(?:padded_)?vocab(?:ulary)?_size$|^training\.\w*accum")
+"""Settings that no torchtitan has, and that by their name are a vocabulary or accumulate gradients."""
 _MOST = 8
 _ISLANDS, _EVERY = "fault_tolerance.semi_sync_method", "fault_tolerance.sync_steps"
-
-
-def own_vocabulary(settings: StackSettings) -> str | None:
-    """A setting outside of ``[model]`` that no torchtitan has and that by its name is the vocabulary's size."""
-    return next((key for key in settings if _VOCABULARY.search(key) and not key.startswith("model.")), None)
 
 
 def own_shapes(settings: StackSettings) -> str | None:
@@ -51,11 +46,6 @@ def notes_on_own(settings: StackSettings) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def unknown_shapes(listed: str, model: str) -> str:
-    """The note on a model that they change."""
-    return f"the model is unknown: torchtitan has no {listed}, which by its name changes {model}: add {SHAPES}"
-
-
 def _own(settings: StackSettings, sections: Iterable[str]) -> list[str]:
     parts = ((key, key.split(".")) for key in settings if "." in key)
     return [key for key, words in parts if words[0] in sections and ".".join(words[:2]) not in _KNOWN]
@@ -65,33 +55,20 @@ def _listed(keys: list[str]) -> str:
     return plain(", ".join(keys[:_MOST]), 240) + (", …" if len(keys) > _MOST else "")
 
 
-_STEPS = re.compile(r"training\.(?:gradient|grad)?_?accum(?:ulation)?(?:_steps)?", re.ASCII)
-
-
-def with_global_batch(settings: StackSettings, plan: Plan | None) -> tuple[StackSettings, tuple[str, ...]]:
-    """The settings with the batch of all steps that a fork accumulates, and a note on them.
-
-    Args:
-        settings: of a run.
-        plan: on its devices; without one nothing is added.
-    """
-    key = next((key for key in settings if _STEPS.fullmatch(key)), None)
-    steps = settings.count(key) if key else None
-    if plan is None or key is None or steps in (None, 1) or str(settings.get(titan.GLOBAL_BATCH, -1)) != "-1":
-        return settings, ()
-    batch = steps * titan.global_batch_of(settings, plan.batch_shards)
-    note = f"{plain(key, 60)}={steps}, which no torchtitan has, is read by its name: {steps} microbatches to an update"
-    return settings.overridden({titan.GLOBAL_BATCH: batch}), (note,)
-
-
 _ADAPTERS = re.compile(r"(?<![a-z])(?:q?lora|dora|peft|adapters?)(?![a-z])", re.IGNORECASE)
 _CONVERTERS, _FLAVOR = "model.converters", "model.flavor"
 _ENABLED = ("enable", "enabled", "use")
 _OFF = ("false", "none", "0", "")
 
 
-def refuse_adapters(settings: Mapping[str, Any], path: Path) -> None:
-    """Raise ConfigError where adapters are trained."""
+def refuse_unread(settings: Mapping[str, Any], path: Path) -> None:
+    """Raise ConfigError where adapters are trained, or a fork has a vocabulary or an accumulation of its own."""
+    if (
+        own := next((key for key in settings if _OUTSIDE.search(key) and not key.startswith("model.")), None)
+    ) is not None:
+        reason = f"sets {plain(own, 60)}, which no torchtitan has and which by its name changes the step"
+        hint = "give the file without it, with model.vocab=N or --batch N as it makes them"
+        raise UnreadError(reason, where=str(path), hint=hint)
     named = next((key for key in (_CONVERTERS, _FLAVOR) if _ADAPTERS.search(str(settings.get(key) or ""))), None)
     sections = (str(key).rpartition(".")[0] for key in settings)
     section = next((one for one in sections if _ADAPTERS.fullmatch(one.rpartition(".")[2])), None)
@@ -139,7 +116,7 @@ def own_model(path: Path, name: str, flavor: str, known: Architecture | None) ->
     model = printed_model({"vocab_size": _vocabulary(name, known), **usual, **said}, title) if literal else None
     if model is None and known is not None:
         stated = {_FIELDS[key]: value for key, value in said.items() if key in _FIELDS and value not in (None, -1)}
-        if own or any(getattr(known, field) != value for field, value in stated.items()):
+        if own or any((getattr(known, field) or 0) != value for field, value in stated.items()):
             return Architecture(name=title), f"{title} {where}, unlike the catalogue, and not read: add {SHAPES}"
     if model is None or (known is not None and model == known.model_copy(update={"name": title})):
         return None

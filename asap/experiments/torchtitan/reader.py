@@ -8,8 +8,10 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import SHAPES, read_named_model
 from asap.experiments.remarks import note_on_unmodelled
+from asap.experiments.shell import has_substitution
 from asap.experiments.torchtitan.forks import (
     CATALOGUE,
     DEBUG_MODEL,
@@ -17,10 +19,7 @@ from asap.experiments.torchtitan.forks import (
     notes_on_own,
     own_model,
     own_shapes,
-    own_vocabulary,
-    refuse_adapters,
-    unknown_shapes,
-    with_global_batch,
+    refuse_unread,
 )
 from asap.models import Architecture, Workload, find_architecture
 from asap.models.workload import ContextParallel
@@ -143,19 +142,12 @@ def read_torchtitan(
     saved = is_saved(values)
     named = in_names_of_toml(values) if saved else values
     settings = StackSettings(dotted(named) | overriding(overrides, _name), str(path))
-    refuse_adapters(settings, path)
+    refuse_unread(settings, path)
     model, notes = _model(settings, path)
     if experiment.model is not None and model.missing():
         model, notes = experiment.model, ()
-    elif (own := own_vocabulary(settings)) and experiment.model is None:
-        model = model.model_copy(update={"vocab": settings.count(own)})
-        notes += (f"{plain(own, 60)}, which no torchtitan has, is by its name the size of the vocabulary",)
     plan, more = _plan(settings, experiment, model.layers)
-    accumulating, also = with_global_batch(settings, plan)
-    if also:
-        plan, more = _plan(accumulating, experiment, model.layers)
-    workload = _workload(accumulating, plan, mixture=model.is_moe)
-    notes += also
+    workload = _workload(settings, plan, mixture=model.is_moe)
     notes += (
         *more,
         *note_on_unmodelled(settings, titan.TABLE.unmodelled),
@@ -172,6 +164,29 @@ def read_torchtitan(
         *notes, model=model, plan=plan, workload=workload, hyperparameters=settings.harmless(), provenance=sources
     )
     return with_what_is_saved(read, values) if saved else read
+
+
+_NO_MATTER = re.compile(r"seed|^job\.|folder|path|\.lr$|steps|^metrics\.|dataset|^optimizer\.(?!name)", re.ASCII)
+"""Settings that decide neither what a step computes nor how it is laid out."""
+
+
+def read_started(
+    document: Document, given: Mapping[str, str], script: str, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with a job configuration under the settings of a script's command.
+
+    Raises:
+        ConfigError: a variable that is not known decides a setting, or like :func:`read_torchtitan`.
+    """
+    overrides = [*overrides]
+    said = {override.partition("=")[0] for override in overrides}
+    known = {key: value for key, value in given.items() if is_setting(key) and key not in said}
+    unknown = sorted(key for key, value in known.items() if has_substitution(value))
+    if decisive := [key for key in unknown if not _NO_MATTER.search(key)]:
+        reason = f"sets {', '.join(decisive)} by a variable whose value is not said"
+        raise ConfigError(reason, where=script, hint=f"add {decisive[0]}=…")
+    settings = [f"{key}={value}" for key, value in known.items() if key not in unknown]
+    return read_torchtitan(document.values, document.path, [*settings, *overrides], experiment)
 
 
 def is_setting(key: str) -> bool:
@@ -196,7 +211,8 @@ def _model(settings: StackSettings, path: Path) -> tuple[Architecture, tuple[str
         raise ConfigError(f"trains {name}; only decoders are read", where=settings.where())
     if own := own_shapes(settings):
         title = plain(hub or f"{name} {flavor}", 120)
-        return Architecture(name=title), (unknown_shapes(own, title),)
+        note = f"the model is unknown: torchtitan has no {own}, which by its name changes {title}: add {SHAPES}"
+        return Architecture(name=title), (note,)
     if hub and (flavor or "").startswith("debug"):
         return Architecture(name=plain(hub, 120)), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
     if hub:

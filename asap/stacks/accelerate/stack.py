@@ -155,17 +155,13 @@ def lines_to_paste(settings: Settings, current: Settings | None = None) -> str:
     return "\n".join(text for text in (yaml_lines(own, current), second) if text)
 
 
-def of_option(said: object, by_default: str = WORDS[0]) -> dict[str, Any]:
-    """What the Trainer's option says in Accelerate's words; without it replicas.
-
-    Args:
-        said: its words.
-        by_default: the strategy where none is among them (``--fsdp auto_wrap``).
-    """
+def of_option(said: object) -> dict[str, Any]:
+    """What the words of the Trainer's option say in Accelerate's; without it replicas, and all is sharded where no
+    strategy is among them (``--fsdp auto_wrap``)."""
     words = str(said or "").casefold().replace(",", " ").split()
     if not words:
         return {KIND: "MULTI_GPU"}
-    named = next((word for word in words if word in WORDS), by_default)
+    named = next((word for word in words if word in WORDS), WORDS[0])
     return {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}
 
 

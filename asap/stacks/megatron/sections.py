@@ -36,12 +36,6 @@ def dialect(values: Values) -> str | None:
     return BRIDGE if parallel and not {*spec("megatron-bridge").names["other_jobs"]} & values.keys() else None
 
 
-def argument_of(key: str) -> str:
-    """Megatron-LM's argument that a setting decides: ``model.encoder_seq_length`` → ``seq_length``."""
-    name = key.rpartition(".")[2]
-    return {"precision": "bf16"}.get(name, spec("nemo").renamed.get(name, name))
-
-
 def arguments_of(values: Values, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The arguments of a configuration of NeMo or Megatron-Bridge, and those that refer to what is not there."""
     renamed = spec("nemo").renamed
