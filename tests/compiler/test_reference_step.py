@@ -29,7 +29,7 @@ EXPERTS = Architecture(
     experts=4, experts_per_token=2, expert_d_ff=32, shared_experts=1, leading_dense_layers=1, sliding_window=8,
 )  # fmt: skip
 HERE = Path(__file__).parent
-FLAGS = f"{virtual_devices(8)} --xla_llvm_disable_expensive_passes=true"
+FLAGS = f"{virtual_devices(8)} --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 
 
 @pytest.fixture(scope="module")

@@ -214,8 +214,13 @@ class _Rank:
         self.reduce("tp", self._activation)
 
 
-def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
-    """Kineto events of each rank, and the time of a step in seconds: median, from the last kernel to the last."""
+def seconds_of(job: Job) -> float:
+    """Seconds of a step: median, from the last kernel to the last."""
+    return simulate(job, recorded=False)[1]
+
+
+def simulate(job: Job, *, recorded: bool = True) -> tuple[list[list[dict[str, Any]]], float]:
+    """Kineto events of each rank, if they are recorded, and the time of a step in seconds."""
     chance = random.Random(job.seed)
     events: list[list[dict[str, Any]]] = [[] for _ in range(job.ranks)]
     host, calls, free = [1000.0] * job.ranks, [0] * job.ranks, defaultdict[tuple[int, int], float](float)
@@ -231,7 +236,7 @@ def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
             host[each.rank] += LAUNCH
             each.launched = host[each.rank]
         _run(operations, free)
-        for each in operations:
+        for each in operations if recorded else ():
             events[each.rank] += _recorded(each)
         last = [max(each.end for each in operations if each.rank == rank) for rank in range(job.ranks)]
         for rank, end in enumerate(last):
