@@ -223,35 +223,9 @@ def test_a_command_that_takes_no_overrides_is_refused():
         Command("./train.sh")
 
 
-@pytest.mark.parametrize(
-    ("overrides", "arguments", "settings"),
-    [
-        (Overrides(stack="maxtext", text="a=1 'b=x y'"), "a=1 'b=x y'", {"a": "1", "b": "x y"}),
-        (
-            Overrides(stack="megatron", text="--tensor-model-parallel-size 4 --sequence-parallel"),
-            "--tensor-model-parallel-size 4 --sequence-parallel",
-            {"tensor_model_parallel_size": "4", "sequence_parallel": "true"},
-        ),
-        (
-            Overrides(stack="torchtitan", text="[parallelism]\ntensor_parallel_degree = 2"),
-            "--parallelism.tensor_parallel_degree=2",
-            {"parallelism.tensor_parallel_degree": "2"},
-        ),
-        (
-            Overrides(stack="primus", text="modules:\n  pre_trainer:\n    overrides:\n      bf16: true"),
-            "'modules:\n  pre_trainer:\n    overrides:\n      bf16: true'",
-            {"modules.pre_trainer.overrides.bf16": "true"},
-        ),
-        (Overrides(stack="deepspeed", text="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
-        (
-            Overrides(stack="megatron", text="--micro-batch-size 2 # without --swiglu"),
-            "--micro-batch-size 2",
-            {"micro_batch_size": "2"},
-        ),
-        (Overrides(stack="megatron", text="micro_batch_size: 2"), "'micro_batch_size: 2'", {"micro_batch_size": "2"}),
-    ],
-)
-def test_the_words_of_every_launcher_become_arguments(overrides, arguments, settings):
+@cases("stack, text, arguments, settings")
+def test_the_words_of_every_launcher_become_arguments(stack, text, arguments, settings):
+    overrides = Overrides(stack=stack, text=text)
     assert words(overrides) == arguments
     assert asked_settings(overrides) == settings
 
