@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from asap.core.units import Provenance, Quantity, format_percent, format_seconds, significant
-from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.models import Workload, find_architecture
+from asap.experiments import ExperimentStore
 from asap.optimize.by_model import REGRETS, first_three, optimize_by_model, worse_bets
 from asap.optimize.report import OptimizationReport
 from asap.optimize.table import print_report
@@ -16,13 +15,12 @@ from asap.prediction.prediction import Prediction
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
-from asap.study.study import Study, study_of
+from asap.study.study import Study
+from tests.studies import study
 
 
 def run(model: str, hardware: str, plan: str, batch: int, sequence: int, framework: str = "MaxText") -> Study:
-    workload = Workload(global_batch=batch, sequence_length=sequence, framework=framework, precision="bf16")
-    architecture, where = find_architecture(model), HardwareReference(name=hardware)
-    return study_of(Experiment(id="run", model=architecture, workload=workload, plan=Plan.parse(plan), hardware=where))
+    return study(plan, model, hardware, batch, sequence, framework)
 
 
 def shown(report: OptimizationReport) -> str:
