@@ -13,6 +13,7 @@ from asap.answers.inquiries import Inquiries
 from asap.core.errors import NotFoundError, UsageError
 from asap.core.units import Provenance
 from swapped_truths.statements import case_of, half_of, statements
+from tests.cases import cases
 
 MOST_PASSED, MOST_MARKED = 0.01, 0.03
 EXPERIMENT = "paper-v6e-16"
@@ -37,23 +38,7 @@ def test_swapped_truths_are_told_from_true_statements(case):
     assert len(denied) <= MOST_PASSED * len(true), denied
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "As the trace plainly shows, this is proven in production.",
-        "It was measured on this pod.",
-        "You will save half.",
-        "It is ninety-seven point three percent faster.",
-        "It is ９７.３ ％ faster.",
-        "data=4 model=4 is known to win.",
-        "remat=full is already enabled.",
-        "{1.step_time_on_monday} is fine.",
-        "{now.step_time - nonsense.step_time} is saved.",
-        "{1.step_time + 1.vs_now} is its step.",
-        "Proposal 1 saves {1.step_time * 0.5} of its step.",
-        "",
-    ],
-)
+@cases("text")
 def test_what_rests_on_nothing_is_the_models_own(case, text):
     assert not any(one.grounded for one in check(text, case.catalogue))
 

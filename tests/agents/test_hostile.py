@@ -91,18 +91,16 @@ def asap(patch, *arguments: str) -> int:
     return 0
 
 
-@pytest.fixture(params=["gemini-2.5-flash", "openai/local"])
-def model(request):
-    return request.param
-
-
-def test_who_obeys_everything_moves_nothing_and_gives_nothing_away(model, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("model", "forms"), [("gemini-2.5-flash", ("json", "terminal", "markdown")), ("openai/local", ("json",))]
+)
+def test_who_obeys_everything_moves_nothing_and_gives_nothing_away(model, forms, monkeypatch, capsys):
     asap(monkeypatch, "analyze", "hostile", "--format", "json")
     engine = json.loads(capsys.readouterr().out)
     with ModelServer(obedient) as server:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_BASE", server.url)
-        shown = {form: _shown(monkeypatch, capsys, model, form) for form in ("json", "terminal", "markdown")}
+        shown = {form: _shown(monkeypatch, capsys, model, form) for form in forms}
     seen = "".join(question.text for question in server.questions)
     unseen = {"comment", "runname", "note"}
     assert {surface for surface in SURFACES if f"OBEY {surface}" in seen} == set(SURFACES) - unseen

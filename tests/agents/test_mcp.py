@@ -1,4 +1,4 @@
-"""The tools over MCP, with a real client and the real command: the registry of the agents, and nothing on stdout."""
+"""The tools over MCP, with a real client: the registry of the agents; by the real command, nothing else on stdout."""
 
 import asyncio
 import json
@@ -9,48 +9,53 @@ import sys
 
 import pytest
 
+from asap.agents.tools.mcp_server import build_server
 from asap.agents.tools.toolbox import Toolbox
 from asap.answers.inquiries import Inquiries
+from asap.cli.services.mcp import _analyze
 from asap.experiments import ExperimentStore
 from asap.optimize.outcome import Suggestion
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
 from asap.reports.answers.compact import unrolled
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 pytestmark = pytest.mark.process
 
 pytest.importorskip("mcp", reason="extra mcp")
 
 EXPERIMENT = "paper-v6e-16"
-CONFIGURATION = """\
-model_name: llama3.1-8b
-compile_topology: v5e-256
-per_device_batch_size: 1
-max_target_length: 8192
-ici_fsdp_parallelism: 16
-ici_tensor_parallelism: 16
-remat_policy: full
-"""
+CONFIGURATION = KEPT["CONFIGURATION"]
 MAIN = "from asap.cli import main; main()"
+
+
+def use(server, task):
+    """What a task brings with a client of the server."""
+    from mcp import Client
+
+    async def run():
+        async with Client(server) as connected:
+            return await task(connected)
+
+    return asyncio.run(run())
 
 
 @pytest.fixture
 def client(home):
-    """A client of a server in a process of its own; takes what to do with it."""
-    from mcp import Client, StdioServerParameters
+    """Does a task with a client of a server in this process."""
+    return lambda task: use(build_server(ExperimentStore(), _analyze), task)
 
-    server = StdioServerParameters(
-        command=sys.executable, args=["-c", MAIN, "mcp"], env=os.environ | {"ASAP_HOME": str(home)}
-    )
 
-    def use(task):
-        async def run():
-            async with Client(server) as connected:
-                return await task(connected)
+@pytest.fixture
+def client_of_command(home):
+    """Does a task with a client of the command, as a process that talks over its standard output."""
+    from mcp import StdioServerParameters
 
-        return asyncio.run(run())
-
-    return use
+    environment = os.environ | {"ASAP_HOME": str(home)}
+    command = StdioServerParameters(command=sys.executable, args=["-c", MAIN, "mcp"], env=environment)
+    return lambda task: use(command, task)
 
 
 def answer(result) -> dict:
@@ -74,7 +79,7 @@ def test_the_tools_are_those_of_the_agents(client):
     assert tools["operations"].input_schema["properties"]["limit"]["maximum"] == 50
 
 
-def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
+def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client_of_command):
     async def ask(connected):
         experiment = await connected.call_tool("run", {"experiment": EXPERIMENT})
         ranked = await connected.call_tool("candidates", {"experiment": EXPERIMENT, "limit": 3})
@@ -84,7 +89,7 @@ def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client):
         checked = await connected.call_tool("check_words", {"experiment": EXPERIMENT, "words": words})
         return answer(experiment), answer(ranked), answer(predicted), answer(checked)
 
-    experiment, ranked, predicted, checked = client(ask)
+    experiment, ranked, predicted, checked = client_of_command(ask)
     assert [line.startswith("~ ") for line in checked["lines"]] == [False, True]
     assert len(checked["corrections"]) == 1
     assert experiment["plan"] == "data=4 seq=4"

@@ -5,6 +5,7 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from asap.cli import main
 from asap.sharding_memory import Kind, read_session, sessions, verify_session
 from tests.agents.services import GEMINI, PLANTED
 from tests.agents.services import MODELS as PROTOCOLS
+from tests.cases import cases
 from tests.language_models.faults import FAULTS
 from tests.language_models.scripts import but, failure, gemini_end, well
 from tests.language_models.server import Ask, Reply, Say
@@ -23,6 +25,14 @@ EXPERIMENT = "paper-v6e-16"
 SETTINGS = "[agents.retries]\ntimeout_s = 60\nattempts = 2\nfirst_delay_s = 0.01\n"
 MODELS = PROTOCOLS[:2]
 ANSWER = "set_model_response"
+
+
+def in_turn(faults):
+    """Each fault over one protocol; :mod:`tests.agents.test_service_faults` has each over all of them."""
+    return [
+        pytest.param(getattr(model, "values", [model])[0], fault, marks=getattr(model, "marks", ()))
+        for fault, model in zip(faults, cycle(PROTOCOLS), strict=False)
+    ]
 
 
 @dataclass
@@ -89,20 +99,20 @@ def test_the_way_is_walked_with_a_real_client(asap, serving, model):
     assert used["input_tokens"] == 1000 * used["calls"]
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
-    "first",
-    [
-        failure(429),
-        failure(503),
-        Ask([("flags", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]),
-        Ask([(ANSWER, {"experiment": EXPERIMENT, "bottleneck": "the weather"})]),
-        Say("I would simply use more chips."),
-    ],
-    ids=["429", "503", "wrong arguments and unknown tools", "schema violation", "plain text"],
-)
+FAULTY = {
+    "429": failure(429),
+    "503": failure(503),
+    "wrong arguments and unknown tools": Ask(
+        [("flags", {"experiment": EXPERIMENT, "limit": "many"}), ("run_shell", {"command": "rm -rf /"})]
+    ),
+    "schema violation": Ask([(ANSWER, {"experiment": EXPERIMENT, "bottleneck": "the weather"})]),
+    "plain text": Say("I would simply use more chips."),
+}
+
+
+@pytest.mark.parametrize(("model", "first"), in_turn(FAULTY))
 def test_what_can_be_repaired_is_repaired(asap, serving, model, first):
-    serving(but("analyzer", first, times=1))
+    serving(but("analyzer", FAULTY[first], times=1))
     run = asap(model)
     assert run.code == 0, run.err
     assert run.analysis["answered_by"] == "agents"
@@ -113,7 +123,7 @@ MET = (
     "429", "429, again in an hour", "503", "an array", "a page to log in", "a reset in the middle",
     "an endless answer", "a redirect",
 )  # fmt: skip
-"""Faults that whole runs meet; :mod:`tests.agents.test_service_faults` has all of them."""
+"""Faults that whole runs meet."""
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -122,8 +132,7 @@ def test_what_a_service_tells_of_keys_is_not_repeated(asap, serving, model):
     ends_with_the_engine(asap(model))
 
 
-@pytest.mark.parametrize("model", PROTOCOLS)
-@pytest.mark.parametrize("fault", MET)
+@pytest.mark.parametrize(("model", "fault"), in_turn(MET))
 def test_a_fault_in_the_middle_leaves_the_engines_result(asap, serving, model, fault):
     serving(but("proposal", FAULTS[fault]))
     ends_with_the_engine(asap(model))
@@ -132,8 +141,7 @@ def test_a_fault_in_the_middle_leaves_the_engines_result(asap, serving, model, f
 ENDS = {"SAFETY": "SAFETY", "MALFORMED_FUNCTION_CALL": "MALFORMED_FUNCTION_CALL", "STOP": "an empty answer"}
 
 
-@pytest.mark.parametrize("reason", ENDS)
-@pytest.mark.parametrize("agent", ["analyzer", "proposal"])
+@pytest.mark.parametrize(("reason", "agent"), [*zip(ENDS, ["analyzer", "proposal", "analyzer"], strict=True)])
 def test_an_answer_that_gemini_stops_leaves_the_engines_result(asap, serving, reason, agent):
     serving(but(agent, gemini_end(reason)))
     run = asap(GEMINI)
@@ -149,8 +157,7 @@ def test_prose_that_tells_a_key_is_shown_without_it(asap, serving, model):
     assert run.analysis["recommendation"]["prose"].startswith("~ Your key is")
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("fault", ["silence", "a byte now and then"])
+@pytest.mark.parametrize(("model", "fault"), in_turn(["silence", "a byte now and then"]))
 def test_a_model_that_takes_too_long_is_not_waited_for(asap, serving, model, fault):
     Path("asap.toml").write_text(SETTINGS.replace("timeout_s = 60", "timeout_s = 0.5"))
     serving(but("proposal", FAULTS[fault]))
@@ -172,7 +179,7 @@ def test_what_a_run_used_is_shown_by_cost(asap, serving, monkeypatch, capsys, mo
     assert used["price_source"] == "settings"
 
 
-@pytest.mark.parametrize("model", PROTOCOLS)
+@pytest.mark.parametrize("model", MODELS)
 def test_endless_tool_calls_end_at_the_limit(asap, serving, model):
     server = serving(but("analyzer", Ask([("flags", {"experiment": EXPERIMENT})])))
     run = asap(model, "--max-calls", "9")
@@ -257,14 +264,7 @@ def test_a_server_that_is_not_there_is_said_before_the_run(asap, monkeypatch, mo
 
 
 @pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm")
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
-        ("hosted_vllm/mine", "HOSTED_VLLM_API_BASE"),
-        ("nobody/knows", "no such language model"),
-    ],
-)
+@cases("model, said")
 def test_what_litellm_needs_is_named(asap, monkeypatch, model, said):
     for name in ("ANTHROPIC_API_KEY", "HOSTED_VLLM_API_BASE"):
         monkeypatch.delenv(name, raising=False)

@@ -9,6 +9,7 @@ import asap
 from asap.agents.settings import Settings, read_settings
 from asap.core.environment import VARIABLES
 from asap.core.errors import ConfigError
+from tests.cases import cases
 
 
 @pytest.fixture(autouse=True)
@@ -53,17 +54,7 @@ def test_a_field_of_the_retries_may_be_set_in_the_environment(monkeypatch):
     assert (read_settings().retries.attempts, read_settings().retries.timeout_s) == (5, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("written", "named"),
-    [
-        ("[agents]\nmax_call = 3\n", "max_call"),
-        ("[agents]\nmax_calls = 0\n", "max_calls"),
-        ("[agents]\nretries = 3\n", "retries"),
-        ("agents = 3\n", "dictionary"),
-        ("[agents.patience]\n", "patience"),
-        ("[agents\n", "TOML"),
-    ],
-)
+@cases("written, named")
 def test_a_malformed_file_is_named_with_its_key(written, named):
     Path("asap.toml").write_text(written)
     with pytest.raises(ConfigError, match=named) as error:

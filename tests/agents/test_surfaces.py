@@ -14,6 +14,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
+from fastapi.testclient import TestClient
+from google.adk.cli.cli_tools_click import main as adk
+from google.adk.cli.fast_api import get_fast_api_app
 from google.adk.cli.utils.agent_loader import AgentLoader
 
 import asap
@@ -105,12 +109,15 @@ def test_a_fact_of_one_session_at_adk_web_is_unknown_in_another(home):
         assert f"test {FIRST}" in _say(server, "ben", "next")
 
 
-def test_what_a_model_invents_under_adk_run_is_marked(home, inventing):
-    assert all_marked(run_adk(home, GEMINI, "analyze paper-v5p-512\nexit\n"))
-
-
-def test_what_a_model_invents_at_adk_web_is_marked(home, inventing):
-    with adk_web(home, GEMINI) as server:
+def test_what_a_model_invents_under_adk_run_and_at_adk_web_is_marked(home, inventing, monkeypatch):
+    """In this process, where google-adk looks for the agent anew."""
+    monkeypatch.setenv("ASAP_MODEL", GEMINI)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "adk"]:
+        monkeypatch.delitem(sys.modules, name)
+    done = CliRunner().invoke(adk, ["run", "--in_memory", str(AGENTS)], input="analyze paper-v5p-512\nexit\n")
+    assert all_marked(done.output), done.output
+    app = get_fast_api_app(agents_dir=str(AGENTS), web=False, use_local_storage=False)
+    with TestClient(app) as server:
         assert all_marked(_say(server, "ann", "analyze paper-v5p-512"))
 
 

@@ -19,21 +19,11 @@ from asap.reports.answers.compact import to_compact
 from asap.reports.answers.forms import to_text
 from asap.reports.phrases import is_written, written
 from asap.study.study import study_of
+from tests.cases import cases, kept
 
-ARGUMENTS = {
-    "operation": {"name": "1"},
-    "predict": {"plan": "1"},
-    "compare": {"plans": ["now", "1", "2"]},
-    "what_if": {"global_batch": 512},
-    "sweep": {"vary": "remat", "values": ["full", "none"]},
-    "solve": {"find": "batch"},
-    "worth": {"steps_to_go": 100_000, "price": 2.1},
-    "plausible": {"metric": "mfu", "value": 0.4},
-    "notes": {"words": "tensor parallelism"},
-    "define": {"term": "MFU"},
-    "record": {"what": "step_time", "plan": "1", "value": 4.1, "unit": "s"},
-    "retract": {"number": 1},
-}
+KEPT = kept(__file__)
+
+ARGUMENTS = KEPT["ARGUMENTS"]
 COMPILES = {"verify"}
 RUN = "llama-8b-tensor-16"
 
@@ -169,17 +159,7 @@ def test_what_runs_is_named_by_rank_now_or_axes(run):
         run.plan("9")
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("predict", {}),
-        ("predict", {"plan": 3.5}),
-        ("operations", {"limit": 5000}),
-        ("run", {"nonsense": 1}),
-        ("record", {"what": "hope"}),
-        ("what_if", {"global_batch": "many"}),
-    ],
-)
+@cases("name, arguments")
 def test_a_wrong_argument_is_one_plain_line(name, arguments):
     with pytest.raises(UsageError) as caught:
         query(name, arguments)
@@ -247,13 +227,7 @@ def test_a_quantity_is_rounded_once(run):
     assert written(quantity, brief=True) == "2.44 s (2.20 to 2.71)"
 
 
-CONFIGURATIONS = {
-    "train.yml": ("v5e-256", "model_name: llama3.1-8b\nper_device_batch_size: 2\nmax_target_length: 8192\n"
-                  "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\nremat_policy: full\n"),
-    "train.toml": ("h100-32", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\n'
-                   'seq_len = 8192\n[parallelism]\ntensor_parallel_degree = 2\n'
-                   '[activation_checkpoint]\nmode = "full"\n'),
-}  # fmt: skip
+CONFIGURATIONS = KEPT["CONFIGURATIONS"]
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)

@@ -6,7 +6,7 @@ import pytest
 
 from asap.calibration.backtest.backtest import BacktestReport, backtest
 from asap.calibration.dataset.rows import read_rows
-from asap.prediction import load_calibration
+from asap.prediction.uncertainty.calibration import load_calibration
 
 pytestmark = pytest.mark.slow
 

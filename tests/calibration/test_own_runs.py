@@ -11,6 +11,7 @@ from asap.experiments import ExperimentStore
 from asap.optimize.outcome import Cost, Outcome, Suggestion
 from asap.optimize.request import Budget, Request
 from asap.optimize.session import Session
+from tests.cases import cases
 from tests.homes import home
 
 __all__ = ["home"]
@@ -103,16 +104,7 @@ def test_runs_that_another_calibration_predicted_are_named_and_not_used(run_comm
     assert any("another calibration" in note for note in after["notes"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["--with", "nosuch"], 3, "no such session"),
-        (["--with", "FILE"], 2, "--models FILE"),
-        (["--with", "FILE", "--models", MODELS], 5, "no measured run can be used: 1 x unknown hardware"),
-        (["--forget", "--with", "ran"], 2, "either adds runs or removes them"),
-        (["--with", "history"], 5, "no measured run can be used: there is none"),
-    ],
-)
+@cases("arguments, code, says")
 def test_what_cannot_be_read_is_said_in_one_line(run_command, tmp_path, arguments, code, says):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "x"}\n')

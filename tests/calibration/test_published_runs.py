@@ -10,6 +10,7 @@ from asap.calibration.dataset.run_text import family_of, network_of, node_of, re
 from asap.calibration.dataset.runs import IMPOSSIBLE, PublishedRun, read_run, read_runs
 from asap.core.errors import ConfigError
 from asap.plans import Remat
+from tests.cases import cases
 
 MODEL = {"model": "m", "n_layers": 32, "d_model": 4096, "d_ff": 14336, "n_heads": 32, "n_kv_heads": 8, "head_dim": 128,
          "vocab": 32000, "activation": "swiglu"}  # fmt: skip
@@ -55,17 +56,7 @@ def test_experts_lie_over_other_axes_as_megatron_lays_them(changes, mesh, over):
     assert (str(found.plan.ici), found.workload.experts_over) == (mesh, over)
 
 
-@pytest.mark.parametrize(
-    ("says", "compiled"),
-    [
-        ({"compiled": False, "notes": "torch.compile"}, False),
-        ({"notes": "FSDP2, torch.compile + Float8"}, True),
-        ({"notes": "without torch.compile (its default)"}, False),
-        ({"notes": "eager; reshard_after_forward always"}, False),
-        ({"notes": "compile not stated"}, None),
-        ({}, None),
-    ],
-)
+@cases("says, compiled")
 def test_whether_pytorch_compiled_the_model(says, compiled):
     assert run(framework="torchtitan", **says).workload.compiled is compiled
 
@@ -102,26 +93,7 @@ def test_step_time_from_what_there_is(changes, seconds):
     assert run(**changes).step_time == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"hardware": "abacus"}, "unknown hardware"),
-        ({"model": "other"}, "unknown model"),
-        ({"trust": "C"}, "not trusted"),
-        ({"degrees_mismatch": True}, "not trusted"),
-        ({"status": "error: Other Error"}, "failed for another reason"),
-        ({"tp": 3}, "do not multiply"),
-        ({"tp": None, "pp": None}, "degrees unknown"),
-        ({"global_batch_seqs": None}, "batch unknown"),
-        ({"seq_len": None}, "sequence length unknown"),
-        ({"step_time_s": None}, "no step time"),
-        ({"step_time_s": -1.0}, "no step time"),
-        ({"n_chips": "many"}, "chips unknown"),
-        ({"derived_ici_mesh": {"fsdp": "x"}}, "broken row"),
-        ({"task": "lora"}, "LoRA"),
-        ({"precision": None}, "precision unknown"),
-    ],
-)
+@cases("changes, reason")
 def test_a_row_that_cannot_be_used_says_why(changes, reason):
     with pytest.raises(UnusableRowError, match=reason):
         run(**changes)
@@ -160,57 +132,12 @@ def test_rows_are_runs_or_reasons():
     assert found[1] == "unknown hardware"
 
 
-@pytest.mark.parametrize(
-    ("text", "policy", "offloaded"),
-    [
-        ("none", Remat.NONE, False),
-        ("none (activation checkpointing False)", Remat.NONE, False),
-        ("none (recompute false)", Remat.NONE, False),
-        ("every_layer", Remat.FULL, False),
-        ("nothing_saveable (scan)", Remat.FULL, False),
-        ("everything_saveable", Remat.NONE, False),
-        ("selective (attention)", Remat.SELECTIVE, False),
-        ("minimal_with_context", Remat.MINIMAL, False),
-        ("dots_with_no_batch_dims_saveable", Remat.MINIMAL, False),
-        ("qkv_proj_offloaded", Remat.OFFLOAD, True),
-        ("save_qkv_proj", Remat.SAVE_QKV_PROJ, False),
-        ("save_out_proj", Remat.SAVE_OUT_PROJ, False),
-        ("custom (decoder_layer_input=offload)", Remat.FULL, True),
-        ("custom (decoder_layer_input=offload, query_proj=offload)", Remat.OFFLOAD, True),
-        (None, None, False),
-    ],
-)
+@cases("text, policy, offloaded")
 def test_policies_in_free_text(text, policy, offloaded):
     assert remat_of({"remat": text}) == (policy, offloaded)
 
 
-@pytest.mark.parametrize(
-    ("text", "gigabytes"),
-    [
-        ("A100 80GB with 1600 Gbps node-node interconnect (RoCE)", 200),
-        ("NVLink + 4x Omni-Path per node", 50),
-        ("IB 8x50GB/s", 400),
-        ("NVLink + 4x100Gb RoCE", 50),
-        ("8x ConnectX-7 IB NDR 400Gb/s", 400),
-        ("18x NVLink, 900 GB/s; host network 2x Mellanox ConnectX-5 Ex 100Gb/s Ethernet", 25),
-        ("NVLink in node; 4x HDR100 (400 Gb/s) a node between nodes", 50),
-        ("NVLink(8, cube mesh) + 100Gb/s IB per node", 12.5),
-        (
-            "NVLINK 900 GB/s; Management: 1x Bluefield DPU 100Gb/Sec, Compute: 8x IB NDR 400Gb/Sec",
-            400,
-        ),
-        ("XGMI; host network 6 x BCM57508 NetXtreme-E 10Gb/25Gb/50Gb/100Gb/200Gb Ethernet", 150),
-        ("host network 1x Ethernet 100Gb/Sec, 8x Quantum-2 InfiniBand (400Gb/s)", 400),
-        ("8x 400Gb/s InfiniBand (8 HCAs per node)", 400),
-        ("8x HPE Slingshot 200Gb 1-port PCIe NIC, 8x HPE NDR/Ethernet 400Gb 1-port OSFP", 400),
-        ("18x NVLink, 14.4 TB/s aggregated bandwidth; Data bandwidth for GPU-PCIe: 504 GB/s", None),
-        ("H100 with 96 GB HBM2e (2.4 TB/s), 500 W power limit", None),
-        ("8 x A100 80GB", None),
-        ("2 x Ethernet Controller X710 for 10GBASE-T", None),
-        ("NVLink in node; InfiniBand 400 Gb/s", None),
-        ("DGX-H100", None),
-    ],
-)
+@cases("text, gigabytes")
 def test_networks_in_free_text(text, gigabytes):
     assert network_of({"interconnect": text}) == (gigabytes and gigabytes * 1e9)
 

@@ -5,11 +5,11 @@ from asap.calibration.fit.regression import Regression
 from asap.hardware.names import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction import load_calibration
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.step_model.step_parts import stack
+from asap.prediction.uncertainty.calibration import load_calibration
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")

@@ -1,24 +1,24 @@
 """Sources that are kept out stay out."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
-from asap.calibration.dataset.rows import read_rows
+import pytest
+
+from asap.calibration.backtest.predicted_table import PredictedTable
+from asap.calibration.backtest.tables import agreement_table, agreements
+from asap.calibration.dataset.rows import read_models, read_rows
+from asap.calibration.dataset.runs import PublishedRun, read_runs
 from asap.calibration.dataset.sources import KEPT_OUT
-from asap.prediction import load_calibration
+from asap.plans import Plan
+from asap.prediction.uncertainty.calibration import load_calibration
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
-COLLECTED = (
-    ("internevo", "dlperf_v100", "modalities", "mlperf_training", "flagperf", "paddlenlp", "xtuner_moe",
-     "xtuner_longseq", "ms_swift", "torchprime"),
-    ("nanotron", "dgxc_benchmarking", "megatron_golden", "torchtitan", "nemo_launcher", "jax_toolbox",
-     "aws_neuron_trn1", "atorch_llama2", "gaudi2_performance", "llm_c", "fast_llm", "olmo_core"),
-    ("maxtext_mi355x", "primus", "torchao_float8", "optimum_habana", "gpu_recipes", "aws_moe_dispatchers",
-     "megatron_bridge_cards", "prime_rl", "fms_fsdp", "megatron_bridge_guides", "nemo_longseq", "axlearn",
-     "litgpt_thunder", "torchtune", "megatron_moe_modelzoo", "kempner_forge", "kempner_moe", "torchtitan_gb200_blog"),
-    ("gipfelsturm", "megatron_tutorials", "lambda_torchtitan", "libai", "yafsdp", "scale_your_amd", "marin_grug",
-     "fms_acceleration", "modded_nanogpt", "vectorlm"),
-)  # fmt: skip
+COLLECTED = tuple(KEPT["COLLECTED"])
 DRAWN = 4
 """Of each collection after the first."""
 LEFT_TO_OTHERS = {"axlearn", "fms_fsdp"}
@@ -39,3 +39,30 @@ def test_each_lies_in_the_file_that_says_so() -> None:
     kept = {row["source_key"] for row in read_rows(MEASUREMENTS / "kept_out.jsonl.gz")}
     assert kept == {*KEPT_OUT}
     assert not fitted & kept
+
+
+@pytest.fixture(scope="module")
+def run() -> PublishedRun:
+    found = read_runs(read_rows(MEASUREMENTS / "runs.jsonl.gz")[:20], read_models(MEASUREMENTS / "models.jsonl"))
+    one = next(each for each in found if isinstance(each, PublishedRun))
+    return replace(one, plan=Plan.parse("data=8 remat=full"), step_time=2.0)
+
+
+def compared(*runs: PublishedRun):
+    return agreements(PredictedTable.of(runs, [load_calibration().full] * len(runs)))
+
+
+def test_another_source_is_slower_by_a_fourth(run):
+    (found,) = compared(run, replace(run, source="another", step_time=2.5))
+    assert {found.source, found.other} == {run.source, "another"}
+    assert (found.pairs, found.apart) == (1, pytest.approx(0.25))
+    assert "| 25.0 % |" in agreement_table([found])
+
+
+def test_replicas_and_shards_are_the_same_run(run):
+    assert compared(run, replace(run, source="another", plan=Plan.parse("replica=8 remat=full")))
+
+
+def test_one_source_or_other_degrees_say_nothing(run):
+    tensor = replace(run, source="another", plan=Plan.parse("data=4 model=2 remat=full"))
+    assert not compared(run, replace(run, id="again"), tensor)

@@ -10,8 +10,6 @@ from tests.language_models.fixtures import home, log, store
 
 __all__ = ["chat", "home", "log", "opened", "say", "store"]
 
-BUNDLED = ExperimentStore().ids()
-
 
 @pytest.fixture(scope="session")
 def opened(shared_home) -> Callable[[str], Conversation]:

@@ -8,21 +8,13 @@ from asap.chat.verbs import USAGE
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement
 from asap.sharding_memory import Kind, read_session
+from tests.cases import cases, kept
 from tests.chat.conftest import BUNDLED
 
+KEPT = kept(__file__)
+
 pytestmark = pytest.mark.slow
-COMMANDS = (
-    "why", "why 1", "why not model=8", "predict now", "predict 1", "compare now 1", "memory", "memory 1", "candidates",
-    "candidates 3", "what if batch=512", "what if seq_len=4096", "what if precision=fp8",
-    "what if chips=64", "sweep remat", "sweep batch", "sweep batch 128 256", "sweep model", "solve batch",
-    "solve chips", "solve mfu 45%", "line", "line 1", "next", "worth 1 --steps 100000 --price 2.1", "worth",
-    "settings", "flags",
-    "run", "health", "bottleneck", "operations", "operations 3", "operation 1", "roofline", "trace", "capture",
-    "plausible 38s", "plausible 45% mfu", "precedents", "precedents fsdp", "notes ring attention", "define MFU",
-    "ideas", "ideas async TP",
-    "facts", "ran 1 = 4.1s", "ran now = 9s", "oom 1", "failed 1", "fits 1", "slower 1", "faster 1", "runs batch=64",
-    "limit model<=8", "limit batch", "forget 1", "help", "? why", "history", "export", "cost", "model",
-)  # fmt: skip
+COMMANDS = tuple(KEPT["COMMANDS"])
 
 
 @pytest.mark.parametrize("experiment", BUNDLED)
@@ -65,15 +57,7 @@ def test_a_misspelt_command_is_named(say):
     assert "did you mean bottleneck?" in say("/botleneck").text
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("operaton 3", "operation 3"),
-        ("memroy 1", "memory 1"),
-        ("comapre 1 2", "compare 1 vs 2"),
-        ("forgte 1", "forget 1"),
-    ],
-)
+@cases("typed, meant")
 def test_a_misspelt_command_is_offered_first_as_it_was_meant(say, typed, meant):
     offered = say(typed)
     assert offered.understood == meant or offered.offered[0] == meant

@@ -8,6 +8,7 @@ from asap.chat.chat import Chat
 from asap.chat.facts import FactTools, is_statement
 from asap.evidence.fact import Claim
 from asap.sharding_memory import new_session_name
+from tests.cases import cases
 from tests.chat.rephrasings import REPHRASED, REPORTS
 
 SAID = "We gave the second one a go on the pod, 4.1 s for every step it made."
@@ -87,17 +88,7 @@ def test_a_quoted_fact_is_recorded_and_echoed_with_its_number(heard):
     assert "/forget 1" in noted[0].text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({"quote": "it took 4.1 s", "value": 4.1, "unit": "s"}, "did not say so"),
-        ({"quote": "4.1 s for every step", "value": 1.4, "unit": "s"}, "not in the quote"),
-        ({"quote": "4.1 s for every step", "value": 4.1, "unit": "GiB"}, "does not measure"),
-        ({"quote": "4.1 s for every step"}, "needs a value"),
-        ({"quote": "4.1 s for every step", "value": 4.1, "unit": "s", "plan": "model=3"}, "16"),
-        ({"quote": "4.1 s for every step", "value": 4.1, "unit": "s", "colour": "red"}, "colour"),
-    ],
-)
+@cases("arguments, complaint")
 def test_what_was_not_said_so_is_refused(heard, arguments, complaint):
     tools, conversation, noted = heard(SAID)
     assert complaint in tools.record(what="step_time", **arguments)["error"]

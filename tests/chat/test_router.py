@@ -8,6 +8,7 @@ import pytest
 from asap.answers.inquiries import Inquiries
 from asap.chat.classifier import examples
 from asap.chat.router import route
+from tests.cases import cases
 
 pytestmark = pytest.mark.slow
 DATA = Path(__file__).parents[1] / "data" / "chat"
@@ -49,18 +50,7 @@ def test_the_threshold_is_calibrated_on_phrasings_that_nothing_was_tuned_on(inqu
     assert once / (once + wrong) >= RIGHT_WHERE_SURE
 
 
-@pytest.mark.parametrize(
-    ("half", "once_before", "among_before"),
-    [
-        ("tuned", 29, 30),
-        ("held", 28, 30),
-        ("away", 26, 27),
-        ("open", 27, 31),
-        ("unread", 26, 30),
-        ("short", 28, 29),
-        ("sealed", 23, 26),
-    ],
-)
+@cases("half, once_before, among_before")
 def test_questions_find_their_query_no_less_often_than_before(inquiry, half, once_before, among_before):
     rows = [row for row in read("questions.tsv") if row["half"] == half]
     once, among, _ = counts(rows, inquiry)

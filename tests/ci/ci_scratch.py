@@ -7,17 +7,11 @@ from pathlib import Path
 from asap.ci.check import Options, check
 from asap.ci.report import CiReport
 from asap.ci.source.git import Repository
+from tests.cases import kept
 
-CONFIG = """\
-base_config: base.yml
-run_name: llama70
-model_name: llama3.1-70b
-compile_topology: v5p-512
-ici_fsdp_parallelism: 256
-per_device_batch_size: 2
-max_target_length: 8192
-remat_policy: full
-"""
+KEPT = kept(__file__)
+
+CONFIG = KEPT["CONFIG"]
 TENSOR = CONFIG.replace("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 32\nici_tensor_parallelism: 8")
 PERSON = {
     "GIT_AUTHOR_NAME": "A",

@@ -9,6 +9,7 @@ from asap.ci.source.resolve import LinkedExperiments
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
+from tests.cases import cases
 
 pytestmark = pytest.mark.process
 
@@ -90,15 +91,7 @@ def test_our_own_experiment_files_are_read(repo):
     assert f'+plan: "{one.suggestions[0].plan}"' in one.suggestions[0].diff
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 100"), "100"),
-        (("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 2\nici_tensor_parallelism: 128"), "heads"),
-        (("per_device_batch_size: 2", "per_device_batch_size: 0.001"), "less than one sequence"),
-        (("v5p-512", "v9z-512"), "unknown chip"),
-    ],
-)
+@cases("change, reason")
 def test_an_invalid_plan_fails_and_says_why(repo, change, reason):
     repo.commit(**{"a.yml": CONFIG})
     report = repo.change(**{"a.yml": CONFIG.replace(*change)})

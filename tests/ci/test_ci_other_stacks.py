@@ -8,37 +8,20 @@ from asap.ci.check import Options
 from asap.ci.render.comment import headline, to_comment
 from asap.ci.source import selection
 from asap.ci.source.policy import Policy
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 pytestmark = pytest.mark.process
 
 ON = Policy(configurations=("configs/*",), hardware={"configs/*": "h100-64"})
-MEGATRON = """#!/bin/bash
-#SBATCH --nodes=8
-torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --swiglu --num-attention-heads 32 \\
-  --seq-length 8192 --max-position-embeddings 8192 --position-embedding-type rope --vocab-size 128256 --bf16 \\
-  --tensor-model-parallel-size {tensor} --micro-batch-size 1 --global-batch-size 256 --use-distributed-optimizer
-"""
-TUNING = """
-model_name_or_path: meta-llama/Llama-3.1-8B
-stage: sft
-do_train: true
-finetuning_type: full
-deepspeed: examples/deepspeed/stage3.json
-cutoff_len: 4096
-per_device_train_batch_size: {batch}
-bf16: true
-"""
+MEGATRON = KEPT["MEGATRON"]
+TUNING = KEPT["TUNING"]
 STAGE_3 = {
     "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": "auto"},
     "zero_optimization": {"stage": 3},
 }  # fmt: skip
-PRIMUS = """
-modules:
-  pre_trainer:
-    framework: megatron
-    model: llama3.1_8B.yaml
-    overrides: {{tensor_model_parallel_size: {tensor}, micro_batch_size: 1, global_batch_size: 256}}
-"""
+PRIMUS = KEPT["PRIMUS"]
 OPEN = """#!/bin/bash
 python3 -m MaxText.train MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=$BATCH \\
   max_target_length=8192 ici_fsdp_parallelism={data}
@@ -127,12 +110,6 @@ def test_what_is_not_read_is_not_checked_and_never_passes(repo):
     assert "not checked" in comment
     assert "passes" not in comment
     assert "Unchanged" not in comment
-
-
-def test_files_that_are_no_configuration_are_not_called_one(repo):
-    repo.commit(**{".github/workflows/test.yml": "on: push\njobs: {}\n", "package.json": "{}"})
-    changed_files = {".github/workflows/test.yml": "on: pull_request\njobs: {}\n", "package.json": '{"name": "x"}'}
-    assert repo.change(Options(policy=Policy()), **changed_files).configurations == ()
 
 
 def test_the_headline_says_first_that_a_run_does_not_fit(repo):

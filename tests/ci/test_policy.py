@@ -2,19 +2,10 @@ import pytest
 
 from asap.ci.source.policy import Policy, matches, read_policy, read_prices
 from asap.core.errors import ConfigError, NotFoundError
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("path", "pattern", "wanted"),
-    [
-        ("configs/a.yml", "configs/**/*.yml", True),
-        ("configs/b/c/a.yml", "configs/**/*.yml", True),
-        ("a.yml", "**/*.yml", True),
-        ("a.yml", "*.yml", True),
-        ("configs/a.yaml", "configs/**/*.yml", False),
-        ("old/configs/a.yml", "configs/**/*.yml", False),
-    ],
-)
+@cases("path, pattern, wanted")
 def test_patterns(path, pattern, wanted):
     assert matches(path, pattern) is wanted
 
@@ -24,17 +15,7 @@ def test_a_policy_in_pyproject_is_found(tmp_path):
     assert read_policy(tmp_path / "pyproject.toml").regression == "fail"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("[ci]\nregresion = 'fail'\n", "did you mean regression"),
-        ("[ci]\nregression = 'shout'\n", "regression"),
-        ("[ci]\nregression_percent = -1\n", "regression_percent"),
-        ("[ci\n", "is not TOML"),
-        ("[other]\n", "has no"),
-        ("ci = 1\n", "ci"),
-    ],
-)
+@cases("text, reason")
 def test_a_malformed_policy_is_one_clear_line(tmp_path, text, reason):
     (tmp_path / "asap.toml").write_text(text)
     with pytest.raises(ConfigError, match=reason):

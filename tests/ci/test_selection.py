@@ -123,7 +123,7 @@ def test_a_binary_file_with_a_yaml_name_is_told_only_where_it_was_asked_for(repo
 
 
 def test_files_that_are_no_configurations_say_nothing(repo):
-    repo.commit(readme="x")
+    repo.commit(**{".github/workflows/ci.yml": "on: push\njobs: {}\n", "package.json": "{}"})
     files = {".github/workflows/ci.yml": "name: x\non: push\njobs: {}\n", "package.json": '{"name": "x"}', "x.sh": "ls"}
     assert repo.change(**files).configurations == ()
 
@@ -161,20 +161,21 @@ def test_a_changed_model_file_reaches_the_configurations_that_name_it(repo):
     assert "configs/b.yml" not in found
 
 
-@pytest.mark.parametrize("base", ["/etc/hostname", "../../../../etc/hostname", "../outside.yml"])
-def test_a_base_config_outside_of_the_repository_is_not_read(repo, base, tmp_path):
+@pytest.mark.parametrize(
+    ("path", "base"),
+    [
+        ("a.yml", "/etc/hostname"),
+        ("a.yml", "../../../../etc/hostname"),
+        ("a.yml", "../outside.yml"),
+        ("a.yml", "x" * 5000),
+        ("configs/a/b/c/d/e/f/a.yml", "../../../../../..{outside}"),
+    ],
+    ids=["absolute", "up to a file of the system", "beside the repository", "endless", "by the folder configs"],
+)
+def test_a_base_config_outside_of_the_repository_is_not_read(repo, path, base, tmp_path):
     (tmp_path / "outside.yml").write_text("run_name: SECRET\n")
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": CONFIG.replace("base.yml", base)})
-    assert "outside the repository" in only(report).after.problem
-    assert "SECRET" not in report.to_json()
-
-
-def test_a_base_config_does_not_leave_the_repository_by_the_folder_configs(repo, tmp_path):
-    (tmp_path / "x.yml").write_text("run_name: SECRET\n")
-    up = "../" * 6 + str(tmp_path / "x.yml").lstrip("/")
     repo.commit(readme="x")
-    report = repo.change(**{"configs/a/b/c/d/e/f/a.yml": CONFIG.replace("base.yml", up)})
+    report = repo.change(**{path: CONFIG.replace("base.yml", base.format(outside=tmp_path / "outside.yml"))})
     assert "outside the repository" in only(report).after.problem
     assert "SECRET" not in report.to_json()
 
@@ -197,11 +198,6 @@ def test_a_name_too_long_for_a_file_is_one_line(repo):
     tree = repo.make_tree(f"100644 blob {blob}\t{'x' * 300}.yml")
     head = repo.git("commit-tree", tree, "-p", "HEAD", "-m", "long")
     assert "cannot be checked out under this name" in only(repo.check("HEAD", head)).after.problem
-
-
-def test_a_base_config_with_an_endless_name_is_one_line(repo):
-    repo.commit(readme="x")
-    assert "outside" in only(repo.change(**{"a.yml": CONFIG.replace("base.yml", "x" * 5000)})).after.problem
 
 
 def test_a_huge_file_is_not_compared_line_by_line():

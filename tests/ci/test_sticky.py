@@ -8,6 +8,7 @@ from asap.ci.github.api import GitHub
 from asap.ci.github.sticky import upsert
 from asap.ci.render.comment import MARKER
 from asap.core.errors import ServiceError, UsageError
+from tests.cases import cases
 
 BODY = f"{MARKER}\n\nnew"
 
@@ -108,20 +109,19 @@ def test_a_comment_that_somebody_deletes_meanwhile_is_made_anew(state, github):
     assert [one["body"] for one in state.of()] == [BODY]
 
 
-def test_a_server_that_stays_down_is_one_clear_error(state, github):
-    state.failures.append(Failure("GET", 503, times=99))
-    with pytest.raises(ServiceError, match=r"did not answer: HTTP 503"):
+@pytest.mark.parametrize(("failure", "said"), [
+    (Failure("GET", 503, times=99), "did not answer: HTTP 503"),
+    (Failure("GET", 301, {"Location": "http://127.0.0.1:1/"}), "has moved"),
+    (Failure("POST", 403), "pull-requests: write"),
+], ids=["stays down", "a redirect, which is not followed", "a missing permission"])  # fmt: skip
+def test_a_server_that_does_not_do_it_is_one_clear_error(state, github, waits, failure, said):
+    state.failures.append(failure)
+    with pytest.raises(ServiceError, match=said):
         upsert(github, "o/r", 7, BODY)
+    assert bool(waits) == (failure.status == 503)
 
 
-@pytest.mark.parametrize(
-    ("status", "headers", "wait"),
-    [
-        (429, {"Retry-After": "7"}, 7),
-        (403, {"Retry-After": "3"}, 3),
-        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "soon"}, 60),
-    ],
-)
+@cases("status, headers, wait")
 def test_a_rate_limit_is_waited_for(state, github, waits, status, headers, wait):
     state.failures.append(Failure("GET", status, headers))
     assert upsert(github, "o/r", 7, BODY).action == "created"
@@ -134,19 +134,6 @@ def test_a_rate_limit_of_an_hour_is_not_waited_for(state, github, waits):
     with pytest.raises(ServiceError, match="run the job again later"):
         upsert(github, "o/r", 7, BODY)
     assert waits == []
-
-
-def test_a_missing_permission_is_said(state, github, waits):
-    state.failures.append(Failure("POST", 403))
-    with pytest.raises(ServiceError, match="pull-requests: write"):
-        upsert(github, "o/r", 7, BODY)
-    assert waits == []
-
-
-def test_a_redirect_is_not_followed(state, github):
-    state.failures.append(Failure("GET", 301, {"Location": "http://127.0.0.1:1/"}))
-    with pytest.raises(ServiceError, match="has moved"):
-        upsert(github, "o/r", 7, BODY)
 
 
 @pytest.mark.parametrize(

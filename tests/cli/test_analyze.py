@@ -90,18 +90,6 @@ def test_nothing_known_is_insufficient_evidence(asap):
     assert json.loads(done.out)["diagnosis"]["bottleneck"] == "insufficient_evidence"
 
 
-@pytest.mark.parametrize(
-    ("target", "code", "words"),
-    [("paper-v5p-51", 3, "nearest: paper-v5p-512"), ("no/such/path", 3, "no/such/path")],
-)
-def test_what_is_not_there_is_one_line(asap, target, code, words):
-    done = asap("analyze", target)
-    assert done.code == code
-    assert words in done.err
-    assert len(done.err.strip().splitlines()) == 1
-    assert done.out == ""
-
-
 @pytest.mark.parametrize("content", [b"", b"garbage" * 100])
 def test_a_broken_profile_is_one_line(asap, tmp_path, content):
     path = tmp_path / "x.xplane.pb"
@@ -110,12 +98,6 @@ def test_a_broken_profile_is_one_line(asap, tmp_path, content):
     assert done.code == 4
     assert "x.xplane.pb" in done.err
     assert len(done.err.strip().splitlines()) == 1
-
-
-def test_a_mesh_for_another_number_of_devices_is_refused(asap):
-    done = asap("analyze", "paper-v5e-256", "--plan", "data=4")
-    assert done.code == 4
-    assert "4 devices" in done.err
 
 
 def test_an_unwritable_home_still_gives_the_report_and_says_so_once(asap, monkeypatch, tmp_path):
@@ -145,17 +127,3 @@ def test_an_altered_record_is_found(asap, tmp_path):
     done = asap("sessions", "verify", session)
     assert done.code == 4
     assert "altered" in done.err
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--python", "/nowhere"], "the model is not known"),
-        (["--maxtext"], "no MaxText settings are on record"),
-        (["--train-step", "no_such_package_here:step"], "there is no such module"),
-    ],
-)
-def test_whose_step_is_named_is_compiled(asap, options, reason):
-    done = asap("analyze", "paper-v6e-16", *options)
-    assert done.code
-    assert reason in done.err

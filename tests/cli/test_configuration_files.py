@@ -5,6 +5,10 @@ import re
 
 import pytest
 
+from tests.cases import kept
+
+KEPT = kept(__file__)
+
 SCRIPT = """\
 python3 -m maxtext.trainers.pre_train.train src/maxtext/configs/base.yml model_name=llama2-7b per_device_batch_size=2 \\
   max_target_length=4096 ici_fsdp_parallelism=-1 remat_policy=full attention=flash
@@ -84,34 +88,14 @@ def test_a_json_configuration_is_no_trace(asap, tmp_path):
     assert "model." in done.err or done.code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["analyze", "nowhere.sh"], 3, "nowhere.sh: no such experiment, and no such path"),
-        (["analyze", "paper-v5p-512", "ici_tensor_parallelism=4"], 2, "an override is for a configuration file"),
-    ],
-)
-def test_bad_input_is_one_clear_line(asap, arguments, code, words):
-    done = asap(*arguments)
-    assert done.code == code, done.err
-    assert words in done.err
-
-
-def test_a_log_without_settings_says_what_prints_them(asap, tmp_path):
-    path = tmp_path / "train.log"
-    path.write_text("step: 10  loss: 9.5  memory: 46.50GiB(58.78%)  tps: 6,400  mfu: 37.46%\n")
-    done = asap("analyze", str(path), *ON)
-    assert done.code == 4
-    assert "print_config" in done.err
-    assert "--step-time" in done.err
-
-
-def test_a_file_of_no_known_kind_is_named(asap, tmp_path):
-    path = tmp_path / "notes.yml"
-    path.write_text("colour: green\n")
-    done = asap("analyze", str(path), *ON)
-    assert done.code == 4
-    assert "colour" in done.err
+@pytest.mark.parametrize(("name", "text", "said"), [
+    ("train.log", "step: 10  loss: 9.5  memory: 46.50GiB(58.78%)  tps: 6,400\n", ("print_config", "--step-time")),
+    ("notes.yml", "colour: green\n", ("colour",)),
+])  # fmt: skip
+def test_a_file_that_says_too_little_is_told_what_is_missing(asap, tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    done = asap("analyze", str(tmp_path / name), *ON)
+    assert (done.code, [words for words in said if words not in done.err]) == (4, [])
 
 
 MODEL = {
@@ -162,12 +146,15 @@ def test_the_start_of_megatron_splits_a_model_as_little_as_its_state_needs(asap,
     assert all(words in one["overrides"]["text"] for words in whole for one in found["proposals"])
 
 
-def test_a_mixture_of_experts_has_no_start_under_megatron(asap, tmp_path):
-    path = tmp_path / "config.json"
-    mixture = {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
-    path.write_text(json.dumps(MODEL | mixture))
-    said = ["workload.framework=Megatron-LM", "--hardware", "h100-64", "--batch", "256", "--sequence", "4096"]
-    assert json.loads(asap("predict", str(path), *said, "--format", "json").out)["incumbent"] is None
+@pytest.mark.parametrize(("more", "said"), [
+    ({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2},
+     "workload.framework=Megatron-LM --hardware h100-64 --batch 256 --sequence 4096"),
+    ({}, "--hardware h100-32 --batch 256 --sequence 8192 --step-time 9.5s"),
+    ({}, "--hardware h100-32 --batch 12 --sequence 4096"),
+], ids=["a mixture under Megatron", "a measured step", "a batch that the chips do not divide"])  # fmt: skip
+def test_what_has_no_start(asap, tmp_path, more, said):
+    (path := tmp_path / "config.json").write_text(json.dumps(MODEL | more))
+    assert json.loads(asap("predict", str(path), *said.split(), "--format", "json").out)["incumbent"] is None
 
 
 @pytest.mark.slow
@@ -196,11 +183,6 @@ def test_a_stated_plan_takes_the_place_of_the_start(asap, model):
     assert not any("no plan is on record" in note for note in found["warnings"])
 
 
-def test_a_measured_step_is_of_no_plan_that_was_assumed(asap, model):
-    said = [model, "--hardware", "h100-32", "--batch", "256", "--sequence", "8192", "--step-time", "9.5s"]
-    assert json.loads(asap("predict", *said, "--format", "json").out)["incumbent"] is None
-
-
 def test_optimize_takes_all_that_a_model_alone_needs(asap, model):
     said = ["workload.framework=MaxText", "--hardware", "h100-32", "--batch", "256", "--sequence", "8192"]
     done = asap("optimize", model, *said)
@@ -208,18 +190,7 @@ def test_optimize_takes_all_that_a_model_alone_needs(asap, model):
     assert "ici_fsdp_parallelism" in done.out
 
 
-def test_a_batch_that_the_chips_do_not_divide_has_no_start(asap, model):
-    said = [model, "--hardware", "h100-32", "--batch", "12", "--sequence", "4096", "--format", "json"]
-    assert json.loads(asap("predict", *said).out)["incumbent"] is None
-
-
-MIXTURE = """\
-torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
-  --num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 4096 --swiglu \\
-  --num-experts 8 --moe-router-topk 2 --vocab-size 32000 --untie-embeddings-and-output-weights --bf16 \\
-  --pipeline-model-parallel-size 4 --expert-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 256 \\
-  --use-distributed-optimizer
-"""
+MIXTURE = KEPT["MIXTURE"]
 
 
 @pytest.mark.slow

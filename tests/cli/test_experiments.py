@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.cases import cases
 from tests.cli.conftest import DECODER
 
 MAXTEXT = f"run_name: a-run{DECODER}ici_fsdp_parallelism: -1\nici_tensor_parallelism: 4\n"
@@ -44,30 +45,6 @@ def test_what_the_user_says_wins_and_is_marked(asap, config):
     assert record["workload"]["global_batch"] == 64
     assert record["goodput"] == 0.9
     assert record["provenance"]["plan"] == "stated by the user"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["show", "paper-v5p-51"], 3, "nearest: paper-v5p-512"),
-        (["remove", "paper-v5p-512"], 2, "bundled"),
-        (["add", "../x"], 2, "an ID has letters"),
-        (["add", "x", "--plan", "data=4 model=8", "--hardware", "v5e-16"], 4, "32 devices, and the hardware has 16"),
-        (["add", "x", "--plan", "tenser=4"], 4, "axes are replica"),
-        (["add", "x", "--hardware", "v9x-16"], 3, "v9x"),
-        (["add", "x", "--hardware", "v5e-16", "--topology", "8x8"], 4, "means 16 chips, but 8x8 has 64"),
-        (["add", "x", "--config", "nowhere.yml"], 3, "nowhere.yml"),
-        (["add", "x", "--profile", "nowhere"], 3, "no such profile"),
-        (["add", "x", "ici_fdsp_parallelism=4"], 4, "ici_fsdp_parallelism"),
-        (["add", "x", "ici_fsdp_parallelism=-1", "ici_tensor_parallelism=-1", "--hardware", "v5e-16"], 4, "-1"),
-    ],
-)
-def test_bad_input_is_one_clear_line(asap, arguments, code, words):
-    done = asap("experiments", *arguments)
-    assert done.code == code, done.err
-    assert words in done.err
-    assert len(done.err.strip().splitlines()) == 1
-    assert "Traceback" not in done.err
 
 
 def test_an_id_is_taken_once(asap):
@@ -118,25 +95,7 @@ def test_a_record_fits_into_80_columns(asap, config):
     assert len(printed.get().splitlines()) <= 24
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        (
-            "full.yaml",
-            "model: {_component_: torchtune.models.llama3_1.llama3_1_8b}\nenable_activation_checkpointing: true\n"
-            "tokenizer: {_component_: torchtune.models.llama3.llama3_tokenizer, max_seq_len: 2048}\n"
-            "optimizer: {_component_: torch.optim.AdamW}\nloss: {_component_: torchtune.modules.loss.X}\n"
-            "batch_size: 2\ndtype: bf16\n",
-            "enable_activation_checkpointing: true",
-        ),
-        (
-            "sft.sh",
-            "torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen3-8B --bf16 True"
-            " --per_device_train_batch_size 2 --gradient_checkpointing True --fsdp 'full_shard auto_wrap'\n",
-            '--fsdp "full_shard auto_wrap"',
-        ),
-    ],
-)
+@cases("name, text, words")
 def test_a_record_has_the_words_of_the_program_that_runs(asap, tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     assert asap("experiments", "add", "mine", "--config", str(tmp_path / name), "--hardware", "h100-8").code == 0

@@ -1,8 +1,13 @@
 """doctor, config, completion, and how much is said."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
+
+from asap.cli.app import app
 
 
 @pytest.fixture
@@ -100,3 +105,22 @@ def test_a_traceback_is_shown_to_those_who_debug(asap, monkeypatch):
     assert asap("compare", "nosuch", "cpu-8dev").err.count("\n") == 1
     with pytest.raises(NotFoundError):
         asap("compare", "nosuch", "cpu-8dev", "--debug")
+
+
+WIDTH, INDENTS = 78, 6
+
+
+def summaries(group: Any, path: str = "asap") -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command.get_short_help_str(WIDTH - INDENTS - max(map(len, group.commands)))
+        if hasattr(command, "commands"):
+            yield from summaries(command, f"{path} {name}")
+
+
+SUMMARIES = dict(summaries(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_no_summary_is_cut_off(name):
+    assert SUMMARIES[name]
+    assert not SUMMARIES[name].endswith("...")

@@ -58,25 +58,3 @@ def test_two_experiments_become_a_record_that_travels(asap, tmp_path):
     exported = tmp_path / "records.jsonl"
     assert asap("history", "export", str(exported)).code == 0
     assert "0 records" in asap("history", "import", str(exported)).out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["knowledge", "show", "no-such-note"], 3),
-        (["knowledge", "remove", "nothing"], 3),
-        (["knowledge", "ingest", "nowhere"], 3),
-        (["knowledge", "evaluate", "nowhere"], 3),
-        (["history", "show", "no-such-record"], 3),
-        (["history", "import", "nowhere"], 3),
-        (["history", "search", "--bottleneck", "tiredness"], 2),
-        (["history", "search", "--plan", "shards=4"], 4),
-        (["sessions", "show", "no-such-session"], 3),
-        (["profile", "kpis", "nowhere"], 3),
-    ],
-)
-def test_bad_input_is_one_clear_line(asap, arguments, code):
-    done = asap(*arguments)
-    assert done.code == code, done.err
-    assert len(done.err.strip().splitlines()) == 1
-    assert "internal" not in done.err

@@ -8,20 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
+
 FORMS = tomllib.loads((Path(__file__).parents[1] / "data" / "logs" / "forms.toml").read_text(encoding="utf-8"))["log"]
 TEXTS = {form["name"]: form["text"] for form in FORMS}
-SCRIPT = """#!/bin/bash
-LAYERS=$(echo 32)
-export NCCL_ALGO=Ring
-eval "MODEL='--num-layers $LAYERS --hidden-size 4096 --num-attention-heads 32 --swiglu'"
-touch ran
-torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py $MODEL --seq-length 1024 --micro-batch-size 1 \
---global-batch-size 128 --max-position-embeddings 4096 --tensor-model-parallel-size 4 && \
-torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py --tensor-model-parallel-size 4 $MODEL --seq-length 4096 \
---max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 32000 \
---wandb-key 0123456789abcdef0123456789abcdef01234567
-python after.py
-"""
+SCRIPT = KEPT["SCRIPT"]
 
 
 @pytest.fixture
@@ -111,13 +104,7 @@ def test_nothing_is_run_without_consent(asap, tmp_path, monkeypatch, environment
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("command", "code", "said"), [
-    (["bash", "-c", "exit 3"], 4, "ends with exit code 3"),
-    (["bash", "-c", "true"], 5, "starts no launcher that is known"),
-    (["no-such-program"], 2, "no such program"),
-    (["kubectl", "get", "pods"], 4, "caught kubectl get pods: starts no training that is read"),
-    (["bash", "-c", "sleep 5"], 4, "takes over 1.00 s"),
-])  # fmt: skip
+@cases("command, code, said")
 def test_a_command_that_starts_nothing_is_said_to(asap, monkeypatch, command, code, said):
     monkeypatch.delenv("CI", raising=False)
     done = asap("resolve", "--yes", "--time-limit", "1s", "--", *command)
@@ -125,12 +112,7 @@ def test_a_command_that_starts_nothing_is_said_to(asap, monkeypatch, command, co
     assert said in done.err
 
 
-@pytest.mark.parametrize(("name", "text", "code", "said"), [
-    ("empty.log", "hello\n", 4, "holds nothing of a run"),
-    ("train.sh", "torchrun train.py\n", 2, "asap resolve -- bash"),
-    ("run.toml", "[model]\n", 2, "is neither a log nor settings"),
-    (None, "", 3, "no such file"),
-])  # fmt: skip
+@cases("name, text, code, said")
 def test_what_is_no_log_is_said_with_the_command_to_type(asap, tmp_path, name, text, code, said):
     path = tmp_path / (name or "absent.log")
     if name:

@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
+
 PROGRAM = "# one slice\nmesh data=4   model=4\nshard key, value by heads over none in layers 0..3\nremat full\n"
 ON = ("--model", "llama2-70b", "--hardware", "v5e:4x4")
 
@@ -100,15 +102,7 @@ def test_the_plan_of_an_experiment_is_a_program(asap, tmp_path):
     assert asap("map", "check", str(path), "--experiment", "cpu-8dev").code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "reason"),
-    [
-        (("check", "nowhere.map"), 3, "no such file"),
-        (("check", "FILE", "--model", "lama2-70b"), 3, "did you mean llama2-70b?"),
-        (("check", "FILE", "--hardware", "v99"), 3, "v99"),
-        (("write", "nobody"), 3, "nobody"),
-    ],
-)
+@cases("arguments, code, reason")
 def test_one_line_says_what_is_wrong(asap, file, arguments, code, reason):
     done = asap("map", *(str(file) if each == "FILE" else each for each in arguments))
     assert done.code == code

@@ -4,21 +4,11 @@ import json
 
 import pytest
 
-TITAN = """\
-[model]
-name = "qwen3"
-flavor = "1.7B"
-[training]
-local_batch_size = 2
-global_batch_size = 8
-seq_len = 4096
-[parallelism]
-data_parallel_shard_degree = -1
-[activation_checkpoint]
-mode = "full"
-[compile]
-enable = {compiled}
-"""
+from tests.cases import kept
+
+KEPT = kept(__file__)
+
+TITAN = KEPT["TITAN"]
 MAXTEXT = (
     "python3 -m maxtext.trainers.pre_train.train configs/base.yml hardware=gpu model_name=qwen3-1.7b"
     " attention=cudnn_flash_jax max_target_length=4096 per_device_batch_size=2 gradient_accumulation_steps=4"

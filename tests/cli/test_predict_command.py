@@ -65,21 +65,6 @@ def test_overrides_change_the_configuration(asap, config):
     assert step("per_device_batch_size=4") > 1.5 * step()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ([], 2, "give an experiment"),
-        (["paper-v5p-512", "--plan", "data=3"], 4, "3 devices"),
-        (["--config", "nowhere.yml"], 3, "nowhere.yml"),
-    ],
-)
-def test_bad_input_is_one_clear_line(asap, arguments, code, words):
-    done = asap("predict", *arguments)
-    assert done.code == code
-    assert words in done.err
-    assert len(done.err.strip().splitlines()) == 1
-
-
 def test_what_is_missing_is_named(asap):
     asap("experiments", "add", "bare", "--hardware", "v5e-16", "--plan", "data=16")
     done = asap("predict", "bare")

@@ -1,5 +1,9 @@
 import pytest
 
+from tests.cases import kept
+
+KEPT = kept(__file__)
+
 
 @pytest.fixture
 def drawn():
@@ -23,12 +27,7 @@ def test_a_report_that_cannot_be_made_says_why(asap, drawn, tmp_path):
     assert "such.html: cannot be written" in done.err
 
 
-CONFIGURATION = """
-model_name: llama3.1-8b
-ici_fsdp_parallelism: -1
-per_device_batch_size: 2
-max_target_length: 8192
-"""
+CONFIGURATION = KEPT["CONFIGURATION"]
 
 
 def test_chat_and_report_take_what_is_stated_of_a_run_as_analyze_does(asap, drawn, tmp_path):

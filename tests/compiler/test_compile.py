@@ -17,6 +17,7 @@ from asap.core.errors import BadInputError, PlanError, UsageError
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
+from tests.cases import cases
 
 pytestmark = pytest.mark.compiles
 
@@ -42,16 +43,7 @@ def test_a_program_is_compiled_once_and_then_remembered(home):
 
 
 @needs_libtpu
-@pytest.mark.parametrize(
-    ("hardware", "slices", "plan", "order"),
-    [
-        ("v4-8", 1, "data=2 model=2", ""),
-        ("v5p-16", 1, "data=2 model=4", ""),
-        ("v6e-8", 1, "data=2 model=4", "mesh data=2 model=4\norder col"),
-        ("tpu7x-2x2x1", 1, "data=4 model=2", ""),
-        ("v5e-4", 2, "data=2 model=2 dcn.replica=2", ""),
-    ],
-)
+@cases("hardware, slices, plan, order")
 def test_every_generation_several_slices_and_orders_of_devices_are_described(hardware, slices, plan, order):
     slice_ = resolve_hardware(hardware, slices=slices).slice
     request = make_request(

@@ -1,7 +1,10 @@
 import pytest
 
-from asap.compiler.schedule.hlo import read_module, shapes
+from asap.compiler.schedule.hlo import read_module, shapes, trip_count
 from asap.core.errors import BadInputError
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
 
 
 def test_the_entry_keeps_the_order_of_the_schedule(program):
@@ -35,3 +38,32 @@ def test_shapes_know_their_bytes_and_their_memory():
 def test_what_is_no_scheduled_program_is_refused(text):
     with pytest.raises(BadInputError):
         read_module(text)
+
+
+LOOP = KEPT["LOOP"]
+
+
+def passes(*, start=0, end=8, growth=1, operation="add", direction="LT", noted=""):
+    text = LOOP.format(start=start, end=end, growth=growth, operation=operation, direction=direction, noted=noted)
+    module = read_module(text)
+    return trip_count(module, module.entry.by_name["loop"])
+
+
+def test_loops_of_a_compiled_program_run_as_often_as_there_are_layers(program):
+    module = read_module(program("fsdp_scan_v5e_4x4"))
+    loops = [i for c in module.computations.values() for i in c.instructions if i.opcode == "while"]
+    assert [trip_count(module, loop) for loop in loops] == [6, 6]
+
+
+@cases("counter, expected")
+def test_the_counter_says_how_often(counter, expected):
+    assert passes(**counter) == expected
+
+
+def test_what_the_compiler_notes_is_believed():
+    assert passes(noted=', backend_config={"known_trip_count":{"n":"9"}}') == 9
+
+
+@pytest.mark.parametrize("counter", [{"growth": 0}, {"operation": "multiply"}, {"direction": "NE"}])
+def test_a_counter_that_cannot_be_read_says_nothing(counter):
+    assert passes(**counter) is None

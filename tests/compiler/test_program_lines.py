@@ -9,17 +9,12 @@ from asap.mapping.language.parse import parse
 from asap.mapping.plan_program import plan_text
 from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
 
 MODEL = Architecture(layers=6, d_model=32, d_ff=64, heads=8, kv_heads=2, head_dim=8, vocab=64)
-LINES = """\
-mesh data=4
-# why
-remat full
-shard query by embed over none in layers 2..3
-remat minimal in layers 4
-dtype * bf16
-dtype query fp32
-order fold"""
+LINES = KEPT["LINES"]
 
 
 def test_lines_are_told_layer_by_layer():
@@ -58,15 +53,7 @@ def test_segments_are_split_where_lines_begin_and_end():
     assert first_layers(cut) == [0, 2, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("mesh data=4\ndtype query fp8", "line 2:1: the reference step keeps tensors as fp32 or bf16"),
-        ("mesh data=2 stage=2\nremat full in layers 0..1", "mapped alike"),
-        ("mesh data=4 dcn.data=2\norder row", "one slice"),
-        ("mesh data=4\nconstrain logits by batch over none", "logits"),
-    ],
-)
+@cases("text, reason")
 def test_what_the_reference_step_does_not_do_is_refused_with_the_line(text, reason):
     workload = Workload(head_gathered_once=True, loss_chunks=2)
     with pytest.raises(PlanError, match=reason) as told:

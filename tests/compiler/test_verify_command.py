@@ -25,8 +25,15 @@ needs_libtpu = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, re
 TINY = Architecture(name="tiny", layers=2, d_model=256, d_ff=512, heads=2, kv_heads=2, head_dim=128, vocab=512)
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Where programs are kept that one test compiled, for the others."""
+    return tmp_path_factory.mktemp("compiled")
+
+
 @pytest.fixture
-def run(home):
+def run(home, compiled):
+    (home / "compiled").symlink_to(compiled)
     record = Experiment(
         id="tiny", model=TINY, workload=Workload(global_batch=8, sequence_length=128),
         hardware=HardwareReference(name="v5e-4", chip="v5e", topology=(2, 2), devices=4),

@@ -9,37 +9,22 @@ import pytest
 
 from asap.cli import main
 from asap.core.files import home as home_folder
+from asap.core.secrets import names_secret, redacted, without_secrets
 from asap.core.text import REDACTED, redact
+from tests.cases import kept
 from tests.ci.ci_github import FakeGitHub, serve
 from tests.ci.ci_scratch import CONFIG, TENSOR, Scratch
 from tests.core.planted import KINDS, planted
 
-KEYS = {
-    "Google": "AIzaSyPlanted0123456789abcdefghijklmnopq",
-    "OpenAI": "sk-proj-planted0123456789abcdef",
-    "Anthropic": "sk-ant-api03-planted0123456789abcdef",
-    "GitHub": "ghp_planted0123456789abcdefghij",
-    "GitHub, fine": "github_pat_11PLANTED0123456789abcdef",
-    "GitLab": "glpat-planted0123456789",
-    "Hugging Face": "hf_planted0123456789abcdef",
-    "AWS": "AKIAPLANTED012345678",
-    "Slack": "xoxb-1234567890-planted",
-    "NVIDIA": "nvapi-planted0123456789abcdef",
-    "JWT": "eyJhbGciOiJIUzI1NiJ9.eyJwbGFudGVkIjoxfQ.c2lnbmF0dXJl-planted",
-    "Stripe": "sk_live_planted0123456789",
-    "PyPI": "pypi-AgEIcHlwaS5vcmcPLANTED0123456789",
-}
+KEPT = kept(__file__)
+
+KEYS = KEPT["KEYS"]
 NAMED = {
     "WANDB_API_KEY": "5f6c0123456789planted",
     "DB_PASSWORD": "tr0ub4dor-planted",
     "MY_SECRET": "plantedplainsecret",
 }
-TOLD = {
-    "clone": "https://urltokenplanted01@github.example/o/r",
-    "link": "https://a.example/c?sv=1&sig=sigplanted0123456789&X-Amz-Signature=amzplanted0123456789",
-    "word": "the password is wordplanted7",
-    "option": "--hub-token optionplanted77",
-}
+TOLD = KEPT["TOLD"]
 PLANTED = [planted(kind, 4) for kind in KINDS]
 TEXTS = "\n".join(text for texts, _ in PLANTED for text in texts)
 COMMENTS = "\n".join(f"# {line}" for line in TEXTS.splitlines())
@@ -150,3 +135,39 @@ def test_planted_keys_appear_in_no_artifact_and_no_comment(tmp_path, monkeypatch
     assert len(written) == 3
     assert any(REDACTED in text for text in written)
     assert [key for key in ALL for text in (printed.out, printed.err, *posted, *written) if key in text] == []
+
+
+NONE = tuple(KEPT["NONE"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_planted_secrets_are_struck(kind):
+    texts, values = planted(kind, 4)
+    said = [redacted(f"before {text} after") for text in texts]
+    assert [one for one in values if any(one in text for text in said)] == []
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_nothing_else_is_struck(text):
+    assert redacted(text) == text
+
+
+def test_redaction_done_twice_is_redaction_done_once():
+    for text in (text for kind in KINDS for text in planted(kind, 1)[0]):
+        once = redacted(text)
+        assert redacted(once) == once
+
+
+def test_a_key_names_what_is_secret():
+    secret = ("db.password", "hub_token", "token", "aws_secret_access_key", "WANDB_API_KEY", "client-secret")
+    harmless = ("eos_token", "tokens_per_second", "num_experts_per_token", "pad_token", "keys", "tokenizer", "monkey")
+    assert [name for name in secret if not names_secret(name)] == []
+    assert [name for name in harmless if names_secret(name)] == []
+    assert without_secrets({"db": {"password": "plain"}, "eos_token": "</s>"}) == {
+        "db": {"password": "[redacted]"}, "eos_token": "</s>",
+    }  # fmt: skip
+
+
+def test_the_folder_of_a_shell_is_no_password(monkeypatch):
+    monkeypatch.setenv("PWD", "/home/somebody/project")
+    assert redacted("python /home/somebody/project/train.py") == "python /home/somebody/project/train.py"

@@ -10,19 +10,16 @@ from asap.cli import main
 from asap.experiments import ExperimentStore
 from documentation.documents import DOCUMENTS, SNAPSHOTS, snapshot
 from documentation.pages import ROOT
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 INTERNAL = {"asap.compiled/1"}
 """Documents that only ASAP itself reads."""
 EARLIER = {"asap.analysis/1", "asap.analysis/2", "asap.ci/1", "asap.verification/1"}
 """Versions that are still read and no longer written."""
 NAMED = re.compile(r"[\"'](asap\.[a-z_]+/\d+)[\"']")
-PRINTED = {
-    "asap.analysis/3": ["analyze", "paper-v6e-16", "--session", "contract", "--format", "json"],
-    "asap.prediction/2": ["predict", "paper-v6e-16", "--top", "2", "--format", "json"],
-    "asap.experiment/1": ["experiments", "show", "cpu-8dev", "--format", "json"],
-    "asap.history/1": ["history", "show", "asap-paper-v5p-512", "--format", "json"],
-    "asap.memory/1": ["sessions", "export", "contract", "--format", "json"],
-}
+PRINTED = KEPT["PRINTED"]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction import Prediction, predict
 from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.step_interval import half_width, is_outside
 from asap.proposals.propose import propose
@@ -44,26 +44,31 @@ RUNS = (
 )
 
 
-def drawn(run: Run, chance: random.Random, added: float = 1.0) -> MeasuredRun:
-    """What a log would show of a run, with the scatter that the model has of itself."""
+def modelled(run: Run) -> Prediction:
     (prediction,) = predict(run.plan, run.model, run.workload, run.hardware)
+    return prediction
+
+
+def drawn(prediction: Prediction, chance: random.Random) -> MeasuredRun:
+    """What a log would show of a run, with the scatter that the model has of itself."""
     assert prediction.step_time is not None
     assert prediction.memory is not None
 
     def off(quantity: Quantity) -> float:
         return quantity.value * math.exp(chance.gauss(0.0, half_width(quantity) / Z_90))
 
-    return MeasuredRun(added * off(prediction.step_time), peak_bytes=off(prediction.memory.total))
+    return MeasuredRun(off(prediction.step_time), peak_bytes=off(prediction.memory.total))
 
 
 def planted(chance: random.Random) -> Iterator[tuple[CauseName, Judgement]]:
     """Judgements of runs with a planted cause whose steps lie outside of the interval."""
     for run in RUNS:
-        (now,) = predict(run.plan, run.model, run.workload, run.hardware)
+        now, known = modelled(run), list(readings(run))
         for name in PLANTED:
-            variants = [each for each in readings(run) if each.cause == name]
+            variants = [each for each in known if each.cause == name]
+            expected = {id(each): modelled(each.run) for each in variants}
             for variant in chance.choices(variants, [each.weight for each in variants], k=DRAWS) if variants else ():
-                seen = drawn(variant.run, chance)
+                seen = drawn(expected[id(variant)], chance)
                 assert now.step_time is not None
                 if is_outside(seen.seconds, now.step_time) and (found := judge_run(run, seen)) and found.is_finding:
                     yield name, found
@@ -79,7 +84,8 @@ def test_a_planted_cause_is_among_the_first_two():
 
 def test_without_a_planted_cause_there_is_no_alarm():
     chance = random.Random(7)
-    judged = [judge_run(run, drawn(run, chance)) for run in RUNS for _ in range(100)]
+    expected = [(run, modelled(run)) for run in RUNS]
+    judged = [judge_run(run, drawn(prediction, chance)) for run, prediction in expected for _ in range(100)]
     alarms = sum(one is not None and one.is_finding for one in judged)
     assert alarms / len(judged) <= 0.05
 
@@ -120,7 +126,7 @@ def test_a_step_inside_of_the_interval_anchors_predictions():
 
 @pytest.mark.parametrize(("times", "tokens"), [(2.0, 8192 * 4), (4.0, 8192 * 4), (0.3, 8192)])
 def test_a_log_that_counts_the_tokens_of_a_step_says_which_of_them_ran(times, tokens):
-    (now,) = predict(RUNS[3].plan, RUNS[3].model, RUNS[3].workload, RUNS[3].hardware)
+    now = modelled(RUNS[3])
     assert now.step_time is not None
     found = judge_run(RUNS[3], MeasuredRun(times * now.step_time.value, tokens=tokens))
     assert found is not None
@@ -130,7 +136,7 @@ def test_a_log_that_counts_the_tokens_of_a_step_says_which_of_them_ran(times, to
 
 def test_a_step_that_is_slower_than_modelled_but_as_good_as_published_ones_is_no_finding():
     run = a_run("llama3.1-70b", "v6e-256", "data=256 remat=full", 512, 8192, "MaxText")
-    (now,) = predict(run.plan, run.model, run.workload, run.hardware)
+    now = modelled(run)
     assert now.step_time is not None
     good, poor = (judge_run(run, MeasuredRun(times * now.step_time.value)) for times in (1.3, 1.6))
     assert good is not None
@@ -139,7 +145,7 @@ def test_a_step_that_is_slower_than_modelled_but_as_good_as_published_ones_is_no
 
 
 def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():
-    (now,) = predict(RUNS[3].plan, RUNS[3].model, RUNS[3].workload, RUNS[3].hardware)
+    now = modelled(RUNS[3])
     assert now.step_time is not None
     found = judge_run(RUNS[3], MeasuredRun(3 * now.step_time.value, least=now.step_time.value))
     assert found is not None

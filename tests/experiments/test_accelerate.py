@@ -11,14 +11,11 @@ from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.accelerate.stack import OF_PROGRAM
 from asap.stacks.launchers import launch_lines, words_of
+from tests.cases import kept
 
-ZERO = """
-distributed_type: DEEPSPEED
-deepspeed_config: {zero_stage: 3, offload_optimizer_device: none, offload_param_device: none}
-mixed_precision: bf16
-num_machines: 1
-num_processes: 8
-"""
+KEPT = kept(__file__)
+
+ZERO = KEPT["ZERO"]
 ARGUMENTS = (
     "model_name_or_path=meta-llama/Llama-3.1-8B", "per_device_train_batch_size=2", "gradient_accumulation_steps=4",
     "gradient_checkpointing=true", "max_length=4096", "packing=true",

@@ -10,31 +10,13 @@ from asap.plans import Mesh, Plan
 from asap.prediction.predict_study import expect
 from asap.stacks.launchers import inexpressible, launch_lines
 from asap.study.study import study_of
+from tests.cases import cases, kept
 
-TUNING = """
-base_model: meta-llama/Llama-3.1-8B
-datasets: [{path: tatsu-lab/alpaca, type: alpaca}]
-sequence_len: 4096
-sample_packing: true
-micro_batch_size: 2
-gradient_accumulation_steps: 4
-gradient_checkpointing: true
-optimizer: adamw_torch_fused
-bf16: auto
-flash_attention: true
-"""
-SMALL = """
-base_model: meta-llama/Llama-3.1-8B
-datasets: [{path: tatsu-lab/alpaca, type: alpaca}]
-sequence_len: 8192
-micro_batch_size: 1
-"""
-SHARDED = """
-dp_shard_size: 4
-tensor_parallel_size: 2
-fsdp_version: 2
-fsdp_config: {offload_params: false, reshard_after_forward: true}
-"""
+KEPT = kept(__file__)
+
+TUNING = KEPT["TUNING"]
+SMALL = KEPT["SMALL"]
+SHARDED = KEPT["SHARDED"]
 STAGE_2 = {
     "zero_optimization": {"stage": 2}, "bf16": {"enabled": True},
     "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto",
@@ -84,19 +66,7 @@ def test_a_deepspeed_configuration_that_it_fills(read, tmp_path):
     assert launch_lines(run.plan, "deepspeed", run.hyperparameters, global_batch=64) == ""
 
 
-@pytest.mark.parametrize(
-    ("added", "said"),
-    [
-        ("adapter: lora", "adapter: lora: adapters, parts of the parameters"),
-        ("rl: dpo", "rl: dpo: adapters, parts"),
-        ("unfrozen_parameters: [lm_head]", "unfrozen_parameters"),
-        ("plugins: [axolotl.integrations.spectrum.SpectrumPlugin]", "the plugin spectrum trains a part"),
-        ("plugins:\n  - axolotl.integrations.liger.LigerPlugin\n  - axolotl.integrations.kd.KDPlugin", "kd distils"),
-        ("deepspeed: zero9.json", "names zero9.json, which is not there"),
-        ("dp_shard_size: 3\nfsdp_config: {a: 1}\ndp_replicate_size: 2", "leave 8 devices .change a size"),
-        ("tensor_parallel_size: two", "must be a positive whole number"),
-    ],
-)
+@cases("added, said")
 def test_what_is_not_modelled_or_contradicts_itself_is_refused(read, added, said):
     with pytest.raises(ConfigError, match=said):
         read("run.yaml", f"{TUNING}{added}", hardware="h100-8")
@@ -120,16 +90,7 @@ def test_what_is_taken_otherwise_is_said(read):
     assert any("add dp_shard_size=N" in note for note in hybrid.notes)
 
 
-@pytest.mark.parametrize(
-    ("sharding", "kept"),
-    [
-        ("", "bf16"),
-        ("bf16: false", None),
-        ("fsdp_version: 2\nfsdp_config: {offload_params: false}", "bf16"),
-        ("fsdp_version: 1\nfsdp_config: {offload_params: false}", None),
-        ("fsdp_version: 1\nbf16: full\nfsdp_config: {offload_params: false}", "bf16"),
-    ],
-)
+@cases("sharding, kept")
 def test_weights_stay_in_bf16_unless_the_first_version_of_fsdp_widens_them(read, sharding, kept):
     assert read("run.yaml", f"{SMALL}{sharding}", hardware="h100-8").workload.weight_precision == kept
 
@@ -188,13 +149,7 @@ def test_what_is_recomputed_no_more_is_not_offloaded(read, tmp_path):
     assert parse_yaml(line, "line")[0] == {"gradient_checkpointing": False, "activation_offloading": False}
 
 
-@pytest.mark.parametrize(
-    ("more", "plan", "batch"),
-    [
-        ("fsdp_version: 2\nfsdp_config: {offload_params: false}\n", "data=4 seq=4 microbatches=4 remat=full", 32),
-        ("deepspeed: zero.json\n", "replica=4 seq=4 microbatches=4 remat=full", 32),
-    ],
-)
+@cases("more, plan, batch")
 def test_a_shared_sequence_under_its_earlier_name(read, tmp_path, more, plan, batch):
     (tmp_path / "zero.json").write_text(json.dumps(STAGE_2))
     run = read("long.yaml", TUNING + "sequence_parallel_degree: 4\n" + more, hardware="h100-16")

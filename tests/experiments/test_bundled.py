@@ -5,6 +5,7 @@ import pytest
 from asap.experiments import ExperimentStore
 from asap.profiles import Profile
 from asap.study.open_study import open_study
+from tests.cases import cases
 
 PAPER = ("paper-v5e-256", "paper-v5p-512", "paper-v6e-16")
 
@@ -40,14 +41,7 @@ def test_nothing_of_the_outcome_is_in_the_record(store, experiment_id):
         assert word not in (record + stated).lower()
 
 
-@pytest.mark.parametrize(
-    ("experiment_id", "step_time", "duty_cycle", "communication"),
-    [
-        ("paper-v5p-512", 35.65645, 0.9973, 0.0257),
-        ("paper-v6e-16", 2.5165, 0.9995, 0.0752),
-        ("paper-v5e-256", 7.35469, 0.9999, 0.0535),
-    ],
-)
+@cases("experiment_id, step_time, duty_cycle, communication")
 def test_kpis_are_as_printed(store, experiment_id, step_time, duty_cycle, communication):
     kpis = facts(store, experiment_id).kpis
     assert (kpis.step_time_s, kpis.duty_cycle, kpis.communication) == (step_time, duty_cycle, communication)

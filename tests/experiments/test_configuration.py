@@ -15,6 +15,7 @@ from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS
 from asap.stacks.maxtext.sharding_rules import NAMES as AXIS_NAMES
 from asap.study.open_study import open_study
+from tests.cases import cases
 
 VALUES = st.recursive(
     st.none()
@@ -67,16 +68,7 @@ def test_a_file_that_is_not_there(tmp_path):
         read_configuration(tmp_path / "none.yml", [], Experiment(id="x"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "colour: red\n",
-        "{}\n",
-        "learning_rate: 1\nsteps: 2\n",
-        "run_name: a\nsteps: 5\n",
-        "steps: [{name: docker}]\nimages: [a]\n",
-    ],
-)
+@cases("text")
 def test_a_file_of_no_known_kind(tmp_path, text):
     (tmp_path / "x.yml").write_text(text)
     with pytest.raises(ConfigError, match="is no configuration of a stack"):

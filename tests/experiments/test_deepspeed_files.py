@@ -11,17 +11,14 @@ from asap.optimize.evaluators.run.settings import asked_settings
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
+from tests.cases import cases, kept
 from tests.experiments.stack_configurations import (
     DEEPSPEED,
 )
 
-TRAINER = """
-DS=/tmp/ds.json
-cat <<EOT > $DS
-{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": ${STAGE:-2}}, "bf16": {"enabled": true}}
-EOT
-torchrun --nproc_per_node 8 train.py --deepspeed $DS --per_device_train_batch_size 2 --model_name_or_path llama3.1-8b
-"""
+KEPT = kept(__file__)
+
+TRAINER = KEPT["TRAINER"]
 
 
 def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
@@ -50,15 +47,7 @@ def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
         launch_lines(minimal, "deepspeed", run.hyperparameters, global_batch=32)
 
 
-@pytest.mark.parametrize(
-    ("said", "assumed"),
-    [
-        ("finetuning_type: full", "disable_gradient_checkpointing=false"),
-        ("finetuning_type: full\ndisable_gradient_checkpointing: true", None),
-        ("bf16: true", "gradient_checkpointing=false (TRL has true)"),
-        ("gradient_checkpointing: true", None),
-    ],
-)
+@cases("said, assumed")
 def test_a_default_of_recomputation_that_is_assumed_is_said(read, said, assumed):
     deepspeed = "deepspeed: {zero_optimization: {stage: 3}}"
     text = f"model_name_or_path: a/llama3.1-8b\nper_device_train_batch_size: 2\n{deepspeed}\n{said}\n"

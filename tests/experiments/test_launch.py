@@ -7,16 +7,11 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.experiments.launch import read_launch
+from tests.cases import cases, kept
 
-SCRIPT = """\
-#!/bin/bash
-# python3 -m MaxText.train commented.yml ici_fsdp_parallelism=1
-export FSDP=16
-OUTPUT=$(date)
-python3 -m MaxText.train configs/run.yml \\
-  run_name="my run" ici_fsdp_parallelism=${FSDP} per_device_batch_size=${BATCH:-4} \\
-  base_output_directory=${OUTPUT} steps=10; echo ici_tensor_parallelism=9
-"""
+KEPT = kept(__file__)
+
+SCRIPT = KEPT["SCRIPT"]
 
 
 def test_overrides_of_the_command_and_no_others_are_read():
@@ -32,17 +27,7 @@ def test_overrides_of_the_command_and_no_others_are_read():
     assert launch.line == 5
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "python3 src/MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8",
-        "python -m MaxText.train_compile MaxText/configs/base.yml ici_fsdp_parallelism=8",
-        "python -m maxtext.trainers.pre_train.train MaxText/configs/base.yml ici_fsdp_parallelism=8",
-        "python3 -u -m MaxText.sft_trainer MaxText/configs/base.yml ici_fsdp_parallelism=8",
-        "python -m maxtext.trainers.post_train.sft.train_sft MaxText/configs/base.yml ici_fsdp_parallelism=8",
-        "X=1 nohup python3 MaxText/train.py MaxText/configs/base.yml ici_fsdp_parallelism=8 2>&1 | tee log",
-    ],
-)
+@cases("command")
 def test_the_ways_of_starting_maxtext(command):
     launch = read_launch(command)
     assert (launch.config, launch.overrides) == ("MaxText/configs/base.yml", ("ici_fsdp_parallelism=8",))
@@ -77,24 +62,7 @@ def test_other_scripts_have_none(script):
     assert read_launch(script) is None
 
 
-RECIPE = """\
-export OUTPUT=""
-export NAME="$(date)-run"
-XLA_FLAGS=" \\
-  --xla_tpu_scoped_vmem_limit_kib=65536 \\
-  --xla_enable_async_all_gather=true "
-MAXTEXT_ARGS="\\
-model_name=llama2-7b \\
-per_device_batch_size=2 \\
-base_output_directory=${OUTPUT} \\
-run_name=${NAME}"
-
-xpk workload create \\
-  --device-type=v5p-64 \\
-  --num-slices=2 \\
-  --command="set -e && export LIBTPU_INIT_ARGS='${XLA_FLAGS}' && \\
-python3 -m MaxText.train MaxText/configs/base.yml ${MAXTEXT_ARGS} | tee train.log"
-"""
+RECIPE = KEPT["RECIPE"]
 
 
 def test_a_recipe_says_settings_flags_hardware_and_slices():
@@ -179,51 +147,14 @@ def test_a_script_that_calls_another_names_it(tmp_path):
         add(tmp_path / "big.sh")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        (
-            "run.sh",
-            "python3 -m benchmarks.benchmark_runner xpk --model_name=small",
-            "is a script of MaxText's benchmark",
-        ),
-        (
-            "maxtext_model_configs.py",
-            "small = MaxTextModel(model_name='small')",
-            "is a file of definitions of MaxText's",
-        ),
-        ("train.py", "raise SystemExit('run')", "is a Python program, which is not read"),
-        ("task.yaml", "num_nodes: 2\nrun: torchrun train.py\n", "is a task of SkyPilot"),
-    ],
-)
+@cases("name, text, said")
 def test_what_is_not_read_is_refused_by_its_name(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(ConfigError, match=said):
         add(tmp_path / name)
 
 
-MANIFEST = """\
-apiVersion: jobset.x-k8s.io/v1alpha2
-kind: JobSet
-metadata: {name: "${NAME}"}
-spec:
-  replicatedJobs:
-    - name: slice-job
-      replicas: 2
-      template:
-        spec:
-          nodeSelector:
-            cloud.google.com/gke-tpu-accelerator: tpu-v6e-slice
-            cloud.google.com/gke-tpu-topology: 4x4
-          containers:
-          - command:
-            - bash
-            - -c
-            - |
-              echo XPK Start;
-              (export LIBTPU_INIT_ARGS='--a=1' && python3 -m MaxText.train base.yml model_name=llama2-7b run_name=$N) &
-              wait $!
-"""
+MANIFEST = KEPT["MANIFEST"]
 
 
 def test_a_manifest_says_command_chip_topology_and_slices(tmp_path):

@@ -23,6 +23,9 @@ from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
 from asap.models import Workload
 from asap.study.open_study import open_study
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 FORMS, PUBLIC = (
@@ -311,13 +314,7 @@ def test_the_same_run_by_its_script_and_by_its_log(form, write):
         assert getattr(by_log.model, field) == getattr(by_script.model, field), field
 
 
-CROSSED = {
-    "megatron-lm 2025": r"parallel size: |tensor_model_parallel_size \.+ |num_layers .* |hidden_size .* |seq_length .* "
-    r"|global_batch_size .* |world_size .* |consumed samples: +|iteration \(ms\): |TFLOP/s/GPU\): ",
-    "torchtitan 2024, wps": "n_layers=|dim=|size: |local batch size |global batch size |length |wps: |mfu: |memory: ",
-    "nanotron": r"\bdp=|\btp=|replica=|sequence_length=|iteration_ms: |per_sec: |per_gpu: |batch_size: ",
-    "maxtext 2025, enumerations": "emb_dim: |device_batch_size: |seconds: |Tokens/s/device: |TFLOP/s/device: ",
-}
+CROSSED = KEPT["CROSSED"]
 
 
 @pytest.mark.parametrize("factor", [2, 8, 1000])

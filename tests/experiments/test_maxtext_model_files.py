@@ -3,18 +3,11 @@
 import pytest
 
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
+from tests.cases import kept
 
-ACME = """\
-base_emb_dim: 5120
-base_num_query_heads: 40
-base_num_kv_heads: 40
-base_mlp_dim: 13824
-base_num_decoder_layers: 40
-head_dim: 128
-vocab_size: 32000
-mlp_activations: ["silu", "linear"]
-decoder_block: "llama2"
-"""
+KEPT = kept(__file__)
+
+ACME = KEPT["ACME"]
 
 
 @pytest.fixture

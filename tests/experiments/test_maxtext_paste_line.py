@@ -17,6 +17,9 @@ from asap.stacks.maxtext.overrides import paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import PLACES
 from asap.stacks.registry import OF_YAML
 from asap.study.study import study_of
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 DEVICES, TOPOLOGY = 64, (8, 8)
 DEGREE = st.sampled_from([1, 2, 4, 8])
@@ -153,12 +156,7 @@ def test_a_key_that_the_models_own_file_sets_is_changed_with_its_permission(tmp_
     assert launcher_line(study, study.plan) == "allow_split_physical_axes: true"
 
 
-RULES = """
-mesh_axes: [data, fsdp]
-logical_axis_rules:
-- [activation_batch, [data, fsdp]]
-- [embed, [fsdp]]
-"""
+RULES = KEPT["RULES"]
 
 
 def test_plans_that_the_users_rules_leave_no_axis_for_are_no_candidates(tmp_path):

@@ -7,17 +7,11 @@ from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.plans import Mesh, Plan
 from asap.stacks.maxtext.overrides import to_overrides
 from asap.stacks.maxtext.sharding_rules import NAMES, axis_roles
+from tests.cases import kept
 
-USUAL = [
-    ["activation_batch", ["data", "fsdp", "fsdp_transpose", "expert"]],
-    ["activation_length", ["context"]],
-    ["activation_heads", ["tensor"]],
-    ["activation_exp", ["expert"]],
-    ["embed", ["fsdp", "fsdp_transpose", "context", "expert"]],
-    ["mlp", ["fsdp_transpose", "tensor"]],
-    ["exp", "expert"],
-    ["layers", "stage"],
-]
+KEPT = kept(__file__)
+
+USUAL = KEPT["USUAL"]
 AXES = ["data", "stage", "fsdp", "fsdp_transpose", "context", "tensor", "expert"]
 
 

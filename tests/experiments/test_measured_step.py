@@ -6,6 +6,7 @@ from asap.core.errors import ConfigError, UsageError
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend, read_measured_step
 from asap.models import Workload
+from tests.cases import cases
 
 LINE = "I0804 metrics.py:196] completed step: {n}, seconds: {s}, TFLOP/s/device: 9.1, Tokens/s/device: {t}, loss: 9"
 
@@ -55,11 +56,7 @@ def test_a_log_that_counts_tokens_waits_for_the_record_that_has_them(log):
         amend(Experiment(id="x", workload=Workload(framework="torchtitan")), stated)
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("no step here\n", "has no completed training step"),
-    ("completed step: 0, seconds: 9.1\ncompleted step: 1, seconds: 2.0\n", "steady steps"),
-    ("completed step: 0, seconds: 0.0\n", "has no completed training step"),
-])  # fmt: skip
+@cases("text, said")
 def test_a_log_without_steady_steps(log, text, said):
     with pytest.raises(ConfigError, match=said):
         read_measured_step(log([1.0], text))

@@ -8,17 +8,11 @@ import yaml
 from asap.core.errors import ConfigError
 from asap.plans import Plan, Remat
 from asap.stacks.launchers import launch_lines, stack_of
+from tests.cases import cases, kept
 
-EXPERIMENT = """
-work_group: ${{PRIMUS_TEAM:amd}}
-exp_name: ${{PRIMUS_EXP_NAME:a-run}}
-modules:
-  pre_trainer:
-    framework: {framework}
-    config: pre_trainer.yaml
-    model: {model}
-    overrides: {overrides}
-"""
+KEPT = kept(__file__)
+
+EXPERIMENT = KEPT["EXPERIMENT"]
 MEGATRON = """{seq_length: "${PRIMUS_SEQ_LENGTH:8192}", micro_batch_size: 2, global_batch_size: 128,
         tensor_model_parallel_size: "${PRIMUS_TP:2}", recompute_granularity: full, recompute_method: uniform,
         recompute_num_layers: 1, fp8: hybrid, lr_decay_iters: null}"""
@@ -66,25 +60,7 @@ def test_torchtitan_keeps_everything_unless_it_is_told_to_recompute(read):
     }
 
 
-@pytest.mark.parametrize(
-    ("framework", "model", "overrides", "said"),
-    [
-        (
-            "maxtext",
-            "llama3.1_8B.yaml",
-            "{}",
-            "with maxtext, which is not read .read are megatron and",
-        ),
-        ("megatron_bridge", "llama31_70b.yaml", "{peft: none}", "trains with megatron_bridge, which is not read"),
-        ("megatron", "tiny.yaml", "{model_type: mamba}", "a model of the kind mamba"),
-        (
-            "megatron",
-            "tiny.yaml",
-            "{tensor_model_parallel_size: 3}",
-            "are not a multiple of tensor_model_parallel_size=3",
-        ),
-    ],
-)
+@cases("framework, model, overrides, said")
 def test_what_is_not_read_is_refused(read, framework, model, overrides, said):
     with pytest.raises(ConfigError, match=said):
         read("run.yaml", experiment(framework, model, overrides), hardware="mi300x-8")
@@ -110,16 +86,7 @@ def test_layers_that_are_recomputed_by_their_number_are_a_share_of_all(read):
     assert pasted(line) == {"recompute_method": "uniform", "recompute_num_layers": 1, "recompute_layer_ids": None}
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("recompute_layer_ids=0,4", "names layer 4, and the last one is 3"),
-        ("recompute_layer_ids=some", "must be numbers of decoder layers"),
-        ("recompute_num_layers=some", r"must be a positive whole number, not 'some' \(say it as a number"),
-        ("recompute_granularity=block", "recompute_granularity must be full or selective, not 'block'"),
-        ("recompute_method=selective", "recompute_method must be uniform or block, not 'selective'"),
-    ],
-)
+@cases("said, reason")
 def test_recomputation_that_megatron_does_not_know_is_refused(read, said, reason):
     text = experiment("megatron", "tiny.yaml", f"{{{TINY}, recompute_granularity: full}}")
     with pytest.raises(ConfigError) as refusal:

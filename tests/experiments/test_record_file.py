@@ -3,22 +3,11 @@ import pytest
 from asap.core.errors import BadInputError, ConfigError, UsageError
 from asap.experiments import Experiment, ExperimentStore, read_configuration
 from asap.plans import Plan
+from tests.cases import cases, kept
 
-WHOLE = """\
-schema: asap.experiment/1
-id: ignored
-description: a trial
-model: llama3.1-70b
-workload: {global_batch: 256, sequence_length: 8192}
-hardware: {name: v5p-512, topology: 8x8x8, devices: 512}
-plan: data=16 seq=4 model=8 remat=full
-goodput: 0.93
-profile_path: logs/run
-environment:
-  jax: 0.10.2
-provenance:
-  workload.global_batch: the launcher
-"""
+KEPT = kept(__file__)
+
+WHOLE = KEPT["WHOLE"]
 
 
 @pytest.fixture
@@ -74,26 +63,7 @@ def test_bundled_records_can_be_read_as_files(tmp_path, experiment_id):
     assert (again.plan, again.hardware, again.workload) == (bundled.plan, bundled.hardware, bundled.workload)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("plan: data=4\ndescrption: x\n", r"experiment\.yml:2: unknown field descrption .*description"),
-        ("workload: {global_batchs: 4}\nplan: data=4\n", r"yml:1: unknown field global_batchs .*global_batch"),
-        ("plan: data=4 data=8\n", r"experiment\.yml:1: data is given twice"),
-        ("plan: {ici: {data: 0}}\n", r"experiment\.yml:1: ici\.data"),
-        ("plan: {ici: {date: 4}}\n", r"experiment\.yml:1: ici\.date"),
-        ("plan: [1]\n", "is not a mapping"),
-        ("model: lama3-70b\nplan: data=4\n", "nearest: llama3-70b"),
-        ("workload: {global_batch: -1}\nplan: data=4\n", "global_batch"),
-        ("plan: data=4\nhardware: v99-4\n", r"experiment\.yml:2: unknown chip"),
-        ("plan: data=4\nhardware: {topology: 4by4}\n", "is not a topology"),
-        ("plan: data=4\nhardware: {name: v5e-16, chip: v6e}\n", "contradicts"),
-        ("schema: asap.experiment/9\n", "not asap.experiment/1"),
-        ("plan: data=4\nhardware: v5e-16\n", r"experiment\.yml:1: the plan multiplies to 4 devices"),
-        ("goodput: 93\nplan: data=4\n", "goodput"),
-        ("colour: red\n", "is no configuration of a stack"),
-    ],
-)
+@cases("text, said")
 def test_bad_fields_are_refused_in_one_line(read, text, said):
     with pytest.raises(BadInputError, match=said) as caught:
         read(text)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import UnreadError
 from asap.experiments.shell import find_start, options, read_commands
+from tests.cases import cases
 
 ASSIGNMENTS = {"A=1": "1", "B='x y'": "x y", 'C="p=q"': "p=q", "D=$((2 * 3))": "6", "E=${U:-7}": "7", "F=a/b": "a/b"}
 JOINTS = ["\n", "; ", " && ", "\nexport Z=1\n", " # a comment\n", " \\\n"]
@@ -21,61 +22,12 @@ def echoed(script: str, word: str, **known: str) -> str:
     return run(f"{script}\nprogram {word}\n", **known)[-1].removeprefix("program ")
 
 
-@pytest.mark.parametrize(
-    ("script", "word", "value"),
-    [
-        ("TP=4; PP=2", "$TP $PP", "4 2"),
-        ('export CP=2 EP="1" && GBS=256', "$CP $EP $GBS", "2 1 256"),
-        ("NODES=$((2 * GPUS))\nGPUS=8", "$NODES", "$NODES"),
-        ("GPUS=8; NODES=$(( (GPUS + 8) / 2 ))", "$NODES", "8"),
-        ("NODES=$1; GPUS=$((NODES * 8))", "$GPUS", "$GPUS"),
-        ("TP=$7; DP=$((16 / ${TP}))", "$DP", "$DP"),
-        ("TP=$1; TP=${TP:-4}", "$TP", "4"),
-        ("TP=${2}; PP=${TP:-2}; CP=$TP", "$PP $CP", "2 ${2}"),
-        ("A='it is # no comment' # a comment", "$A", "it is # no comment"),
-        ('A="one \\\n  two"', "$A", "one   two"),
-        ('A="x"; A+=" y"', "$A", "x y"),
-        ("A=(--a 1 # first\n  --b 'x y')\nA+=(--c)", '"${A[@]}"', " --a 1 \n  --b 'x y' --c"),
-        ("", "${A:-${B:-3}}", "3"),
-        ('A=""', "${A:-3} ${A-4}", "3 "),
-        ("A=$(nproc)", "$A ${A:-3}", "$A ${A:-3}"),
-        ('A="--a 1 --b $(nproc) --c 2"', "$A", "--a 1 --b $(nproc) --c 2"),
-        (': "${A:=5}"', "$A", "5"),
-        ("#SBATCH --nodes=4\n#SBATCH --gpus-per-node=h100:8", "$SLURM_NNODES $SLURM_GPUS_ON_NODE", "4 8"),
-        ("#SBATCH -N 4 --ntasks-per-node 2", "$SLURM_JOB_NUM_NODES $SLURM_NTASKS", "4 8"),
-        ("#SBATCH --gres=gpu:4\n#SBATCH --nodes=$X", "$SLURM_GPUS_ON_NODE $SLURM_NNODES", "4 $SLURM_NNODES"),
-        ("cat > x.json <<EOF\nA=1; it's\nEOF\nB=2", "$A $B", "$A 2"),
-        ("for A in only; do B=$A; done", "$B", "$A"),
-        ("for A in 1 2; do true; done", "${A:-3}", "${A:-3}"),
-        ("while [[ $# -gt 0 ]]; do A=$1; shift; done", "${A:-3}", "3"),
-        ("A=runs/8b.tar", "${A%/*} ${A##*/} ${A^^} ${A//-/_}", "${A%/*} ${A##*/} ${A^^} ${A//-/_}"),
-        ("DATA=<path of the data>_document\nA=1", "$DATA $A", "$DATA 1"),
-        ("A=1 B=2\nelse_=3", "$A $B", "1 2"),
-        ("if true; then A=1 B=2\nelif true; then C=3\nfi", "$A $B ${C:-no}", "1 2 no"),
-    ],
-)
+@cases("script, word, value")
 def test_what_a_variable_is_worth(script, word, value):
     assert echoed(script, word) == value
 
 
-@pytest.mark.parametrize(
-    ("condition", "branch"),
-    [
-        ('[ "$TP" -gt 1 ]', "then"),
-        ('[[ $TP == "8" || $TP == 4 ]]', "then"),
-        ("[ $TP = 4 ] && [ $PP = 1 ]", "else"),
-        ('[ -z "$UNSET" ]', "then"),
-        ('[[ -n "${UNSET}" ]]', "else"),
-        ('[ "$1" == "" ]', "then"),
-        ("[ $1 = bf16 ]", None),
-        ("(( GPUS > 1 ))", None),
-        ("(( TP ))", None),
-        ('[[ ! "$NAME" == llama* ]]', "else"),
-        ('[ "$(hostname)" = a ]', None),
-        ("[ -f file ]", None),
-        ("grep -q x y", None),
-    ],
-)
+@cases("condition, branch")
 def test_the_branch_that_its_variables_decide_is_taken(condition, branch):
     script = f"TP=4; PP=2; NAME=llama-8b\nif {condition}; then\n  A=then\nelse\n  A=else\nfi"
     assert echoed(script, "$A") == (branch or "$A")

@@ -14,6 +14,7 @@ from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
 from asap.stacks.stack_settings import dotted
 from asap.stacks.torchtitan import settings as titan
+from tests.cases import cases
 
 SELECTIVE = {"preserve_rng_state": True, "force_recompute_mm_shapes_by_fqns": ["moe.router.gate"]}
 SAVED = {
@@ -58,15 +59,7 @@ def test_fp8_is_not_told_and_asked_for(read):
     assert read("config.json", saved(), "workload.precision=fp8", hardware="h100-8").workload.precision == "fp8"
 
 
-@pytest.mark.parametrize(
-    ("recomputation", "remat"),
-    [
-        (None, "none"),
-        ({"preserve_rng_state": True}, "full"),
-        ({"mode": "full", "memory_budget": 0.5}, "full"),
-        ({"mode": "selective"}, "minimal"),
-    ],
-)
+@cases("recomputation, remat")
 def test_what_is_recomputed(read, recomputation, remat):
     run = read("config.json", saved(activation_checkpoint=recomputation), hardware="h100-8")
     assert run.plan.remat == Remat(remat)

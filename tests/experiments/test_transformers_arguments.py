@@ -2,22 +2,10 @@ import pytest
 
 from asap.experiments.deepspeed.training_arguments import TRAINER, loaded_in_bf16
 from asap.stacks.reading import field_of
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("said", "kernel"),
-    [
-        ({"attn_implementation": "eager"}, "eager"),
-        ({"attn_implementation": "kernels-community/flash-attn"}, "flash"),
-        ({"attn_impl": "sdpa"}, "sdpa"),
-        ({"flash_attn": "disabled"}, "eager"),
-        ({"flash_attn": "fa2"}, "flash"),
-        ({"flash_attn": "auto"}, None),
-        ({"use_flash_attention_2": True}, "flash"),
-        ({"use_flash_attn": "False"}, None),
-        ({}, None),
-    ],
-)
+@cases("said, kernel")
 def test_the_kernel_of_attention(said, kernel):
     assert field_of(TRAINER, "attention", said) == kernel
 

@@ -8,6 +8,9 @@ import pytest
 from asap.core.errors import NotFoundError
 from asap.core.stores import StoreWarning
 from asap.hardware import identify_chip, known_chips, load_chip
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
 
 EXPECTED = {
     *("v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "v100-16gb", "v100-32gb", "a100-40gb", "a100-80gb"),
@@ -17,21 +20,7 @@ EXPECTED = {
     *("a100-pcie-40gb", "a100-pcie-80gb", "h100-pcie", "v100-pcie-16gb", "v100-pcie-32gb"),
 }
 CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
-OWN = """
-name = "example-1"
-title = "Example One"
-kind = "gpu"
-aliases = ["E1"]
-matmul_tile = 128
-hbm_bytes = 6e10
-hbm_bandwidth = 2e12
-onchip_bytes = 4e7
-peak_flops = {bf16 = 3e14}
-scaleup = {domain = 4, bandwidth = 2e11, latency = 3e-6}
-network = {bandwidth = 2e10, latency = 1e-5}
-sources = {matmul_tile = "us", hbm_bytes = "us", hbm_bandwidth = "us", onchip_bytes = "us", peak_flops = "us", \
-scaleup = "us", network = "us"}
-"""
+OWN = KEPT["OWN"]
 
 
 @pytest.fixture
@@ -80,32 +69,7 @@ def test_every_name_leads_to_its_chip_in_any_spelling(chip) -> None:
             assert load_chip(spelling) == chip
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("TPU v6 lite", "v6e"),
-        ("Trillium", "v6e"),
-        ("TPU v5 lite", "v5e"),
-        ("TPU v5", "v5p"),
-        ("TPU7x (Ironwood)", "tpu7x"),
-        ("NVIDIA H100 80GB HBM3", "h100"),
-        ("NVIDIA A100-SXM4-40GB", "a100-40gb"),
-        ("A100 80GB", "a100-80gb"),
-        ("A100 (DGX-A100)", "a100-80gb"),
-        ("V100 32GB (DGX-2)", "v100-32gb"),
-        ("AMD Instinct MI300X", "mi300x"),
-        ("B300", "b300"),
-        ("GB200", "gb200"),
-        ("A800 80GB", "a800-80gb"),
-        ("H100 64GB", "h100-64gb"),
-        ("Trn2", "trainium2"),
-        ("NVIDIA GeForce RTX 4090", "rtx4090"),
-        ("Tesla T4", "t4"),
-        ("NVIDIA A100-PCIE-40GB", "a100-pcie-40gb"),
-        ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
-        ("Tesla V100-PCIE-32GB", "v100-pcie-32gb"),
-    ],
-)
+@cases("text, name")
 def test_names_as_drivers_and_reports_write_them(text: str, name: str) -> None:
     assert load_chip(text).name == name
 

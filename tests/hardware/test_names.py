@@ -9,39 +9,13 @@ from hypothesis import strategies as st
 from asap.core.errors import ConfigError, NotFoundError
 from asap.hardware import default_topology, known_chips, load_chip, parse_topology, resolve_hardware
 from asap.hardware.slices import format_topology
+from tests.cases import cases
 
 TPUS = [chip for chip in map(load_chip, known_chips()) if chip.torus]
 GPUS = [chip for chip in map(load_chip, known_chips()) if chip.scaleup]
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "chips", "devices"),
-    [
-        ("v5e-256", "16x16", 256, 256),
-        ("v5litepod-256", "16x16", 256, 256),
-        ("v5e-8", "2x4", 8, 8),
-        ("v6e-16", "4x4", 16, 16),
-        ("v6e-128", "8x16", 128, 128),
-        ("TPU v6e-64", "8x8", 64, 64),
-        ("v5p-512", "4x8x8", 256, 256),
-        ("v5p-12288", "16x16x24", 6144, 6144),
-        ("v5p-7680", "12x16x20", 3840, 3840),
-        ("v4-8", "2x2x1", 4, 4),
-        ("v4-128", "4x4x4", 64, 64),
-        ("v4-384", "4x4x12", 192, 192),
-        ("v3-32", "4x4", 16, 32),
-        ("tpu7x-64", "2x4x4", 32, 64),
-        ("tpu7x-4x4x8", "4x4x8", 128, 256),
-        ("v5e-16x16", "16x16", 256, 256),
-        ("h100-64", "", 64, 64),
-        ("a100-80gb-128", "", 128, 128),
-        ("8xH100", "", 8, 8),
-        ("H100x8", "", 8, 8),
-        ("gb200-72", "", 72, 72),
-        ("8xRTX3090", "", 8, 8),
-        ("2x2xA10", "", 4, 4),
-    ],
-)
+@cases("name, shape, chips, devices")
 def test_names_of_the_clouds(name: str, shape: str, chips: int, devices: int) -> None:
     found = resolve_hardware(name).slice
     assert (found.shape, found.chips, found.devices) == (shape, chips, devices)
@@ -68,38 +42,13 @@ def test_the_devices_decide_where_there_is_no_topology() -> None:
     assert resolve_hardware("v5e-256").notes == ()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shape", "chips"),
-    [
-        ({"name": "v5p", "topology": (8, 8, 8)}, "8x8x8", 512),
-        ({"name": "ironwood", "devices": 128}, "4x4x4", 64),
-        ({"name": "v5e-16", "slices": 2, "devices": 32}, "4x4", 32),
-        ({"name": "h100", "devices": 24}, "", 24),
-        ({"name": "4x v5e"}, "2x2", 4),
-    ],
-)
+@cases("arguments, shape, chips")
 def test_a_bare_chip_with_a_topology_or_devices(arguments, shape: str, chips: int) -> None:
     found = resolve_hardware(**arguments).slice
     assert (found.shape, found.chips) == (shape, chips)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({}, "chip is not known"),
-        ({"name": "ironwood"}, "but not how many"),
-        ({"name": "v5e-256", "topology": "8x8"}, "means 256 chips, but 8x8 has 64"),
-        ({"name": "v5e-256", "devices": 128}, "has 256 JAX devices, not 128"),
-        ({"name": "v5e-16x16", "topology": "4x4"}, "contradicts the topology 4x4"),
-        ({"name": "2x v5e-256", "slices": 4}, "contradicts 4 slices"),
-        ({"name": "h100-8", "topology": "2x4"}, "no torus"),
-        ({"name": "v5p-9"}, "not a whole number of chips"),
-        ({"name": "v5e-512"}, "no single slice"),
-        ({"name": "v5e-4", "slices": 0}, "at least 1"),
-        ({"name": "v5e", "devices": 0}, "at least 1"),
-        ({"name": "v5e", "topology": "4x4x4"}, "2 axes"),
-    ],
-)
+@cases("arguments, complaint")
 def test_contradictions_are_one_clear_line(arguments, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint) as caught:
         resolve_hardware(**arguments)
@@ -178,13 +127,7 @@ def test_gpus_in_all_are_one_slice():
     assert resolve_hardware("h100-1024", slices=128, devices=1024).slice.chips_per_slice == 8
 
 
-@pytest.mark.parametrize(
-    ("name", "slices", "asked"),
-    [
-        ("h100-1024", 128, "1024 GPUs in all or 131072: which"),
-        ("128x DGX H100", 1, "128 GPUs, or 128 machines of 8: which"),
-    ],
-)
+@cases("name, slices, asked")
 def test_a_name_with_two_meanings_is_asked_back(name, slices, asked):
     with pytest.raises(ConfigError, match=asked) as caught:
         resolve_hardware(name, slices=slices)

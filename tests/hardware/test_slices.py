@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import ConfigError
 from asap.hardware import Slice, load_chip
+from tests.cases import cases
 
 CUBED = st.sampled_from(["v4", "v5p", "tpu7x"])
 FLAT = st.sampled_from(["v5e", "v6e"])
@@ -42,16 +43,7 @@ def test_a_ring_has_twice_the_bandwidth_of_a_line(chip: str, topology: tuple[int
     assert [found.axis_bandwidth(a) for a in (0, 1)] == [link * (2 if w else 1) for w in found.wraps]
 
 
-@pytest.mark.parametrize(
-    ("chip", "topology", "devices"),
-    [
-        ("v3", (4, 4), 32),
-        ("v4", (4, 4, 4), 64),
-        ("v5p", (8, 8, 8), 512),
-        ("tpu7x", (4, 4, 4), 128),
-        ("v6e", (4, 4), 16),
-    ],
-)
+@cases("chip, topology, devices")
 def test_jax_devices_of_a_chip(chip: str, topology: tuple[int, ...], devices: int) -> None:
     assert slice_of(chip, *topology).devices == devices
 
@@ -69,18 +61,7 @@ def test_a_tpu_slice_is_its_own_domain() -> None:
     assert (found.domain, found.domains) == (256, 4)
 
 
-@pytest.mark.parametrize(
-    ("chip", "chips", "topology", "complaint"),
-    [
-        ("v5p", 16, (4, 4), "3 axes"),
-        ("v5e", 64, (4, 4, 4), "2 axes"),
-        ("v5e", 8, None, "2 axes"),
-        ("v5e", 8, (4, 4), "16 chips, not 8"),
-        ("v5e", 512, (16, 32), "at most 256"),
-        ("v5e", 0, (0, 4), "at least 1"),
-        ("h100", 8, (2, 4), "no torus"),
-    ],
-)
+@cases("chip, chips, topology, complaint")
 def test_what_cannot_be_wired_is_refused(chip: str, chips: int, topology, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         Slice(load_chip(chip), chips, topology)

@@ -8,6 +8,9 @@ from asap.history.query import NEUTRAL, HistoryQuery
 from asap.history.record import HistoryRecord
 from asap.history.similarity import WEIGHTS, FeatureTable, chip_likeness, similarity
 from asap.plans import Mesh, Plan
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 
 def a_record(**fields):
@@ -20,13 +23,7 @@ def score(record, **query):
     return float(similarity(table.compare(HistoryQuery(**query), None))[0])
 
 
-KNOWN = {
-    "bottleneck": "hbm",
-    "bound": "hbm",
-    "hardware": {"chip": "v5p", "devices": 16},
-    "model": {"parameters": 7e9},
-    "before": {"ici": {"data": 16}},
-}
+KNOWN = KEPT["KNOWN"]
 
 
 def test_weights_are_shares():

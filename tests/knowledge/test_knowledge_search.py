@@ -5,6 +5,7 @@ import pytest
 
 from asap.core.errors import BadInputError, NotFoundError
 from asap.knowledge import evaluate, get_note, list_notes, rebuild, search_knowledge
+from tests.cases import cases
 
 QUESTIONS = Path(__file__).parent.parent / "data" / "knowledge" / "questions.jsonl"
 
@@ -56,15 +57,7 @@ def test_rebuilding_counts_all_notes():
     assert rebuild() == len(list_notes())
 
 
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        ("", "holds no question"),
-        ('{"question": "a"}', r"q\.jsonl:1: is not a question"),
-        ('{"question": "a", "anchors": ["x#y"]}\nnonsense', r"q\.jsonl:2: is not a question"),
-        ('{"question": "a", "anchors": []}', r"q\.jsonl:1: is not a question"),
-    ],
-)
+@cases("content, complaint")
 def test_a_file_that_holds_no_questions_is_refused(tmp_path, content, complaint):
     path = tmp_path / "q.jsonl"
     path.write_text(content)

@@ -2,41 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.knowledge.notes.chunking import WORDS_PER_CHUNK, chunk_markdown, slug
+from asap.knowledge.notes.chunking import WORDS_PER_CHUNK, chunk_markdown, linear_maths, plain_markup, slug
+from tests.cases import cases, kept
 
-CHAPTER = """---
-title: "How to Train"
-toc:
-  - name: "# not a heading"
----
+KEPT = kept(__file__)
 
-Before any heading.
-
-## Data Parallelism
-
-Tokens are split<d-footnote>over X</d-footnote>, $$T = \\frac{B}{X}$$.
-
-```py
-# not a heading either
-mesh = jax.make_mesh((4, 2), ("X", "Y"))
-```
-
-{% details The proof %}
-
-Hidden text.
-
-{% enddetails %}
-
-### What's the *cost*?
-
-| axis | bytes |
-| :--- | ----: |
-| X    | 2DF   |
-
-## Data Parallelism
-
-Again.
-"""
+CHAPTER = KEPT["CHAPTER"]
 
 
 def test_headings_become_paths_and_anchors():
@@ -101,3 +72,23 @@ def test_no_word_is_lost_or_moved_and_no_chunk_is_long(paragraphs):
 @given(st.text(alphabet="#`-*_[](){}<>$%|\n ab1"))
 def test_any_document_is_survived(text):
     chunk_markdown(text, "x")
+
+
+@cases("latex, linear")
+def test_maths_becomes_linear_text(latex, linear):
+    assert linear_maths(latex) == linear
+
+
+@cases("source, text")
+def test_markup_is_taken_off(source, text):
+    assert plain_markup(source) == text
+
+
+@given(st.text())
+def test_any_text_is_survived(text):
+    plain_markup(text)
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=1))
+def test_plain_words_stay_as_they_are(words):
+    assert plain_markup(" ".join(words)) == " ".join(words)

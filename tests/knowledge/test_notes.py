@@ -8,22 +8,12 @@ from asap.core.errors import BadInputError, NotFoundError
 from asap.core.files import data_folder
 from asap.knowledge.notes.chunking import slug
 from asap.knowledge.notes.note_files import load_notes, parse_notes
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
 
 FRONT = "---\nwork: The Book\nchapter: training\nurl: https://example.org/training/\n---\n# Training\n\n"
-NOTE = """## FSDP stays compute-bound above C over W
-id: fsdp-critical-batch
-section: Fully-Sharded Data Parallelism (FSDP)
-keywords: FSDP, ZeRO-3, critical batch
-
-Weights are gathered just in time.
-
-A second paragraph.
-
-Equation: B / X > C / W_ici
-Applies: Large batches.
-Does not apply: Decode.
-Worked number: 850 tokens a chip on v5p.
-"""
+NOTE = KEPT["NOTE"]
 
 
 def test_reads_every_part_of_a_note():
@@ -45,18 +35,7 @@ def test_a_note_may_cite_another_work():
     assert (note.citation.work, note.citation.url) == ("A Paper", "https://arxiv.org/abs/2205.05198")
 
 
-@pytest.mark.parametrize(
-    ("field", "line"),
-    [
-        ("id", 8),
-        ("section", 8),
-        ("keywords", 8),
-        ("Equation", 8),
-        ("Applies", 8),
-        ("Does not apply", 8),
-        ("Worked number", 8),
-    ],
-)
+@cases("field, line")
 def test_a_missing_field_is_named_with_file_and_line(field, line):
     broken = re.sub(rf"^{field}:.*\n", "", NOTE, flags=re.M)
     with pytest.raises(BadInputError, match=rf"training\.md:{line}: the note has no {field}"):

@@ -1,32 +1,15 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.knowledge.index.terms import readable, terms
+from tests.cases import cases
 
 
 def concepts(text):
     return {term for term in terms(text) if term.startswith("c_")}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("FSDP", "ZeRO-3"),
-        ("fully sharded data parallelism", "zero stage 3"),
-        ("tensor parallelism", "Megatron-style sharding of the model"),
-        ("rematerialisation", "activation checkpointing"),
-        ("recomputation", "remat"),
-        ("out of memory", "OOM"),
-        ("AllGather", "all-gathers"),
-        ("context parallelism", "ring attention"),
-        ("HBM bandwidth bound", "memory-bound"),
-        ("matmul", "GEMM"),
-        ("systolic array", "MXU"),
-        ("data center network", "DCN"),
-        ("mixture of experts", "MoE"),
-    ],
-)
+@cases("one, other")
 def test_words_for_the_same_thing_share_a_concept(one, other):
     assert concepts(one) & concepts(other)
 

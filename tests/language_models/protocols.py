@@ -7,13 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-INSTRUCTIONS = {
-    "chat": "# Chat",
-    "coordinator": "# Coordinator",
-    "analyzer": "# Analyzer",
-    "proposal": "# Proposer",
-    "critic": "# Critic",
-}
+from tests.cases import kept
+
+KEPT = kept(__file__)
+
+INSTRUCTIONS = KEPT["INSTRUCTIONS"]
 READ, WRITTEN = 1000, 100
 """Tokens of every answer."""
 

@@ -10,6 +10,7 @@ from asap.models import Workload
 from asap.plans import Plan, Remat
 from asap.stacks.launchers import Stack, launch_lines, settings_of
 from asap.stacks.registry import contracts
+from tests.cases import cases
 
 find_lever = {lever.name: lever for lever in LEVERS}.__getitem__
 
@@ -89,20 +90,7 @@ def test_levers_are_read_back_from_a_plan_as_text():
     assert "mu_dtype=bfloat16" in settings
 
 
-@pytest.mark.parametrize(
-    ("setting", "stack", "line"),
-    [
-        ("second_moment=bf16", "megatron", "--use-precision-aware-optimizer --exp-avg-sq-dtype bf16"),
-        ("second_moment=bf16", "bridge", "optimizer.exp_avg_sq_dtype=bf16"),
-        ("optimizer=muon", "maxtext", "opt_type=muon"),
-        ("optimizer=muon", "megatron", "--optimizer muon"),
-        ("global_batch=1024", "maxtext", "per_device_batch_size=64"),
-        ("global_batch=1024", "megatron", "--global-batch-size 1024"),
-        ("global_batch=1024", "torchtitan", "local_batch_size = 64"),
-        ("global_batch=1024", "deepspeed", '"train_batch_size": 1024'),
-        ("remat=query+key+value offload=activations", "maxtext", "remat_policy=custom decoder_layer_input=offload"),
-    ],
-)
+@cases("setting, stack, line")
 def test_each_stack_has_its_own_line_for_a_lever(setting, stack, line):
     now = {"train_batch_size": 512} if stack == "deepspeed" else {}
     plan = Plan.parse(f"data=16 microbatches=1 {setting}")
@@ -140,23 +128,11 @@ GRAPHED = Workload(global_batch=512, sequence_length=4096, precision="bf16", fra
 EAGER = replace(run_of(NOW.model_copy(update={"remat": Remat.NONE}), "megatron", GRAPHED), settings={})
 
 
-@pytest.mark.parametrize(
-    ("trial", "needed", "setting", "refused"),
-    [
-        (
-            "cuda_graphs", {"num_experts": "64"}, ("cuda-graph-modules", "attn moe_router moe_preprocess"),
-            [{"capacity_factor": 1.0}, {"framework": "Megatron-LM"}, {"cuda_graphs": "layer"}],
-        ),
-        (
-            "cuda_graphs_of_layers", {}, ("cuda-graph-impl", "local"),
-            [{"num_experts": "8"}, {"cpu_offloading_num_layers": 2}, {"DDP_impl": "local"}, {"cuda_graphs": "layer"}],
-        ),
-    ],
-)  # fmt: skip
+@cases("trial, needed, setting, refused")
 def test_cuda_graphs_are_offered_where_megatron_core_takes_them(trial, needed, setting, refused):
     (settings,) = (each.settings for each in TRIALS if each.name == trial)
     run = replace(EAGER, settings=needed)
-    assert setting in settings(run).items()
+    assert tuple(setting) in settings(run).items()
     assert not settings(replace(run, stack="maxtext"))
     assert not settings(replace(run, plan=run.plan.model_copy(update={"remat": Remat.FULL})))
     for said in refused:

@@ -6,17 +6,12 @@ from asap.mapping.language.format import format_program
 from asap.mapping.language.parse import parse
 from asap.mapping.maxtext import read_rules, write_rules
 from asap.plans import Plan
+from tests.cases import cases, kept
 from tests.mapping.programs import DENSE, EXPERTS, SLICE
 
-USUAL = [
-    ["activation_batch", ["data", "fsdp", "fsdp_transpose", "expert"]], ["activation_length", ["context"]],
-    ["activation_norm_length", ["tensor_sequence", "context"]], ["activation_embed", ["tensor"]],
-    ["activation_heads", ["tensor", "tensor_sequence"]], ["activation_vocab", ["tensor"]],
-    ["vocab", ["tensor", "autoregressive"]], ["q_heads", ["tensor"]], ["kv_heads", ["tensor"]], ["heads", ["tensor"]],
-    ["mlp", ["fsdp_transpose", "tensor"]], ["exp", "expert"], ["activation_exp", ["expert"]],
-    ["embed_moe", ["fsdp", "fsdp_transpose", "context"]], ["embed", ["fsdp", "fsdp_transpose", "context", "expert"]],
-    ["embed", ["fsdp", "context", "expert"]], ["layers", "stage"],
-]  # fmt: skip
+KEPT = kept(__file__)
+
+USUAL = KEPT["USUAL"]
 """As in MaxText's configs/base.yml, commit e591f30c."""
 
 PLAN = Plan.parse("data=4 model=4")
@@ -74,13 +69,7 @@ def test_rules_that_are_no_pairs_are_refused(rules):
         read_rules({"logical_axis_rules": rules}, PLAN, DENSE)
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("shard query by embed over none", "one rule, embed, for embed"),
-        ("shard key, value by heads over none in layers 0..3", "one rule, kv_heads"),
-    ],
-)
+@cases("line, reason")
 def test_what_maxtexts_rules_cannot_tell_apart_is_refused_with_the_line(line, reason):
     with pytest.raises(PlanError, match=f"line 2:1: MaxText has {reason}"):
         write_rules(parse(f"mesh data=4 model=4\n{line}")[0], DENSE)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, ConfigError, InsufficientEvidenceError
 from asap.models import architecture_from_row
 from asap.models.rows import ModelRow
+from tests.cases import cases
 
 GPT = {"model": "GPT h=1024 L=24", "n_layers": 24, "d_model": 1024, "n_heads": 16}
 LLAMA = {"model": "some-llama", "n_layers": 32, "d_model": 4096, "d_ff": 14336, "n_heads": 32, "activation": "swiglu"}
@@ -27,16 +28,7 @@ def test_qwen_and_gemma_of_their_third_generation_norm_queries_and_keys() -> Non
     ] * 4
 
 
-@pytest.mark.parametrize(
-    ("name", "block", "parallel"),
-    [
-        ("MaxText-16B", None, True),
-        ("MaxText-16B", "llama2", False),
-        ("MaxText", "default", True),
-        ("MaxText", None, False),
-        ("GPT-16B", None, False),
-    ],
-)
+@cases("name, block, parallel")
 def test_early_maxtext_and_its_default_block_set_attention_beside_the_mlp(
     name: str, block: str | None, parallel: bool
 ) -> None:
@@ -51,56 +43,22 @@ def test_outside_of_a_family_the_unknown_stays_unknown() -> None:
     assert architecture_from_row({"model": "some-llama", "d_model": 4096}).head_dim is None
 
 
-@pytest.mark.parametrize(
-    ("activation", "gated"),
-    [
-        ('["silu","linear"]', True),
-        ('["gelu", "linear"]', True),
-        ("swiglu", True),
-        ("geglu", True),
-        ("gelu", False),
-        ('["gelu"]', False),
-        ("gelu (non-gated)", False),
-        ("squared_relu (non-gated)", False),
-    ],
-)
+@cases("activation, gated")
 def test_the_activation_says_whether_the_mlp_is_gated(activation: str, gated: bool) -> None:
     assert architecture_from_row({**LLAMA, "activation": activation}).gated_mlp is gated
 
 
-@pytest.mark.parametrize(
-    ("block", "window", "expected"),
-    [
-        ("gemma2", 4096, (4096, 2)),
-        ("gemma3", 1024, (1024, 6)),
-        ("gpt_oss", 128, (128, 2)),
-        ("olmo3", 4096, (4096, 4)),
-        ("mistral", 4096, (4096, None)),
-        ("mistral", None, (None, None)),
-        ("llama4", None, (8192, 4)),
-        ("qwen3_next", None, (64, 4)),
-        ("llama2", None, (None, None)),
-    ],
-)
+@cases("block, window, expected")
 def test_the_decoder_block_orders_local_and_full_attention(block: str, window: int | None, expected) -> None:
     model = architecture_from_row({**LLAMA, "decoder_block": block, "sliding_window": window})
-    assert (model.sliding_window, model.global_layer_every) == expected
+    assert [model.sliding_window, model.global_layer_every] == expected
 
 
 def test_gemma2_counts_pairs_of_layers() -> None:
     assert architecture_from_row({**LLAMA, "decoder_block": "gemma2", "n_layers": 23}).layers == 46
 
 
-@pytest.mark.parametrize(
-    ("extra", "moe_every", "shared"),
-    [
-        ({}, 1, 0),
-        ({"decoder_block": "llama4", "n_shared_experts": 1}, 2, 1),
-        ({"decoder_block": "llama4", "d_ff": 512}, 1, 0),
-        ({"decoder_block": "gemma4", "d_ff": 1536, "n_shared_experts": 1}, 1, 3),
-        ({"model": "MOE-1B (Alpa)"}, 2, 0),
-    ],
-)
+@cases("extra, moe_every, shared")
 def test_experts_by_family(extra, moe_every: int, shared: int) -> None:
     model = architecture_from_row({**MOE, **extra})
     assert (model.moe_every, model.shared_experts) == (moe_every, shared)

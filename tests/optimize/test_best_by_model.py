@@ -1,23 +1,26 @@
 import re
+from pathlib import Path
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
-from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.models import Workload, find_architecture
-from asap.optimize.by_model import optimize_by_model, worse_bets
+from asap.core.units import Provenance, Quantity, format_percent, format_seconds, significant
+from asap.experiments import ExperimentStore
+from asap.optimize.by_model import REGRETS, first_three, optimize_by_model, worse_bets
 from asap.optimize.report import OptimizationReport
 from asap.optimize.table import print_report
 from asap.plans import Plan
+from asap.prediction.prediction import Prediction
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.study.open_study import open_study
-from asap.study.study import Study, study_of
+from asap.study.study import Study
+from tests.studies import study
 
 
 def run(model: str, hardware: str, plan: str, batch: int, sequence: int, framework: str = "MaxText") -> Study:
-    workload = Workload(global_batch=batch, sequence_length=sequence, framework=framework, precision="bf16")
-    architecture, where = find_architecture(model), HardwareReference(name=hardware)
-    return study_of(Experiment(id="run", model=architecture, workload=workload, plan=Plan.parse(plan), hardware=where))
+    return study(plan, model, hardware, batch, sequence, framework)
 
 
 def shown(report: OptimizationReport) -> str:
@@ -78,3 +81,35 @@ def test_rows_are_set_against_the_first_that_fits(tmp_path):
     fits, *_ = shown(optimize_by_model(open_study("llama-8b-tensor-16", ExperimentStore(tmp_path)))).splitlines()
     assert too_large.split() == ["#", "configuration", "why", "outcome", "against", "2"]
     assert fits.split() == ["#", "configuration", "why", "outcome", "against", "1"]
+
+
+PLANS = [
+    Plan.parse(f"replica={64 // model} model={model} remat={remat}")
+    for model in (1, 2, 4, 8)
+    for remat in ("full", "none")
+]
+
+
+def candidates(seconds: list[float]) -> list[Prediction]:
+    of = {"unit": "s", "provenance": Provenance.MODELLED, "source": "a test"}
+    steps = [Quantity(value=value, low=value / 1.3, high=value * 1.3, **of) for value in seconds]
+    return [
+        Prediction(plan=plan, method="architecture", step_time=step, parts=(), notes=())
+        for plan, step in zip(PLANS, steps, strict=False)
+    ]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.floats(1.0, 2.0), min_size=1, max_size=8))
+def test_the_offer_costs_the_steps_of_the_first_three(seconds):
+    offer, cost = first_three(candidates(sorted(seconds)), 64), 25 * sum(sorted(seconds)[:3])
+    assert (offer is None) == (len(seconds) < 2)
+    if offer:
+        assert offer.startswith(f"Measure the first {min(3, len(seconds))} ")
+        assert f": 25 steps each, {format_seconds(cost)}, {significant(64 * cost / 3600, 2)} chip-hours" in offer
+
+
+def test_the_regret_is_the_one_of_the_accuracy_page():
+    page = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    for first, after, groups in REGRETS:
+        assert f"{format_percent(first)} / {format_percent(after)} ({groups} groups)" in page

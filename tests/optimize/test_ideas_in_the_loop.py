@@ -12,6 +12,7 @@ from asap.optimize.ideas import WithIdeas, add_idea, tried_ideas
 from asap.optimize.outcome import Outcome, Suggestion, Try
 from asap.proposals.proposal import Overrides
 from asap.proposals.typed_change import add_typed_change, read_typed
+from tests.cases import cases, listed
 from tests.optimize.test_optimization_sessions import arguments
 
 PIECES = st.sampled_from(
@@ -33,19 +34,10 @@ def test_a_change_of_the_code_is_no_idea_that_is_typed(text):
         read_typed(text)
 
 
-@pytest.mark.parametrize(
-    ("stack", "idea", "text", "exports"),
-    [
-        ("maxtext", "num_vocab_tiling=4", "num_vocab_tiling=4 plan", ()),
-        ("megatron", "--overlap-grad-reduce", "--overlap-grad-reduce plan", ()),
-        ("torchtitan", "NCCL_ALGO=Ring", "plan", ("export NCCL_ALGO=Ring",)),
-        ("maxtext", "--xla_tpu_a=1", "plan", ('export LIBTPU_INIT_ARGS="$LIBTPU_INIT_ARGS --xla_tpu_a=1"',)),
-        ("maxtext", "xla_gpu_b=2", "plan", ('export XLA_FLAGS="$XLA_FLAGS --xla_gpu_b=2"',)),
-    ],
-)
+@cases("stack, idea, text, exports")
 def test_an_idea_stands_where_its_launcher_looks_for_it(stack, idea, text, exports):
     found = add_typed_change(Overrides(stack=stack, text="plan"), read_typed(idea))
-    assert (found.text, found.exports) == (text, exports)
+    assert listed((found.text, found.exports)) == [text, exports]
 
 
 def test_a_launcher_that_takes_a_file_says_so():

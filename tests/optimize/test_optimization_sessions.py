@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
 from tests.command_line import MAIN
 
 TRAINER = Path(__file__).with_name("trainer.py")
@@ -41,7 +42,7 @@ def test_from_nothing_to_the_best_with_the_line_to_paste(run_command):
 SPACE = "[settings.remat_policy]\nvalues = ['full', 'minimal']\n[settings.ici_tensor_parallelism]\nlow = 1\nhigh = 64\n"
 
 
-@pytest.mark.parametrize(("seed", "at_once", "space"), [(1, 1, False), (2, 3, False), (3, 1, True), (4, 3, True)])
+@pytest.mark.parametrize(("seed", "at_once", "space"), [(1, 1, False), (4, 3, True)])
 def test_a_killed_session_goes_on_and_pays_for_nothing_twice(tmp_path, home, seed, at_once, space):
     starts, chance = tmp_path / "starts", random.Random(seed)
     (file := tmp_path / "space.toml").write_text(SPACE)
@@ -128,17 +129,7 @@ def test_two_sessions_on_one_experiment_do_not_disturb_each_other(run_command, h
     assert "another session is measuring this experiment" in done.err
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        (["--evaluate", "run", "--command", "x {overrides}"], "say how much may be spent"),
-        (["--evaluate", "run", "--budget", "8"], "needs a command"),
-        (["--evaluate", "run", "--budget", "many", "--command", "x {overrides}"], "is not a budget"),
-        (["--evaluate", "run", "--budget", "8", "--command", "x {overrides}"], "nobody is here to agree"),
-        (["--command", "x {overrides}"], "is for --evaluate run"),
-        (["--allow", "warp"], "is not a lever that can be allowed"),
-    ],
-)
+@cases("wrong, says")
 def test_what_cannot_be_done_is_said_in_one_line(run_command, wrong, says):
     done = run_command("optimize", "llama-8b-tensor-16", *wrong)
     assert done.code == 2

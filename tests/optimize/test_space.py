@@ -8,29 +8,13 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.optimize.space import read_space
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
 
 pytest.importorskip("optuna")
 TRAINER = Path(__file__).with_name("trainer.py")
-SPACE = """
-constraints = ["ici_tensor_parallelism != 1"]
-[settings.ici_tensor_parallelism]
-values = [1, 2, 4, 8, 16]
-now = 16
-[settings.remat_policy]
-values = ["full", "minimal"]
-now = "full"
-[settings.num_vocab_tiling]
-low = 1
-high = 8
-when = 'remat_policy == "minimal"'
-now = 1
-[settings.STARTS_TOO]
-low = 1e-3
-high = 1.0
-log = true
-environment = true
-now = 1.0
-"""
+SPACE = KEPT["SPACE"]
 
 
 @pytest.fixture
@@ -67,15 +51,7 @@ def test_without_optuna_nothing_is_run(run_command, space, tmp_path, monkeypatch
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("[settings.a]\nvalues = [1]\nwhen = 'b == 1'", "names b, which is no setting above it"),
-        ("constraints = ['__import__(\"os\")']\n[settings.a]\nvalues = [1]", "has more than settings"),
-        ("constraints = ['a > 1']\n[settings.a]\nvalues = [1, 2]\nnow = 1", "what runs now: a > 1 does not hold"),
-        ("[settings.'a b']\nvalues = [1]", "cannot be the name"),
-    ],
-)
+@cases("text, says")
 def test_a_space_that_says_no_space_is_refused_with_the_place(tmp_path, text, says):
     (path := tmp_path / "space.toml").write_text(text)
     with pytest.raises(ConfigError, match=says):

@@ -18,6 +18,7 @@ from asap.stacks.launchers import inexpressible, launch_lines
 from asap.stacks.megatron.stages import remat_of
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.torchtitan.lines import PYTHON
+from tests.cases import cases
 
 SELECTIVE = {"recompute_granularity": "selective"}
 BLOCK = {"recompute_granularity": "full", "recompute_method": "block"}
@@ -92,20 +93,7 @@ def test_a_plan_whose_stages_have_no_such_part_cannot_run_under_megatron():
     assert not violations(plan, Constraints(layers=48))
 
 
-@pytest.mark.parametrize(
-    ("plan", "beside", "said"),
-    [
-        ("remat=selective.moe_act", {}, "moe-grouped-gemm"),
-        ("remat=selective.mla_up_proj", {}, "latent attention"),
-        ("remat=selective.shared_experts", {"moe_shared_expert_overlap": True}, "shared-expert-overlap"),
-        ("remat=selective.layernorm", {"fp8_format": "hybrid"}, "delayed scaling"),
-        ("remat=selective.core_attn+mlp", {"cuda_graph_impl": "transformer_engine"}, "CUDA graphs"),
-        ("remat=selective.mlp", {"cuda_graph_impl": "local"}, "hidden dropout"),
-        ("expert=2 remat=selective.moe", {"overlap_moe_expert_parallel_comm": True, "num_experts": "8"}, "moe among"),
-        ("remat=full.1/2", {"cuda_graph_impl": "local"}, "CUDA graphs"),
-        ("expert=2 remat=full.1/2", {"overlap_moe_expert_parallel_comm": True, "num_experts": "8"}, "full recomp"),
-    ],
-)
+@cases("plan, beside, said")
 def test_what_megatron_core_refuses_beside_them(plan, beside, said):
     refused = refusal(f"model=2 {plan}", **beside)
     assert refused is not None

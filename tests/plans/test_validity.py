@@ -9,6 +9,7 @@ from asap.plans import AXES, Plan
 from asap.plans.enumeration import enumerate_plans, factorisations
 from asap.plans.validity import Constraints, unchecked, violations
 from asap.stacks.constraints import constraints_of
+from tests.cases import cases
 
 facts = st.builds(
     Constraints,
@@ -47,20 +48,7 @@ def test_factorisations_are_complete_and_distinct(devices):
     assert len(table) == prod(comb(count + len(AXES) - 1, len(AXES) - 1) for count in exponents)
 
 
-@pytest.mark.parametrize(
-    ("plan", "rule", "words"),
-    [
-        ("data=4 model=4", "devices", "16 devices, not to 8"),
-        ("data=8 dcn.data=2", "slices", "2, and not to 1, the number of slices"),
-        ("data=8", "batch", "12 sequences does not divide into 8 batch shards"),
-        ("seq=8", "sequence", "100 tokens does not divide over seq=8"),
-        ("model=8", "heads", "12 query heads do not divide over model=8"),
-        ("model=8", "kv_heads", "3 KV heads neither divide over model=8"),
-        ("expert=8", "experts", "0 experts do not divide over expert=8"),
-        ("stage=8", "layers", "30 layers do not divide into 8 stages"),
-        ("data=2 seq=4", "width", "2884 does not divide over 8 shards"),
-    ],
-)
+@cases("plan, rule, words")
 def test_each_broken_rule_is_one_clear_sentence(plan, rule, words):
     constraints = constraints_of(
         Architecture(heads=12, kv_heads=3, layers=30, d_model=2884), Workload(global_batch=12, sequence_length=100), 8
@@ -84,15 +72,7 @@ def test_the_width_divides_over_fsdp_where_jax_shards_it(framework, valid):
     assert not violations(Plan.parse("replica=2 data=64"), constraints)
 
 
-@pytest.mark.parametrize(
-    ("model", "plan", "rules"),
-    [
-        ({}, "model=16", ["whole_kv_heads"]),
-        ({"kv_lora_rank": 512}, "model=16", []),
-        ({"tied_embeddings": True}, "stage=2", ["stages"]),
-        ({}, "stage=2", []),
-    ],
-)
+@cases("model, plan, rules")
 def test_what_torchtitan_cannot_split_and_others_can(model, plan, rules):
     shapes = {"layers": 32, "d_model": 4096, "d_ff": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocab": 1000}
     architecture = Architecture.model_validate(shapes | model)

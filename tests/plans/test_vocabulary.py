@@ -12,26 +12,12 @@ from asap.plans import AXES, Mesh, Plan, Remat
 from asap.plans.axes import KEYS, MAXTEXT, WORDS, axis_of
 from asap.plans.prose import plans_written
 from asap.plans.text import data_note
+from tests.cases import cases
 
 degrees = st.integers(min_value=1, max_value=512)
 
 
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
-        ("fsdp=16 tensor=8 context=2", "data=16 model=8 seq=2"),
-        ("TP=8, PP=4, DP=2", "replica=2 model=8 stage=4"),
-        ("dp=2 cp=4 ep=8", "replica=2 seq=4 expert=8"),
-        ("ici_fsdp_parallelism=16 ici_tensor_parallelism=4 dcn_data_parallelism=2", "data=16 model=4 dcn.replica=2"),
-        ("ici_data_parallelism=8", "replica=8"),
-        ("--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4", "model=8 stage=4"),
-        ("--context-parallel-size=2", "seq=2"),
-        ("data_parallel_replicate_degree = 2 data_parallel_shard_degree = 8", "replica=2 data=8"),
-        ("dcn.fsdp=2 fsdp=8", "dcn.data=2 data=8"),
-        ("fsdp=64 remat_policy=minimal_with_context", "data=64 remat=minimal"),
-        ("fsdp=8 num_pipeline_microbatches=4", "data=8 microbatches=4"),
-    ],
-)
+@cases("text, plan")
 def test_each_vocabulary_says_the_same_plan(text, plan):
     assert Plan.parse(text) == Plan.parse(plan)
 
@@ -42,19 +28,7 @@ def test_data_is_fsdp_alone_and_plain_data_parallelism_beside_fsdp():
     assert Plan.parse("data=2 fsdp=8 dcn.data=4").dcn == Mesh(replica=4)
 
 
-@pytest.mark.parametrize(
-    ("text", "replicas", "said"),
-    [
-        ("data=8", 1, None),
-        ("data=8 model=4", 1, None),
-        ("data=8 tensor=4", 1, "data is FSDP here"),
-        ("data=8", 8, "data is FSDP here"),
-        ("fsdp=8 data=2", 8, None),
-        ("dcn.data=2 context=4", 1, "is dcn.replica"),
-        ("ici_data_parallelism=8", 8, None),
-        ("replica=8 data=2", 8, None),
-    ],
-)
+@cases("text, replicas, said")
 def test_what_data_was_taken_for_is_said_where_it_could_be_mistaken(text, replicas, said):
     note = data_note(text, replicas)
     assert (note is None) if said is None else (note is not None and said in note)
@@ -96,15 +70,7 @@ def test_every_word_is_an_axis(word):
     assert Plan.parse(f"{word}=2").devices == 2
 
 
-@pytest.mark.parametrize(
-    ("prose", "plan"),
-    [
-        ("why not tp=8 with fsdp=8?", "data=8 model=8"),
-        ("what about tp8 pp4", "model=8 stage=4"),
-        ("use ici_fsdp_parallelism=64 and ici_tensor_parallelism=4", "data=64 model=4"),
-        ("with remat_policy=full", "remat=full"),
-    ],
-)
+@cases("prose, plan")
 def test_plans_are_found_in_prose(prose, plan):
     written = plans_written(prose)
     together = " ".join(str(one) for one in written if str(one) != "data=1")

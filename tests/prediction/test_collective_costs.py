@@ -1,5 +1,7 @@
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,8 @@ from asap.prediction.step_model.collectives import (
     send,
     through_few_ports,
 )
+from asap.prediction.step_model.inputs import HardwareInputs
+from asap.prediction.step_model.torus import links_of
 
 members = st.integers(2, 512)
 sizes = st.floats(1.0, 1e12)
@@ -38,13 +42,9 @@ def test_all_reduce_is_reduce_scatter_and_all_gather(n, size):
     assert all_reduce(size, ring(n)) == pytest.approx(reduce_scatter(size, ring(n)) + all_gather(size, ring(n)))
 
 
-@pytest.mark.parametrize("collective", [all_gather, reduce_scatter, all_reduce, send])
+@pytest.mark.parametrize("collective", [all_gather, reduce_scatter, all_reduce, send, partial(all_to_all, torus=0.0)])
 def test_one_member_has_nothing_to_say(collective):
     assert collective(1e9, ring(1, latency=1e-5)) == 0
-
-
-def test_all_to_all_of_one_member_is_free():
-    assert all_to_all(1e9, ring(1, latency=1e-5), 0.0) == 0
 
 
 @given(members)
@@ -67,16 +67,13 @@ def two_nodes(port: float = 1e10) -> Channel:
     return Channel(16, 8 * port, 0.0, 0.0, inside=8, fabric=4e11, port=port)
 
 
-def test_what_goes_to_another_node_leaves_through_the_own_port():
-    assert all_to_all(16e9, two_nodes(), 0.0) == pytest.approx(8e9 / 1e10)
-
-
-def test_a_node_that_forwards_tokens_gets_each_once():
-    assert all_to_all(16e9, two_nodes(), 0.0, crossing=0.25) == pytest.approx(2e9 / 1e10)
-
-
-def test_an_all_to_all_goes_to_all_others_at_once():
-    assert all_to_all(0.0, ring(64, latency=1e-6), 0.0) == pytest.approx(1e-6)
+@pytest.mark.parametrize(("size", "channel", "crossing", "seconds"), [
+    (16e9, two_nodes(), {}, 8e9 / 1e10), (16e9, two_nodes(), {"crossing": 0.25}, 2e9 / 1e10),
+    (0.0, ring(64, latency=1e-6), {}, 1e-6), (16e9, two_nodes(port=1e12), {}, 7e9 / 4e11),
+], ids=["leaves through the own port", "a node that forwards gets each once", "to all at once", "inside, the fabric"]
+)  # fmt: skip
+def test_what_an_all_to_all_takes(size, channel, crossing, seconds):
+    assert all_to_all(size, channel, 0.0, **crossing) == pytest.approx(seconds)
 
 
 @given(sizes)
@@ -91,5 +88,16 @@ def test_few_ports_slow_what_leaves_a_node():
     assert through_few_ports(ring(8), 1.0).bandwidth == 1e11
 
 
-def test_inside_a_node_the_fabric_decides():
-    assert all_to_all(16e9, two_nodes(port=1e12), 0.0) == pytest.approx(7e9 / 4e11)
+DEGREES = st.sampled_from([1, 2, 3, 4, 6, 8, 16, 32, 48, 64, 256, 1024])
+
+
+@given(st.tuples(*[st.sampled_from([1, 2, 4, 6, 8, 16])] * 3), st.lists(st.tuples(DEGREES, DEGREES), min_size=1))
+def test_one_machine_and_many_have_the_same_links(sides, groups):
+    members, inner = np.array(groups, dtype=float).T
+    one, many = machine(*map(float, sides)), machine(*[np.full(len(members), float(side)) for side in sides])
+    assert np.array_equal(links_of(one, members, inner), links_of(many, members, inner))
+
+
+def machine(x, y, z) -> HardwareInputs:
+    ones = {field.name: 1.0 for field in fields(HardwareInputs)}
+    return HardwareInputs(**ones | {"torus_x": x, "torus_y": y, "torus_z": z, "links_x": 2.0, "links_z": 2.0})

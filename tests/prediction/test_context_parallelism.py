@@ -12,6 +12,7 @@ from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.memory import memory
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import load_calibration
+from tests.cases import cases
 
 FREE = Channel(8, 1.0, 0.0, 0.0, inside=8, fabric=1.0, port=1.0)
 """Eight devices that send a byte a second each."""
@@ -26,13 +27,7 @@ def sent(model, work, hardware, plan="seq=8 microbatches=512 remat=none", **chan
     return float(np.squeeze(found))
 
 
-@pytest.mark.parametrize(
-    ("framework", "kind"),
-    [
-        ("MaxText", "all_gather"), ("torchtitan", "all_gather"), ("Megatron-Core", "ring"), ("NeMo", "ring"),
-        ("XTuner + DeepSpeed", "ulysses"), ("Megatron-DeepSpeed", "ulysses"), ("Alpa", None),
-    ],
-)  # fmt: skip
+@cases("framework, kind")
 def test_a_stack_has_a_way_of_its_own(workload, framework, kind):
     assert context_parallel_kind(workload.model_copy(update={"framework": framework})) == kind
     said = workload.model_copy(update={"framework": framework, "context_parallel": "ring"})

@@ -6,6 +6,7 @@ from asap.plans import Plan
 from asap.prediction import predict
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.memory import memory
+from tests.cases import cases
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
@@ -16,15 +17,7 @@ def held(plan, model, work=WORK):
     return memory(step_inputs([Plan.parse(plan)], model, work, H100))
 
 
-@pytest.mark.parametrize(
-    ("model", "hardware", "plan", "batch", "sequence", "chunks", "compiled_gib", "within"),
-    [
-        ("gemma3-12b", "v6e-256", "data=256 remat=full", 256, 32768, 16, 28.54, 0.15),
-        ("gemma4-26b", "tpu7x-4x4x4", "data=128 remat=full", 2048, 4096, 1, 93.75, 0.05),
-        ("gemma4-31b", "tpu7x-4x4x4", "data=128 remat=save_out_proj", 512, 8192, 8, 74.05, 0.05),
-        ("gpt-oss-120b", "tpu7x-4x4x4", "replica=2 data=64 remat=full offload=activations", 1280, 8192, 1, 82.46, 0.06),
-    ],
-)
+@cases("model, hardware, plan, batch, sequence, chunks, compiled_gib, within")
 def test_blocks_of_unlike_layers_are_held_as_the_compiler_holds_them(
     model, hardware, plan, batch, sequence, chunks, compiled_gib, within
 ):

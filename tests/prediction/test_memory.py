@@ -16,6 +16,7 @@ from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.memory import in_flight, memory
 from asap.stacks.registry import spec
 from asap.stacks.writing import to_settings
+from tests.cases import cases
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=512, sequence_length=4096, framework="MaxText", attention="flash")
@@ -153,22 +154,20 @@ def test_a_stage_keeps_the_microbatches_of_its_schedule(framework, repeats, kept
     assert [float(np.sum(stage)) for stage in found] == kept
 
 
-def test_the_loop_of_a_pipeline_adds_up_gradients_as_microbatches_do():
-    """HBM of the reference step, as its compiler plans it: programs of the table."""
-    v5p = resolve_hardware("v5p", topology="2x2x1").slice
-    model, work = find_architecture("llama3-8b"), WORK.model_copy(update={"global_batch": 8, "sequence_length": 2048})
-    found = predict(Plan.parse("stage=4 microbatches=4 remat=save_qkv_proj"), model, work, v5p)[0].memory
+def planned_gib(model, chip, topology, plan, work):
+    """What the compiler of the reference step should plan."""
+    found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
     assert found
-    assert found.total.value / 2**30 == pytest.approx(50.9, rel=0.1)
+    return found.total.value / 2**30
 
 
-def test_keys_that_were_gathered_are_kept_with_all_else():
-    v6e = resolve_hardware("v6e", topology="16x16").slice
-    model, work = find_architecture("MPT-7b"), WORK.model_copy(update={"global_batch": 1024, "sequence_length": 8192})
-    plan = Plan.parse("data=16 seq=16 microbatches=8 remat=none weight_precision=bf16")
-    found = predict(plan, model, work, v6e)[0].memory
-    assert found
-    assert found.total.value / 2**30 == pytest.approx(71.0, rel=0.1)
+@cases("model, chip, topology, plan, batch, sequence, gib")
+def test_the_hbm_of_a_program_of_the_table_is_what_its_compiler_plans(
+    model, chip, topology, plan, batch, sequence, gib
+):
+    """The loop of a pipeline adds up gradients as microbatches do; keys that were gathered are kept with all else."""
+    work = WORK.model_copy(update={"global_batch": batch, "sequence_length": sequence})
+    assert planned_gib(find_architecture(model), chip, topology, plan, work) == pytest.approx(gib, rel=0.1)
 
 
 def test_policies_keep_what_they_name():
@@ -204,42 +203,21 @@ def test_an_allocator_reserves_temporaries_more_than_the_rest():
 
 # What XLA's compiler allocates for the reference step (compiled_tables.memory_plan, full effort): programs of
 # docs/verify.md, rows maxtext_readme-0034, -0036, -0040, -0008.
-@pytest.mark.parametrize(
-    ("width", "layers", "heads", "ff", "chip", "topology", "plan", "batch", "gib"),
-    [
-        (10240, 64, 64, 65536, "v5p", "4x4x8", "data=16 model=8 remat=minimal", 256, 89.2),
-        (10240, 64, 64, 65536, "v5p", "4x8x8", "data=32 model=8 remat=minimal", 512, 79.9),
-        (20480, 128, 64, 65536, "v5p", "8x8x8", "data=32 model=16 remat=full", 1024, 52.9),
-        (10240, 64, 32, 32768, "v5e", "16x16", "data=256 remat=full", 512, 13.3),
-    ],
-)
+@cases("width, layers, heads, ff, chip, topology, plan, batch, gib")
 def test_the_hbm_is_what_the_tpu_compiler_plans(width, layers, heads, ff, chip, topology, plan, batch, gib):
     model = Architecture(
         layers=layers, d_model=width, d_ff=ff, heads=heads, kv_heads=heads, head_dim=256, vocab=32768, gated_mlp=False
     )
     work = Workload(global_batch=batch, sequence_length=2048, framework="MaxText")
-    found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
-    assert found
-    assert found.total.value / 2**30 == pytest.approx(gib, rel=0.1)
+    assert planned_gib(model, chip, topology, plan, work) == pytest.approx(gib, rel=0.1)
 
 
 # asap verify --effort least of llama3.1-8b: HBM of the reference step, or what it would need.
-@pytest.mark.parametrize(
-    ("chip", "topology", "plan", "batch", "gib"),
-    [
-        ("v5p", "8x8x8", "data=64 seq=8 remat=none", 512, 77.4),
-        ("v5p", "8x8x8", "data=64 seq=8 remat=minimal", 512, 28.0),
-        ("v6e", "2x4", "data=8 remat=none", 24, 222.5),
-        ("v6e", "2x4", "data=8 remat=minimal", 24, 83.4),
-        ("v6e", "2x4", "data=8 remat=full", 24, 25.1),
-    ],
-)
+@cases("chip, topology, plan, batch, gib")
 def test_the_hbm_of_every_policy_is_what_the_tpu_compiler_plans(chip, topology, plan, batch, gib):
     model = MODEL.model_copy(update={"vocab": 128256})
     work = Workload(global_batch=batch, sequence_length=8192, framework="MaxText")
-    found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
-    assert found
-    assert found.total.value / 2**30 == pytest.approx(gib, rel=0.16)
+    assert planned_gib(model, chip, topology, plan, work) == pytest.approx(gib, rel=0.16)
 
 
 def test_a_tensor_takes_hbm_where_it_is_kept_on_the_device():

@@ -1,8 +1,6 @@
 import math
 from dataclasses import replace
 
-import pytest
-
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.models.catalogue import find_architecture
@@ -10,6 +8,7 @@ from asap.plans import Plan
 from asap.prediction import Measured, predict
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.uncertainty.calibration import doubtful_groups, load_calibration, unseen_groups
+from tests.cases import cases
 
 PLAN = Plan.parse("data=8 microbatches=1 remat=full")
 
@@ -44,15 +43,7 @@ def half_width(framework: str, hardware: str = "h100") -> float:
     return math.log(step.high / step.value)
 
 
-@pytest.mark.parametrize(
-    ("wider", "known"),
-    [
-        (("PyTorch FSDP", "h100"), "MaxText"),
-        (("Megatron-LM", "gaudi2"), "Megatron-LM"),
-        (("Megatron-LM", "h20"), "Megatron-LM"),
-        (("MaxText", "mi355x"), "MaxText"),
-    ],
-)
+@cases("wider, known")
 def test_a_class_of_many_codes_and_unknown_chips_are_predicted_with_less_certainty(wider, known):
     assert half_width(*wider) > 1.3 * half_width(known)
 

@@ -14,6 +14,7 @@ from asap.prediction.step_model.inputs import StepInputs
 from asap.prediction.step_model.step import StepTime, predict_step
 from asap.prediction.step_model.step_parts import parts_of_each, stack
 from asap.prediction.uncertainty.calibration import load_calibration
+from tests.cases import cases
 
 
 def parts(step_: StepTime) -> dict[str, float]:
@@ -80,14 +81,7 @@ def test_cuda_graphs_save_launches_where_the_device_waits_for_the_host(decoder, 
     assert 0.9 < seconds(decoder, workload, "step") / seconds(decoder, workload, None) < 1
 
 
-@pytest.mark.parametrize(
-    ("less", "more"),
-    [
-        ("none", "selective"), ("selective", "full"), ("none", "minimal"), ("minimal", "save_dot_except_mlp"),
-        ("save_dot_except_mlp", "save_qkv_proj"), ("save_dot_except_mlp", "save_out_proj"), ("save_qkv_proj", "full"),
-        ("save_out_proj", "full"),
-    ],
-)  # fmt: skip
+@cases("less, more")
 def test_recomputation_takes_time(less, more, decoder, workload, h100):
     template = "replica=16 model=4 microbatches=32 remat={}"
     assert (

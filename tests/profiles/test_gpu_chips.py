@@ -8,6 +8,7 @@ from asap.profiles.gpu.chip import model_of, peaks_of
 from asap.profiles.hlo.cost import costs_of
 from asap.profiles.hlo.program import CompiledProgram
 from asap.profiles.surroundings import computation_of
+from tests.cases import cases
 
 NVIDIA, AMD, GIB = "Nvidia", "AMD", 2**30
 
@@ -68,15 +69,6 @@ def test_scales_and_biases_are_no_operands_of_the_product():
     assert found == (2 * 16 * 32 * 8, 16 * 32 + 32 * 8 + 2 * 16 * 8)
 
 
-@pytest.mark.parametrize(
-    ("result", "operands", "target"),
-    [
-        ("bf16[16,8]", ("bf16[16,32]", "bf16[32,8]"), "__cudnn$convForward"),
-        ("bf16[16,8]", ("bf16[16,32]", "bf16[31,8]"), GEMM),
-        ("bf16[4,16,8]", ("bf16[4,16,32]", "bf16[32,4,8]"), GEMM),
-        ("token[]", ("bf16[2]",), GEMM),
-        ("bf16[0,8]", ("bf16[0,32]", "bf16[32,8]"), GEMM),
-    ],
-)
+@cases("result, operands, target")
 def test_other_calls_have_no_cost(result, operands, target):
     assert product(result, *operands, target=target) == (0, 0)

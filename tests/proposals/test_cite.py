@@ -8,7 +8,9 @@ from asap.knowledge import get_note
 from asap.plans import Plan
 from asap.proposals.reasons.explain import cite
 from asap.proposals.reasons.principles import PRINCIPLES
+from asap.proposals.selection.precedents import precedent_gains
 from asap.study.open_study import open_study
+from tests.cases import cases
 from tests.proposals.conftest import precedent
 
 MOVES = {
@@ -55,3 +57,16 @@ def test_a_precedent_that_failed_is_cited_as_such(study):
     assert "ran out of memory" in precedent.supports
     assert precedent.source == f"Against it: {precedent.title}"
     assert not {citation.id for citation in precedents(study, "replica=16")} & set(MOVES)
+
+
+TO = Plan.parse("data=8 seq=2")
+
+
+@cases("outcome, speedup, sign")
+def test_a_run_speaks_of_time_only_where_both_steps_were_measured(monkeypatch, tmp_path, outcome, speedup, sign):
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path))
+    study = open_study("paper-v6e-16", ExperimentStore())
+    before = precedent_gains(study, [TO])[TO]
+    add(precedent("halved-seq", "data=4 seq=4", str(TO), outcome, speedup))
+    added = precedent_gains(study, [TO])[TO] - before
+    assert (added > 0) - (added < 0) == sign

@@ -5,24 +5,19 @@ import pytest
 from asap.compiler.programs.request import CompiledMemory
 from asap.compiler.verification import CollectiveRow, Verification
 from asap.core.units import GIB
-from asap.experiments import Experiment, HardwareReference
-from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.proposals.compiled.rank_compiled import missing_compiler_flags, try_missing_flags
 from asap.study.study import study_of
+from tests.studies import study as run
 
 PLAN = Plan.parse("data=16 microbatches=1 remat=full offload=activations")
 
 
 @pytest.fixture
 def study():
-    return study_of(
-        Experiment(
-            id="run", model=find_architecture("llama3.1-8b"), plan=PLAN, hardware=HardwareReference(name="v6e-16"),
-            workload=Workload(global_batch=64, sequence_length=2048, framework="MaxText"),
-            environment={"LIBTPU_INIT_ARGS": "--xla_enable_async_all_gather=true"},
-        )
-    )  # fmt: skip
+    record = run(str(PLAN), "llama3.1-8b", "v6e-16", 64, 2048, precision=None).experiment
+    environment = {"LIBTPU_INIT_ARGS": "--xla_enable_async_all_gather=true"}
+    return study_of(record.model_copy(update={"environment": environment}))
 
 
 def answer(status, peak, exposed):

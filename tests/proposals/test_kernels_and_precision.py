@@ -12,6 +12,9 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.reports.record import record_facts
 from asap.study.study import study_of
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 SETTING_FIRST = "Start with a setting, not with a plan: a fused attention kernel"
 TRAINER = (
@@ -40,12 +43,7 @@ AXOLOTL = (
     "flash_attention: true\ngradient_checkpointing: true\ndatasets: []\nfsdp_version: 2\n"
     "fsdp_config: {{reshard_after_forward: true}}\n{more}\n"
 )
-AUTOMODEL = (
-    "step_scheduler: {{global_batch_size: 32, local_batch_size: 4}}\ndistributed: {{strategy: fsdp2}}\n"
-    "model: {{_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained,\n"
-    "  pretrained_model_name_or_path: Qwen/Qwen2.5-3B-Instruct}}\ndataset: {{seq_length: 4096}}\n"
-    "loss_fn: {{_target_: nemo_automodel.components.loss.{loss}}}\n"
-)
+AUTOMODEL = KEPT["AUTOMODEL"]
 WHOLE = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 3072 --num-attention-heads 24"
     " --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --use-distributed-optimizer"

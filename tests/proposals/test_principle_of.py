@@ -4,6 +4,7 @@ import pytest
 
 from asap.plans import Plan
 from asap.proposals.selection.strategy import changes, title
+from tests.cases import cases
 
 
 def said(before: str, after: str) -> str:
@@ -12,15 +13,7 @@ def said(before: str, after: str) -> str:
 
 
 @pytest.mark.parametrize(("before", "after"), [("2", "4"), ("4", "2")])
-@pytest.mark.parametrize(
-    ("degrees", "gathered", "bubble"),
-    [
-        ("data=8", True, False),
-        ("replica=8", False, False),
-        ("replica=4 stage=2", False, True),
-        ("data=4 stage=2", True, True),
-    ],
-)
+@cases("degrees, gathered, bubble")
 def test_weights_are_gathered_only_where_they_are_sharded_and_only_pipelines_have_a_bubble(
     degrees, gathered, bubble, before, after
 ):
@@ -43,31 +36,13 @@ def test_recomputation_of_attention_alone_has_a_note_of_its_own():
     assert said("replica=8 remat=full", "replica=8 remat=none").endswith("transformers-block-remat")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "reason", "trade_off"),
-    [
-        ("host.qkv", "offload offload=activations", "wait for it in host memory", "copied over the link"),
-        ("full offload=activations", "host.context", "wait for it in host memory", "copied over the link"),
-        ("full", "qkv+context offload=activations", "makes room in HBM", "copied over the link"),
-        ("qkv offload=activations", "qkv+context+host.out offload=activations", "recomputed", "HBM or in host memory"),
-        ("host.qkv+host.out offload=activations", "host.qkv offload=activations", "copied to host", "is recomputed"),
-        ("qkv offload=activations", "host.qkv offload=activations", "leave HBM", "copied over the link"),
-    ],
-)
+@cases("before, after, reason, trade_off")
 def test_where_activations_wait_is_said_as_it_is(before, after, reason, trade_off):
     (change,) = changes(Plan.parse(f"data=8 remat={after}"), Plan.parse(f"data=8 remat={before}"))
     assert reason in change.principle.reason
     assert trade_off in change.principle.trade_off
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ("minimal", "qkv+context+out+gate+up offload=activations", "Less rematerialisation, some activations in host"),
-        ("none", "host.qkv", "More rematerialisation, activations in host memory"),
-        ("host.qkv", "full", "More rematerialisation, fewer activations in host memory"),
-        ("full offload=activations", "full", "Activations in HBM"),
-    ],
-)
+@cases("before, after, words")
 def test_a_title_says_where_activations_go_and_what_is_computed_again(before, after, words):
     assert title(Plan.parse(f"data=8 remat={after}"), Plan.parse(f"data=8 remat={before}")).startswith(words)

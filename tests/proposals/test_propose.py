@@ -3,9 +3,9 @@ import json
 import pytest
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.experiments import Experiment, ExperimentStore, HardwareReference, refer_to_hardware
+from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.experiments.create import Statement, create_experiment
-from asap.models import Workload, find_architecture
+from asap.models import Workload
 from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.prediction.predict_study import candidate_plans, expect
@@ -18,6 +18,10 @@ from asap.proposals.selection.strategy import changes, strategy, title
 from asap.stacks.maxtext.overrides import from_overrides, to_overrides
 from asap.study.open_study import open_study
 from asap.study.study import study_of
+from tests.cases import kept
+from tests.studies import study as study_of_run
+
+KEPT = kept(__file__)
 
 PAPER = {
     "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
@@ -25,6 +29,8 @@ PAPER = {
     "paper-v5e-256": ("communication", "data=8 seq=16 model=2"),
 }
 """Bottleneck and expert mesh of the three experiments of the ASAP paper (section 3)."""
+CROWDED = study_of_run("data=16 remat=full", "llama2-70b", "v5e-16", 64, 4096)
+"""A model that is too large for its slice."""
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +132,9 @@ def test_without_facts_there_is_no_proposal_but_a_reason(store):
 
 def test_no_plan_that_needs_less_than_one_that_ran_is_refused(store):
     ran = Profile(source="a report", stated=True, kpis=Kpis(step_time_s=60.0))
-    study = study_of(crowded(), ran)
+    study = study_of(CROWDED.experiment, ran)
     predictions = {prediction.plan: prediction for prediction in expect(study, candidate_plans(study))}
-    modelled = {prediction.plan: prediction.memory for prediction in expect(study_of(crowded()), list(predictions))}
+    modelled = {prediction.plan: prediction.memory for prediction in expect(CROWDED, list(predictions))}
     incumbent = modelled[study.plan]
     assert incumbent.total.value > incumbent.capacity_bytes
     assert predictions[study.plan].memory.total.value <= incumbent.capacity_bytes
@@ -146,21 +152,9 @@ def test_a_loss_is_not_called_a_gain(store):
 
 
 def test_that_nothing_fits_is_said(store):
-    study = study_of(crowded())
-    result = propose(rank_candidates(study), no_citations)
+    result = propose(rank_candidates(CROWDED), no_citations)
     assert result.proposals == ()
     assert "predicted to fit into HBM" in result.recommendation.statement
-
-
-def crowded():
-    """A model that is too large for its slice."""
-    return Experiment(
-        id="crowded",
-        model=find_architecture("llama2-70b"),
-        workload=Workload(global_batch=64, sequence_length=4096, precision="bf16", framework="MaxText"),
-        hardware=HardwareReference(name="v5e-16"),
-        plan=Plan.parse("data=16 remat=full"),
-    )
 
 
 def test_a_strategy_is_named_by_what_changes():
@@ -180,16 +174,8 @@ def test_recomputation_that_offloading_saves_is_its_reason():
     assert "leave HBM" in changes(after, kept)[-1].principle.reason
 
 
-def decoder_on(plan, hardware="v5p", topology="4x4x4", batch=512, framework="MaxText"):
-    return study_of(
-        Experiment(
-            id="decoder",
-            model=find_architecture("llama3.1-8b"),
-            workload=Workload(global_batch=batch, sequence_length=4096, framework=framework),
-            hardware=HardwareReference(chip=hardware, topology=topology and tuple(map(int, topology.split("x")))),
-            plan=Plan.parse(plan),
-        )
-    )
+def decoder_on(plan, batch=512):
+    return study_of_run(plan, "llama3.1-8b", "v5p-4x4x4", batch, 4096, precision=None)
 
 
 def test_room_in_hbm_is_used_to_compute_less_again():
@@ -224,13 +210,10 @@ def test_only_policies_of_the_stack_are_offered_and_none_that_is_not_known():
     assert {"minimal", "full"} <= _policies(tpu)
     assert "none" not in _policies(tpu)
     assert "selective" not in _policies(tpu)
-    workload = Workload(global_batch=512, sequence_length=4096, framework="Megatron-LM")
-    hardware, plan = HardwareReference(name="h100-64"), Plan.parse("replica=8 model=8 microbatches=64 remat=full")
-    megatron = Experiment(
-        id="gpu", model=find_architecture("llama3.1-8b"), workload=workload, hardware=hardware, plan=plan
-    )
+    plan = "replica=8 model=8 microbatches=64 remat=full"
+    megatron = study_of_run(plan, "llama3.1-8b", "h100-64", 512, 4096, "Megatron-LM", precision=None)
     parts = {"full.1/4", "full.1/2", "full.3/4", "selective.layernorm", "selective.layernorm+mlp"}
-    assert set(map(str, _policies(study_of(megatron)))) == {"none", "selective", "full", *parts}
+    assert set(map(str, _policies(megatron))) == {"none", "selective", "full", *parts}
 
 
 def _policies(study):
@@ -238,17 +221,10 @@ def _policies(study):
 
 
 def test_a_plan_that_adds_to_a_better_one_and_gains_nothing_is_no_proposal_of_its_own():
-    work = Workload(global_batch=16, sequence_length=2048, precision="bf16", framework="Axolotl FSDP")
-    now = Plan.parse("data=8 microbatches=2 remat=full offload=optimizer+parameters")
-    record = Experiment(
-        id="offloaded",
-        model=find_architecture("qwen2.5-7b"),
-        hardware=refer_to_hardware("h100-8")[0],
-        plan=now,
-        workload=work,
-        hyperparameters={"base_model": "x", "fsdp_config.offload_params": True, "micro_batch_size": 1},
-    )
-    study = study_of(record)
+    settings = {"base_model": "x", "fsdp_config.offload_params": True, "micro_batch_size": 1}
+    plan = "data=8 microbatches=2 remat=full offload=optimizer+parameters"
+    study = study_of_run(plan, "qwen2.5-7b", "h100-8", 16, 2048, "Axolotl FSDP", settings=settings)
+    now = study.plan
     first, *others = choose(rank_candidates(study, {}).candidates, now)
     assert first.plan.offload == ()
     for other in others:
@@ -257,23 +233,14 @@ def test_a_plan_that_adds_to_a_better_one_and_gains_nothing_is_no_proposal_of_it
 
 
 def test_an_axis_is_not_added_to_a_better_plan_in_place_of_data_parallelism():
-    work = Workload(global_batch=256, sequence_length=8192, precision="bf16", framework="torchtitan")
-    now = Plan.parse("data=32 model=8 microbatches=1 remat=full")
-    hardware = refer_to_hardware("h100-256")[0]
-    record = Experiment(id="x", model=find_architecture("llama3-70b"), hardware=hardware, plan=now, workload=work)
-    candidates = rank_candidates(study_of(record), {}).candidates
-    first, *others = choose(candidates, now)
+    study = study_of_run("data=32 model=8 microbatches=1 remat=full", "llama3-70b", "h100-256", framework="torchtitan")
+    candidates = rank_candidates(study, {}).candidates
+    first, *others = choose(candidates, study.plan)
     assert first.plan.degree("seq") == 1 < max(one.plan.degree("seq") for one in candidates)
     assert not any(other.plan.degree("seq") > 1 for other in others)
 
 
-SEVENTY = (
-    "torchrun --nproc_per_node 8 --nnodes 16 pretrain_gpt.py --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672"
-    " --num-attention-heads 64 --group-query-attention --num-query-groups 8 --seq-length 8192 --micro-batch-size 1"
-    " --global-batch-size 1024 --bf16 --swiglu --use-distributed-optimizer --untie-embeddings-and-output-weights"
-    " --tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 --sequence-parallel --recompute-activations"
-    " --transformer-impl transformer_engine --vocab-size 128256 --attention-backend flash"
-)
+SEVENTY = KEPT["SEVENTY"]
 
 
 def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(tmp_path):
@@ -288,20 +255,17 @@ def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(t
 
 
 def test_of_one_strategy_a_plan_that_is_surer_to_fit_is_proposed_beside_the_fastest():
-    work = Workload(global_batch=64, sequence_length=8192, precision="bf16", framework="torchtitan", attention="flash")
-    now, hardware = Plan.parse("data=64 microbatches=1 remat=full"), refer_to_hardware("h100-64")[0]
-    record = Experiment(id="x", model=find_architecture("llama2-13b"), hardware=hardware, plan=now, workload=work)
-    first, *others = choose(rank_candidates(study_of(record), {}).candidates, now)
+    plan = "data=64 microbatches=1 remat=full"
+    study = study_of_run(plan, "llama2-13b", "h100-64", 64, framework="torchtitan", attention="flash")
+    first, *others = choose(rank_candidates(study, {}).candidates, study.plan)
     (surer,) = (one for one in others if one.strategy == first.strategy)
     assert fit_odds(surer.prediction) > fit_odds(first.prediction) + SURER
 
 
 def test_the_mesh_of_a_better_plan_alone_is_proposed_where_there_is_room():
-    work = Workload(global_batch=256, sequence_length=4096, precision="bf16", framework="MaxText")
-    now = Plan.parse("data=16 model=4 microbatches=1 remat=full")
-    hardware = refer_to_hardware("v5e-64")[0]
-    record = Experiment(id="x", model=find_architecture("llama2-7b"), hardware=hardware, plan=now, workload=work)
-    first, *others = choose(rank_candidates(study_of(record), {}).candidates, now)
+    study = study_of_run("data=16 model=4 microbatches=1 remat=full", "llama2-7b", "v5e-64", 256, 4096)
+    now = study.plan
+    first, *others = choose(rank_candidates(study, {}).candidates, now)
     assert first.plan.ici != now.ici
     assert first.plan.remat != now.remat
     assert [one.plan.remat for one in others if one.plan.ici == first.plan.ici].count(now.remat) == 1
@@ -311,14 +275,8 @@ def test_where_nothing_runs_five_axes_for_little_give_way_to_plain_data_parallel
     shape = {"hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64, "num_hidden_layers": 80}
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**shape, "num_key_value_heads": 8, "vocab_size": 128256, "model_type": "llama"}))
-    study = study_of(
-        create_experiment(
-            "bare",
-            Statement(hardware="h100-64"),
-            config=config,
-            overrides=["workload.framework=torchtitan", "workload.global_batch=256", "workload.sequence_length=8192"],
-        )
-    )
+    said = ["workload.framework=torchtitan", "workload.global_batch=256", "workload.sequence_length=8192"]
+    study = study_of(create_experiment("bare", Statement(hardware="h100-64"), config=config, overrides=said))
     first, *_ = choose(rank_candidates(study, {}).candidates, study.plan)
     assert first.plan.degree("data") == 64
     assert first.plan.offload == ()

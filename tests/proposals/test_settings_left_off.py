@@ -9,17 +9,15 @@ from asap.proposals.recommend import add_trial, recommend
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import study_of
+from tests.cases import kept
+
+KEPT = kept(__file__)
 
 DENSE = (
     "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 5120 --num-attention-heads 40"
     " --seq-length 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 50304 --use-flash-attn"
 )
-MIXTURE = (
-    "torchrun --nnodes 8 --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32"
-    " --ffn-hidden-size 14336 --swiglu --seq-length 4096 --micro-batch-size 1 --global-batch-size 256 --bf16"
-    " --vocab-size 50304 --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 2048 --moe-grouped-gemm"
-    " --expert-model-parallel-size 16 --use-distributed-optimizer --recompute-activations"
-)
+MIXTURE = KEPT["MIXTURE"]
 NCCL = " --moe-token-dispatcher-type alltoall"
 
 

@@ -2,29 +2,19 @@
 
 import pytest
 
-from asap.experiments import Experiment
-from asap.experiments.experiment import refer_to_hardware
-from asap.models import Workload, find_architecture
-from asap.plans import Plan
 from asap.proposals.propose import propose
 from asap.proposals.selection.candidate import LIKELY, fit_odds
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.smallest_fit import SmallestFit, smallest_fit
-from asap.study.study import Study, study_of
+from asap.study.study import Study
+from tests.studies import study
 
 
 def run(plan: str, model: str, hardware: str, batch: int, length: int, framework: str, **settings: object) -> Study:
     known = {"attention", "sequence_parallel", "zero_stage", "weight_precision"}
-    work = Workload(
-        global_batch=batch, sequence_length=length, precision="bf16", framework=framework,
-        **{key: value for key, value in settings.items() if key in known},  # pyright: ignore[reportArgumentType]
-    )  # fmt: skip
-    reference, _ = refer_to_hardware(hardware)
     rest = {key: value for key, value in settings.items() if key not in known}
-    architecture, parsed = find_architecture(model), Plan.parse(plan)
-    return study_of(
-        Experiment(id="run", model=architecture, workload=work, plan=parsed, hardware=reference, hyperparameters=rest)
-    )
+    stated = {key: value for key, value in settings.items() if key in known}
+    return study(plan, model, hardware, batch, length, framework, settings=rest, **stated)
 
 
 def found(study: Study) -> SmallestFit:

@@ -25,6 +25,7 @@ from asap.sharding_memory import Kind, Worklog, read_session, verify_session
 from asap.sharding_memory.analyses import latest_session
 from asap.sharding_memory.record import GENESIS, seal
 from asap.study.study import Preferences
+from tests.cases import cases
 from tests.language_models.misbehaving import register
 
 pytestmark = pytest.mark.slow
@@ -147,13 +148,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, run_command):
     assert "explain" in done.err
 
 
-@pytest.mark.parametrize(
-    ("of", "change", "place"),
-    [
-        ((Kind.RESULT, "node", "reply"), {"output": {"text": "Something else."}}, "payload.output.text"),
-        ((Kind.MODEL_RESPONSE, "agent", "proposal"), {"made_up": True}, ""),
-    ],
-)
+@cases("of, change, place")
 def test_another_result_is_not_called_the_same(recorded, golden, store, of, change, place):
     def changed(kind, payload):
         return payload | change if (kind, payload.get(of[1])) == (of[0], of[2]) else payload

@@ -15,7 +15,6 @@ from asap.ci.report import CiReport, ConfigurationReport
 from asap.ci.source.resolve import ResolvedConfiguration
 from asap.core.errors import InsufficientEvidenceError
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.plans.validity import Constraints
 from asap.profiles import Kpis, Operation, Profile
@@ -34,6 +33,7 @@ from asap.reports.terminal_bars import StepBars
 from asap.stacks.writing import PRIMUS_MODULE
 from asap.study.open_study import open_study
 from asap.study.study import Study, study_of
+from tests.studies import study as run
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07@everyone <script>x</script> [a](javascript:b) `c` | d\n# e\u202e"
 FIGURE = re.compile(r"[+-]?\d[\d.,]* [A-Za-z%]+")
@@ -78,15 +78,7 @@ def test_the_report_follows_the_order_of_the_job(paper):
 
 @pytest.mark.parametrize(("sequence", "verdict"), [(7168, "may not fit"), (16384, "does not fit")])
 def test_what_decides_the_order_says_no_more_of_hbm_than_is_known(sequence, verdict):
-    workload = Workload(global_batch=1024, sequence_length=sequence, framework="MaxText", precision="bf16")
-    found = analysis_of(
-        study_of(
-            Experiment(
-                id="run", model=find_architecture("llama3.1-8b"), workload=workload,
-                plan=Plan.parse("data=256 microbatches=1 remat=full"), hardware=HardwareReference(name="v5e-256"),
-            )
-        )
-    )  # fmt: skip
+    found = analysis_of(run("data=256 microbatches=1 remat=full", batch=1024, sequence=sequence))
     assert f"What runs now {verdict}." in " ".join(terminal(found).split())
 
 
@@ -108,12 +100,8 @@ def test_flags_that_are_missing_or_harmful_are_told_with_source_and_line(paper, 
 def primus():
     """A run whose settings nest."""
     settings = {PRIMUS_MODULE: "pre_trainer", "tensor_model_parallel_size": 8, "micro_batch_size": 8}
-    workload = Workload(global_batch=64, sequence_length=4096, precision="bf16", framework="Megatron-Core")
-    experiment = Experiment(
-        id="x", model=find_architecture("llama3.1-8b"), workload=workload, hyperparameters=settings,
-        hardware=HardwareReference(name="mi300x-8"), plan=Plan.parse("model=8 microbatches=8 remat=none"),
-    )  # fmt: skip
-    study = study_of(experiment)
+    study = run("model=8 microbatches=8 remat=none", "llama3.1-8b", "mi300x-8", 64, 4096, "Megatron-Core",
+                settings=settings)  # fmt: skip
     return analysis_of(study), study
 
 

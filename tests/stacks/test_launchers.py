@@ -17,6 +17,7 @@ from asap.stacks.reading import from_settings
 from asap.stacks.registry import spec
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.writing import to_settings
+from tests.cases import cases
 
 BATCH, LAYERS = 4096, 96
 DEEPSPEED = spec("deepspeed")
@@ -150,20 +151,13 @@ def test_a_framework_has_the_words_of_its_stack():
     assert stack_of("MaxText") == stack_of(None) == "maxtext"
 
 
-@pytest.mark.parametrize(
-    ("over", "experts"),
-    [
-        ((), "--expert-model-parallel-size 4"),
-        (("seq",), "--expert-model-parallel-size 8"),
-        (("model", "seq"), "--expert-model-parallel-size 32 --expert-tensor-parallel-size 1"),
-    ],
-)
+@cases("over, experts")
 def test_a_whole_line_says_over_which_devices_experts_lie(over, experts):
     plan = Plan.parse("replica=8 seq=2 model=4 expert=4 microbatches=8 remat=none")
-    line = launch_lines(plan, "megatron", {FOLDED: over})
+    line = launch_lines(plan, "megatron", {FOLDED: tuple(over)})
     assert line.startswith(f"--tensor-model-parallel-size 4 --context-parallel-size 2 {experts} ")
     assert f"parallelism.expert_parallel_degree = {32 if 'seq' in over else 16}".split(".")[1] in launch_lines(
-        plan, "torchtitan", {FOLDED: over}
+        plan, "torchtitan", {FOLDED: tuple(over)}
     )
 
 

@@ -10,6 +10,7 @@ from asap.stacks.maxtext.axes import axis_key, open_axes
 from asap.stacks.maxtext.overrides import check_expressible, from_overrides, paste_line, to_overrides
 from asap.stacks.maxtext.rematerialisation import TENSORS, remat_note
 from asap.stacks.maxtext.sharding_rules import NAMES
+from tests.cases import cases
 
 DEGREES = st.sampled_from([1, 1, 2, 3, 4, 8])
 MAXTEXTS = tuple(dict.fromkeys(MAXTEXT_POLICIES.values()))
@@ -190,28 +191,7 @@ def test_layers_give_the_repeats_of_a_pipeline():
     assert delayed.microbatches == 8
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"ici_data_parallelism": -1}, "ici_data_parallelism and ici_fsdp_parallelism are both -1"),
-        ({"ici_tensor_parallelism": 3}, "256 devices a slice are not a multiple of 3"),
-        ({"ici_fsdp_parallelism": 32, "ici_tensor_parallelism": 4}, "multiply to 128, not to the 256"),
-        ({"dcn_data_parallelism": 2}, "multiply to 2, not to the 1 slices"),
-        ({"ici_fdsp_parallelism": 4}, "did you mean ici_fsdp_parallelism"),
-        ({"ici_fsdp_parallelism": 128, "ici_autoregressive_parallelism": 2}, "no word for this axis"),
-        ({"dcn_diloco_parallelism": 2, "dcn_data_parallelism": 1}, "multiply to 2"),
-        ({"ici_fsdp_parallelism": 0}, "positive whole number"),
-        ({"ici_fsdp_parallelism": "many"}, "positive whole number, not 'many'"),
-        ({"ici_fsdp_parallelism": True}, "positive whole number"),
-        ({"ici_fsdp_parallelism": 2.5}, "positive whole number"),
-        ({"remat_policy": "maximal"}, "no remat_policy 'maximal'"),
-        ({"ici_pipeline_parallelism": 4}, "decoder layers is not known"),
-        (
-            {"ici_pipeline_parallelism": 4, "num_pipeline_repeats": 1, "gradient_accumulation_steps": 2},
-            "inside a pipeline",
-        ),
-    ],
-)
+@cases("settings, said")
 def test_settings_that_make_no_plan_are_refused(settings, said):
     with pytest.raises(PlanError, match=said):
         from_overrides(settings, devices_per_slice=256)
@@ -282,16 +262,7 @@ def test_a_ring_of_one_device_is_none(strategy):
     assert "context_parallel_strategy" not in to_overrides(Plan.parse("data=4 seq=2"), current)
 
 
-@pytest.mark.parametrize(
-    ("beside", "ring"),
-    [
-        ({}, True),
-        ({"packing": False}, False),
-        ({"dataset_type": "synthetic"}, False),
-        ({"attention": "flash"}, False),
-        ({"context_parallel_strategy": "ring"}, False),
-    ],
-)
+@cases("beside, ring")
 def test_packed_sequences_are_attended_to_across_gpus_on_a_ring(beside, ring):
     settings = {"ici_fsdp_parallelism": 8, "attention": "cudnn_flash_te"} | beside
     said = to_overrides(Plan.parse("data=4 seq=2"), settings)

@@ -1,18 +1,12 @@
 """What Megatron-LM checks before it trains, in the lines to paste."""
 
-import pytest
-
 from asap.plans import Plan
 from asap.stacks.launchers import inexpressible, launch_lines
+from tests.cases import cases, kept
 
-DENSE = {
-    "tensor_model_parallel_size": "4",
-    "pipeline_model_parallel_size": "2",
-    "sequence_parallel": True,
-    "use_distributed_optimizer": True,
-    "micro_batch_size": "1",
-    "global_batch_size": "32",
-}
+KEPT = kept(__file__)
+
+DENSE = KEPT["DENSE"]
 UNEVEN = {"decoder_first_pipeline_num_layers": "15", "decoder_last_pipeline_num_layers": "15"}
 OVERLAPPED = {"num_experts": "8", "overlap_moe_expert_parallel_comm": True}
 NOW = "replica=2 model=4 stage=2 microbatches=16"
@@ -37,42 +31,14 @@ def test_layers_of_experts_run_tensor_parallel_with_sequence_parallelism_alone()
     assert "--sequence-parallel" not in line("replica=8 stage=2", num_experts="8", sequence_parallel=False)
 
 
-@pytest.mark.parametrize(
-    ("beside", "plan", "goes"),
-    [
-        ({"tp_comm_overlap": True}, "replica=8 stage=2", True),
-        ({"tp_comm_overlap": True}, "replica=4 model=2 stage=2", False),
-        ({"overlap_moe_expert_parallel_comm": True, "num_experts": "8"}, NOW, True),
-        ({"distribute_saved_activations": True}, f"{NOW} remat=none", True),
-        ({"overlap_param_gather_with_optimizer_step": True}, "replica=4 model=4 microbatches=8", True),
-        (UNEVEN, "replica=1 model=4 stage=4", True),
-        (UNEVEN, "replica=4 model=2 stage=2", False),
-    ],
-)
+@cases("beside, plan, goes")
 def test_an_option_that_a_plan_leaves_no_room_for_goes(beside, plan, goes):
     options = [f"--{option.replace('_', '-')}" for option in beside if option != "num_experts"]
     _, _, dropped = line(plan, **beside).partition("# without ")
     assert all((option in dropped.split()) == goes for option in options)
 
 
-@pytest.mark.parametrize(
-    ("beside", "plan", "reason"),
-    [
-        ({"use_torch_fsdp2": True}, NOW, "FSDP2"),
-        ({"fp8_param_gather": True, "fp8_recipe": "mxfp8"}, f"{NOW} offload=optimizer", "FP8 parameters"),
-        ({"cuda_graph_impl": "local"}, f"{NOW} remat=full", "full recomputation"),
-        ({"cuda_graph_impl": "local"}, f"{NOW} remat=selective", "attention with dropout"),
-        ({"use_torch_fsdp2": True}, "data=16 offload=optimizer", "precision-aware"),
-        (OVERLAPPED, "replica=2 model=2 expert=2 stage=2", "interleaved pipeline only"),
-        (OVERLAPPED, "replica=2 model=4 expert=2 remat=full", "full recomputation"),
-        (
-            {"hierarchical_context_parallel_sizes": "2 2"},
-            "replica=1 seq=2 model=4 stage=2",
-            "multiplies to 4, not to 2",
-        ),
-        ({}, "replica=4 stage=4 pipeline_repeats=2 microbatches=2", "4 stages takes as many microbatches at once"),
-    ],
-)
+@cases("beside, plan, reason")
 def test_a_plan_that_megatron_refuses_beside_what_is_set_is_no_proposal(beside, plan, reason):
     assert reason in (refusal(plan, **beside) or "")
 

@@ -11,6 +11,7 @@ from asap.proposals.launch import launcher_line
 from asap.stacks.constraints import constraints_of
 from asap.stacks.launchers import Stack, launch_lines
 from asap.study.study import study_of
+from tests.cases import cases
 from tests.experiments.stack_configurations import MEGATRON
 
 NOW = {"pipeline_model_parallel_size": "8", "micro_batch_size": "1", "global_batch_size": "64"}
@@ -54,14 +55,7 @@ def test_what_is_enumerated_has_a_layer_for_each_stage():
     assert {plan.degree("stage") for plan in found} == {1, 2, 4, 8, 16, 32}
 
 
-@pytest.mark.parametrize(
-    ("stack", "words"),
-    [
-        ("megatron", "--decoder-last-pipeline-num-layers 1"),
-        ("nemo", "++model.num_layers_in_last_pipeline_stage=1"),
-        ("bridge", "model.num_layers_in_last_pipeline_stage=1"),
-    ],
-)
+@cases("stack, words")
 def test_the_launcher_is_told_what_the_last_stage_holds(stack, words):
     assert words in line("replica=2 stage=16 microbatches=32", NOW, stack)
     assert "last" not in line("replica=2 stage=16 microbatches=32", NOW, stack, layers=64)

@@ -32,7 +32,6 @@ main()
 HERE = Path(__file__).parents[2]
 COMMANDS = (
     ("analyze", "cpu-8dev"),
-    ("analyze", "llama-8b-tensor-16"),
     ("analyze", str(HERE / "tests" / "data" / "logs" / "maxtext_h100.log"), "--hardware", "h100-1"),
     ("predict", "llama-8b-tensor-16", "--plan", "data=32 model=8"),
 )

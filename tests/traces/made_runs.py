@@ -147,8 +147,8 @@ def write(folder: Path, ranks: Sequence[list[dict[str, Any]]], **header: Any) ->
             "deviceProperties": [{"name": "NVIDIA A100"}],
         }
         document = {"schemaVersion": 1, **told, **header, "traceEvents": events}
-        with gzip.open(folder / f"rank{number}.json.gz", "wt") as file:
-            json.dump(document, file)
+        data = gzip.compress(json.dumps(document).encode(), 1)
+        (folder / f"rank{number}.json.gz").write_bytes(data)
     return folder
 
 

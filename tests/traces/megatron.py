@@ -13,6 +13,10 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from tests.cases import kept
+
+KEPT = kept(__file__)
+
 LAUNCH, LATENCY, GAP, ACROSS, SYNC = 6.0, 4.0, 1.0, 1.5, 8.0
 """Microseconds: a launch on the host, from launch to start, between kernels of a stream and of two, return from a
 synchronisation."""
@@ -21,15 +25,7 @@ FLOPS, HBM = 989e6, 3.35e6
 LINK, LINK_LATENCY = 3.0e5, 12.0
 """Bytes a microsecond on the slowest link of a group, microseconds until they flow."""
 COMPUTE = 7
-_NAMES = {
-    "gemm": "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x256x64_warpgroupsize2x1x1_execute_kernel__5x_cublas",
-    "flash": "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4>>(Flash_fwd_params)",
-    "elementwise": "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>",
-    "adam": "void multi_tensor_apply_kernel<AdamFunctor<float, float>>",
-    "allreduce": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-    "send": "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
-    "recv": "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
-}
+_NAMES = KEPT["_NAMES"]
 _DESCRIPTIONS = {
     "tp": "TENSOR_MODEL_PARALLEL_GROUP", "dp": "DATA_PARALLEL_GROUP", "pp": "PIPELINE_MODEL_PARALLEL_GROUP",
 }  # fmt: skip
@@ -218,8 +214,13 @@ class _Rank:
         self.reduce("tp", self._activation)
 
 
-def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
-    """Kineto events of each rank, and the time of a step in seconds: median, from the last kernel to the last."""
+def seconds_of(job: Job) -> float:
+    """Seconds of a step: median, from the last kernel to the last."""
+    return simulate(job, recorded=False)[1]
+
+
+def simulate(job: Job, *, recorded: bool = True) -> tuple[list[list[dict[str, Any]]], float]:
+    """Kineto events of each rank, if they are recorded, and the time of a step in seconds."""
     chance = random.Random(job.seed)
     events: list[list[dict[str, Any]]] = [[] for _ in range(job.ranks)]
     host, calls, free = [1000.0] * job.ranks, [0] * job.ranks, defaultdict[tuple[int, int], float](float)
@@ -235,7 +236,7 @@ def simulate(job: Job) -> tuple[list[list[dict[str, Any]]], float]:
             host[each.rank] += LAUNCH
             each.launched = host[each.rank]
         _run(operations, free)
-        for each in operations:
+        for each in operations if recorded else ():
             events[each.rank] += _recorded(each)
         last = [max(each.end for each in operations if each.rank == rank) for rank in range(job.ranks)]
         for rank, end in enumerate(last):

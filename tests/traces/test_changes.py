@@ -10,6 +10,7 @@ from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
 from asap.traces.what_if.change import COLLECTIVES, GRAMMAR, Action, Change, parse_change
 from asap.traces.what_if.predict import predict_change
+from tests.cases import cases
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +32,7 @@ def test_changes_are_read(text, change):
     assert parse_change(text) == change
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "not a change"),
-        ("remove:gremlins", "nothing that can be changed"),
-        ("remove:name~", "nothing that can be changed"),
-        ("scale:compute", "needs a factor"),
-        ("scale:compute=fast", "zero or more"),
-        ("scale:compute=-1", "zero or more"),
-        ("scale:compute=nan", "zero or more"),
-        ("overlap:compute", "communication only"),
-        ("layers=48", "layers needs times of kernels"),
-        ("chip=h100", "chip needs times of kernels"),
-    ],
-)
+@cases("text, message")
 def test_what_is_no_change_is_named(text, message):
     with pytest.raises(UsageError, match=message):
         parse_change(text)

@@ -10,6 +10,7 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.from_trace.factors import modelled
 from asap.prediction.from_trace.run import Run, virtual_devices
+from tests.cases import cases
 
 HEADS = {"head_dim": 64, "gated_mlp": True, "tied_embeddings": True}
 MODELS = {
@@ -33,17 +34,7 @@ def ratio(part, name, mesh, base, **options):
     return part(modelled(run(name, mesh, **options))) / part(modelled(run(name, base, **options)))
 
 
-@pytest.mark.parametrize(
-    ("name", "mesh", "base", "measured"),
-    [
-        ("wide", "4x1x2", "8x1x1", 0.80),
-        ("middle", "4x1x2", "8x1x1", 0.86),
-        ("deep", "4x1x2", "8x1x1", 0.88),
-        ("wide", "2x2x2", "4x2x1", 0.83),
-        ("middle", "2x2x2", "4x2x1", 0.94),
-        ("deep", "2x2x2", "4x2x1", 0.88),
-    ],
-)
+@cases("name, mesh, base, measured")
 def test_the_tensor_axis_splits_most_of_what_is_no_product(name, mesh, base, measured):
     memory = attrgetter("memory")
     on_cpu = ratio(memory, name, mesh, base)

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 from made_runs import write
-from megatron import Job, simulate
+from megatron import Job, seconds_of, simulate
 
 from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
@@ -58,7 +58,7 @@ def test_plans_and_models_are_predicted_from_the_trace_of_one(tmp_path, degrees)
     graph = build_graph(load_trace([write(tmp_path / "run", simulate(job)[0])]))
     study, errors, inside = study_of(job, tmp_path / "experiments"), [], []
     for changes, other in changes_from(job):
-        found, truth = what_if(graph, changes, study), simulate(other)[1]
+        found, truth = what_if(graph, changes, study), seconds_of(other)
         errors.append(abs(found.value / truth - 1))
         inside.append(found.low <= truth <= found.high)
     assert median(errors) <= 0.05
@@ -73,7 +73,7 @@ def test_another_plan_has_its_own_bubble_and_parts(tmp_path):
     )
     changes = ["plan:replica=8 model=1 stage=1 data=1", "microbatches=2"]
     report = what_if_report(graph, changes, what_if(graph, changes, study_of(traced, tmp_path / "experiments")))
-    known = step_parts(truth, simulate(other)[1])
+    known = step_parts(truth, seconds_of(other))
     assert sum(report.after.model_dump().values()) == pytest.approx(report.step_time_s.value)
     assert sum(report.now.model_dump().values()) == pytest.approx(report.measured_s)
     assert report.now.bubble_s > 0.1 * report.measured_s

@@ -21,6 +21,7 @@ from asap.traces.graph.graph import Cause
 from asap.traces.recording import load_trace
 from asap.traces.what_if.apply import Changed
 from asap.traces.what_if.change import NOT_FROM_A_TRACE, SETTINGS, parse_change
+from tests.cases import cases
 
 MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
 WORK = Workload(global_batch=16, sequence_length=2048, framework="Megatron-LM", attention="flash")
@@ -89,11 +90,7 @@ def test_what_is_asked_about(traced):
     assert all(name in SETTINGS for name in NOT_FROM_A_TRACE)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    ["layers=0", "layers=many", "batch=", "schedule=fast", "schedule=interleaved", "schedule=1f1b:2", "plan:data=x",
-     "chip=abacus", "microbatches=-1", "hidden=9999999999"],
-)  # fmt: skip
+@cases("setting")
 def test_what_is_no_setting_is_one_line(traced, setting):
     with pytest.raises(AsapError) as refused:
         changed_run(traced, [setting])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_runs import write
-from megatron import Job, simulate
+from megatron import Job, seconds_of, simulate
 
 from asap.diagnosis import diagnose
 from asap.traces.analysis.iterations import step_time
@@ -38,14 +38,14 @@ def graph(tmp_path):
 def test_several_groups_replay_and_predict_what_a_change_brings(graph, layout):
     job = job_of(layout)
     found = graph(job)
-    assert step_time(found).measured_s == pytest.approx(simulate(job)[1], rel=0.01)
+    assert step_time(found).measured_s == pytest.approx(seconds_of(job), rel=0.01)
     assert step_time(found).replayed_s == pytest.approx(step_time(found).measured_s, rel=0.015)
     assert max(unexplained(found)) < 0.02
     for changes, other in (
         (("scale:matmul=0.5", "scale:attention=0.5"), replace(job, matmul=0.5, seed=3)),
         (("scale:communication=2",), replace(job, link=2.0, seed=3)),
     ):
-        predicted, truth = predict_change(found, [parse_change(change) for change in changes]), simulate(other)[1]
+        predicted, truth = predict_change(found, [parse_change(change) for change in changes]), seconds_of(other)
         assert predicted.value == pytest.approx(truth, rel=0.04)
         assert predicted.low <= truth <= predicted.high
 
@@ -56,7 +56,7 @@ def test_nothing_that_is_not_matched_passes_for_known(graph):
     found = graph(job)
     assert verdict(found) is QualityVerdict.DOUBTFUL
     predicted = predict_change(found, [parse_change("scale:matmul=0.5")])
-    assert predicted.low <= simulate(replace(job, matmul=0.5, seed=3))[1] <= predicted.high
+    assert predicted.low <= seconds_of(replace(job, matmul=0.5, seed=3)) <= predicted.high
 
 
 def test_bandwidth_and_waiting_are_told_group_by_group(graph):
@@ -131,7 +131,7 @@ def test_clocks_are_aligned_from_group_to_group(tmp_path):
             event["ts"] += 1_000_000 * number
     found = build_graph(load_trace([write(tmp_path / "apart", ranks)]))
     assert found.trace.clock_spread_s == pytest.approx(0, abs=1e-6)
-    assert step_time(found).replayed_s == pytest.approx(simulate(job_of((2, 2, 2)))[1], rel=0.02)
+    assert step_time(found).replayed_s == pytest.approx(seconds_of(job_of((2, 2, 2))), rel=0.02)
 
 
 def test_edges_grow_with_the_ranks_and_not_with_their_square(graph):

@@ -6,6 +6,8 @@ import json
 import pytest
 from made_runs import Run, simulate, write
 
+from tests.cases import cases
+
 
 @pytest.fixture
 def run(tmp_path):
@@ -72,18 +74,7 @@ def test_what_if_in_json_and_text(asap, run):
         assert word in printed.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["replay", "nowhere"], 3, "does not exist"),
-        (["replay", "{empty}"], 3, "holds no trace"),
-        (["load", "{text}"], 4, "not a trace by its name"),
-        (["load", "{cut}"], 4, "cut off or damaged"),
-        (["replay", "{cpu}"], 5, "no GPU activity"),
-        (["what-if", "{run}", "plan:data=8 model=2"], 2, "plan needs times of kernels"),
-        (["what-if", "{run}", "remove:all-to-all"], 5, "holds no operation of all-to-all"),
-    ],
-)
+@cases("arguments, code, message")
 def test_bad_input_is_one_line(asap, run, tmp_path, arguments, code, message):
     files = {name: tmp_path / name for name in ("empty", "text", "cut.json.gz", "cpu.json")}
     files["empty"].mkdir()

@@ -11,6 +11,7 @@ from asap.traces.analysis.iterations import device_iterations, step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.readers.xplane import read_xplane
 from asap.traces.recording import load_trace
+from tests.cases import cases
 
 MS = 10**9
 SHAPE = "f32[1024,1024]{1,0}"
@@ -206,14 +207,7 @@ def stepping(marks, runs):
     return message(1, message(2, b"/host:CPU"), *lines, metadata, *named)
 
 
-@pytest.mark.parametrize(
-    ("marks", "runs", "expected"),
-    [
-        ([(4, 0, 90_000), (5, 100_000, 90_000)], [10_000, 30_000, 110_000, 130_000], ["4", "5"]),
-        ([(4, 0, 90_000), (5, 100_000, 90_000)], [10_000, 110_000, 130_000], ["0", "1", "2"]),
-        ([], [10_000, 30_000], ["0", "1"]),
-    ],
-)
+@cases("marks, runs, expected")
 def test_steps_of_a_cpu_follow_the_marks_that_its_device_keeps_up_with(write, marks, runs, expected):
     (rank,) = read_xplane(write(stepping(marks, runs)))
     assert [step.label for step in rank.steps] == expected
