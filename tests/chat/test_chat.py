@@ -9,7 +9,6 @@ from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement
 from asap.sharding_memory import Kind, read_session
 from tests.cases import cases, kept
-from tests.chat.conftest import BUNDLED
 
 KEPT = kept(__file__)
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.slow
 COMMANDS = tuple(KEPT["COMMANDS"])
 
 
-@pytest.mark.parametrize("experiment", BUNDLED)
+@pytest.mark.parametrize("experiment", ExperimentStore().ids())
 def test_every_command_answers_on_every_bundled_run_or_says_what_it_lacks(chat, experiment):
     talk = chat(experiment)
     for line in COMMANDS:
