@@ -14,34 +14,15 @@ TPUS = [chip for chip in map(load_chip, known_chips()) if chip.torus]
 GPUS = [chip for chip in map(load_chip, known_chips()) if chip.scaleup]
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "chips", "devices"),
-    [
-        ("v5e-256", "16x16", 256, 256),
-        ("v5litepod-256", "16x16", 256, 256),
-        ("v5e-8", "2x4", 8, 8),
-        ("v6e-16", "4x4", 16, 16),
-        ("v6e-128", "8x16", 128, 128),
-        ("TPU v6e-64", "8x8", 64, 64),
-        ("v5p-512", "4x8x8", 256, 256),
-        ("v5p-12288", "16x16x24", 6144, 6144),
-        ("v5p-7680", "12x16x20", 3840, 3840),
-        ("v4-8", "2x2x1", 4, 4),
-        ("v4-128", "4x4x4", 64, 64),
-        ("v4-384", "4x4x12", 192, 192),
-        ("v3-32", "4x4", 16, 32),
-        ("tpu7x-64", "2x4x4", 32, 64),
-        ("tpu7x-4x4x8", "4x4x8", 128, 256),
-        ("v5e-16x16", "16x16", 256, 256),
-        ("h100-64", "", 64, 64),
-        ("a100-80gb-128", "", 128, 128),
-        ("8xH100", "", 8, 8),
-        ("H100x8", "", 8, 8),
-        ("gb200-72", "", 72, 72),
-        ("8xRTX3090", "", 8, 8),
-        ("2x2xA10", "", 4, 4),
-    ],
-)
+@pytest.mark.parametrize(("name", "shape", "chips", "devices"), [
+    ("v5e-256", "16x16", 256, 256), ("v5litepod-256", "16x16", 256, 256), ("v5e-8", "2x4", 8, 8),
+    ("v6e-16", "4x4", 16, 16), ("v6e-128", "8x16", 128, 128), ("TPU v6e-64", "8x8", 64, 64),
+    ("v5p-512", "4x8x8", 256, 256), ("v5p-12288", "16x16x24", 6144, 6144), ("v5p-7680", "12x16x20", 3840, 3840),
+    ("v4-8", "2x2x1", 4, 4), ("v4-128", "4x4x4", 64, 64), ("v4-384", "4x4x12", 192, 192), ("v3-32", "4x4", 16, 32),
+    ("tpu7x-64", "2x4x4", 32, 64), ("tpu7x-4x4x8", "4x4x8", 128, 256), ("v5e-16x16", "16x16", 256, 256),
+    ("h100-64", "", 64, 64), ("a100-80gb-128", "", 128, 128), ("8xH100", "", 8, 8), ("H100x8", "", 8, 8),
+    ("gb200-72", "", 72, 72), ("8xRTX3090", "", 8, 8), ("2x2xA10", "", 4, 4),
+])  # fmt: skip
 def test_names_of_the_clouds(name: str, shape: str, chips: int, devices: int) -> None:
     found = resolve_hardware(name).slice
     assert (found.shape, found.chips, found.devices) == (shape, chips, devices)
@@ -58,6 +39,8 @@ def test_the_topology_decides_and_both_readings_are_shown(given_devices: int | N
     assert (found.slice.chips, found.slice.devices) == (512, 512)
     assert "256 chips" in found.notes[0]
     assert "8x8x8 decides: 512 chips" in found.notes[0]
+    assert "taken for 2 GPUs; 2 nodes of 8 are 2x8x" in resolve_hardware("2xMI300X").notes[0]
+    assert not resolve_hardware("8xMI300X").notes
 
 
 def test_the_devices_decide_where_there_is_no_topology() -> None:

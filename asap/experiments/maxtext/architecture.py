@@ -42,7 +42,7 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
 def _without_predicted_tokens(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
     name = model_name_of(settings.text("model_name"))
     notes = note_on_own_keys(settings)
-    if name is None or _has_file(settings):
+    if name is None or any(settings.layer(key) is SettingLayer.MODEL for key in settings):
         _check_block(settings)
         model, sources, more = _described(settings, name)
         return model, sources, (*notes, *more, *_unnamed(settings, name), *_edited(name, model), *_overruled(settings))
@@ -77,10 +77,6 @@ def _unnamed(settings: MaxTextSettings, name: str | None) -> tuple[str, ...]:
 
 def _overruled(settings: MaxTextSettings) -> tuple[str, ...]:
     return tuple(f"{place} does not count: the file of the model wins" for place in settings.overruled)
-
-
-def _has_file(settings: MaxTextSettings) -> bool:
-    return any(settings.layer(key) is SettingLayer.MODEL for key in settings)
 
 
 def _edited(name: str | None, model: Architecture) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ def _holds(test: str, known: Values) -> bool | None:
         found = found if found is None or kind == "-z" else not found
     else:
         found = _compared(bare, known)
-    return _negated(found, test != bare)
+    return not found if test != bare and found is not None else found
 
 
 def _is_empty(operand: str, known: Values) -> bool | None:
@@ -230,7 +230,3 @@ def _compared(test: str, known: Values) -> bool | None:
             return None
         return bool(_COMPARE[symbol](int(left), int(right)))
     return bool(_COMPARE[symbol](left, right))
-
-
-def _negated(value: bool | None, negated: object) -> bool | None:
-    return not value if negated and value is not None else value

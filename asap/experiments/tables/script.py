@@ -55,7 +55,8 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     if not said and not given:
         reason = f"starts {spec.name} with settings that its program has, which is not read"
         raise ConfigError(reason, where=started.where, hint=spec.prints or None)
-    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in _models(spec))
+    models = spec.model.name.keys if spec.model.name else ()
+    undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in models)
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
     alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
@@ -75,10 +76,6 @@ def _check(spec: Spec, start: Command, path: Path) -> None:
             shown = plain(found[1] if found.re.groups else found[0], 60).strip()
             hint = "give a run that trains all parameters of a decoder on tokens"
             raise ConfigError(f"starts {shown}: {reason}", where=f"{path}:{start.line}", hint=hint)
-
-
-def _models(spec: Spec) -> tuple[str, ...]:
-    return spec.model.name.keys if spec.model.name else ()
 
 
 def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str, Any]:
