@@ -106,21 +106,18 @@ def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedE
     sources: _Sources | None = None
     try:
         sources = _sources(revision, path, text, policy)
-        experiment = _read(sources, sources.empty)
+        experiment = read_configuration(sources.target, (), sources.empty)
         linked, link_notes = experiments.find(policy.experiment_of(path), experiment, path)
         if linked is not None and not (experiment.hardware.name or experiment.hardware.chip):
             empty = sources.empty.model_copy(update={"hardware": linked.experiment.hardware})
-            experiment = _read(sources, empty)
+            experiment = read_configuration(sources.target, (), empty)
             link_notes += (f"Hardware taken from experiment {linked.experiment.id}.",)
         study = study_of(experiment)
     except AsapError as error:
         problem = _problem(revision.relativize_paths(error), path, _line(text, path))
         return ResolvedConfiguration(path, text, problem=problem, without_mesh=_without_mesh(revision, sources))
+    linked = None if experiment.measured else linked
     return ResolvedConfiguration(path, text, study, None, linked, sources.included, (*link_notes, *study.warnings))
-
-
-def _read(sources: "_Sources", empty: Experiment) -> Experiment:
-    return read_configuration(sources.target, (), empty)
 
 
 @dataclass(frozen=True)
