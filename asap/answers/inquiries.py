@@ -8,7 +8,7 @@ from asap.evidence.fact import Origin
 from asap.experiments import ExperimentStore
 from asap.experiments.create import NOTHING_STATED, Statement, amend
 from asap.proposals.selection.ranked_candidates import RankedCandidates
-from asap.study.open_study import open_study
+from asap.study.open_study import experiment_id, open_study
 from asap.study.study import Study
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class Inquiries:
     def open(self, target: str, said: Statement = NOTHING_STATED) -> Inquiry:
         """The run of an ID, a file, a folder or a tracker's run, with what is said beside it, then known by its ID;
         raises like :meth:`of`."""
-        study = open_study(target, self.store, lambda record: amend(record, said))
-        self.add(study)
-        self.opened[study.experiment.id] = target, said
-        return self._open[study.experiment.id]
+        name = experiment_id(target, self.store, {name: other for name, (other, _) in self.opened.items()})
+        self.add(open_study(target, self.store, lambda record: amend(record, said).model_copy(update={"id": name})))
+        self.opened[name] = target, said
+        return self._open[name]
 
     def add(self, study: Study) -> None:
         """Keep a study under the ID of its experiment."""

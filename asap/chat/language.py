@@ -183,10 +183,13 @@ def _what_if(tree: Any) -> Command:
             arguments[name] = SPOKEN.get(str(child).lower(), str(child))
             continue
         key, value = _pair(child)
-        if (name := run_field(key, value)) is not None:
-            arguments[name] = number(value) if name in NUMBERS else value
-        else:
+        if (name := run_field(key, value)) is None:
             of_plan.append(f"{key}={value}")
+        elif name in NUMBERS and number(value) is None:
+            hint = "give the whole of it, as in what if batch=512; `run` says what it is now"
+            raise UsageError("needs a number", where=plain(f"{key}={value}", 40), hint=hint)
+        else:
+            arguments[name] = number(value) if name in NUMBERS else value
     if of_plan:
         base = arguments.get("plan", "now")
         arguments["plan"] = " ".join(of_plan) if base == "now" else f"{base} {' '.join(of_plan)}"

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 
 from asap import __version__
 from asap.ci.checks.comparison import Comparison
@@ -61,10 +62,7 @@ def check(
     tip, end = repository.commit(base), repository.commit(head)
     fork = repository.merge_base(tip, end)
     with scratch_folder("ci") as scratch:
-        before, after, rules = (
-            Revision(repository, commit, _folder(scratch, name))
-            for commit, name in ((fork, "before"), (end, "after"), (tip, "rules"))
-        )
+        before, after, rules = (Revision(repository, commit, Path(mkdtemp(dir=scratch))) for commit in (fork, end, tip))
         policy = options.applied_to(policy_at(rules) if options.policy is None else Policy())
         comparison = Comparison(before, after, policy, experiments or LinkedExperiments(ExperimentStore()))
         until = time.monotonic() + MOST_SECONDS
@@ -90,8 +88,3 @@ def check(
         findings=tuple(finding for report in kept for finding in policy_findings(report, policy)),
         notes=notes,
     )
-
-
-def _folder(scratch: Path, name: str) -> Path:
-    (scratch / name).mkdir()
-    return scratch / name

@@ -29,6 +29,7 @@ STAND_INS = (
 """Programs that start training, or what starts it."""
 _FOLDER = "CALLS_CAUGHT_FOR_ASAP"
 _MOST = 200
+_OF_HELP = (("--help",), ("-h",), ("--version",))
 _STAND_IN = """#!/bin/sh
 # Written by `asap resolve`: writes down how it was called, and does nothing else.
 name=$(basename "$0")
@@ -139,7 +140,7 @@ def _read_calls(folder: Path) -> list[CaughtCommand]:
         manifests = Path(f"{line}.manifests")
         text = manifests.read_text(encoding="utf-8", errors="replace") if manifests.exists() else ""
         found.append(CaughtCommand(without_secret_options(words), variables, text))
-    return [one for one in found if one.words and not _is_help(one.words)]
+    return [one for one in found if one.words and one.words[1:2] not in _OF_HELP]
 
 
 def without_secret_options(words: Sequence[str]) -> tuple[str, ...]:
@@ -161,10 +162,6 @@ def _is_secret(option: str) -> bool:
 
 def _parts(path: Path) -> list[str]:
     return [part.decode("utf-8", "replace") for part in path.read_bytes().split(b"\0") if part]
-
-
-def _is_help(words: Sequence[str]) -> bool:
-    return any(word in ("--help", "-h", "--version") for word in words[1:2])
 
 
 def record_of_calls(calls: Sequence[CaughtCommand], id: str, stated: Statement) -> tuple[Experiment, CaughtCommand]:

@@ -15,7 +15,7 @@ from asap.core.text import plain
 from asap.core.units import counted
 from asap.hardware.catalogue import find_chip, identify_chip
 from asap.hardware.chip import Chip
-from asap.hardware.instances import Instance, find_instance, near_instances, with_node
+from asap.hardware.instances import Instance, chips_per_node, find_instance, near_instances, with_node
 from asap.hardware.slices import Slice, cube_topologies, default_topology, format_topology, parse_topology
 
 _TIMES = re.compile(r"\s{0,9}(\d{1,6})\s{0,9}[x×*]\s*(?=\D)", re.ASCII)
@@ -163,7 +163,15 @@ def _gpus(name: HardwareName, shape: tuple[int, ...] | None, slices: int, device
         )  # fmt: skip
     if devices == total:  # the name counts the whole job
         return ResolvedHardware(Slice(name.chip, total // slices, None, slices))
-    return ResolvedHardware(Slice(name.chip, total, None, slices))
+    return ResolvedHardware(Slice(name.chip, total, None, slices), _of_gpus(name))
+
+
+def _of_gpus(name: HardwareName) -> tuple[str, ...]:
+    """That ``2xMI300X`` counts GPUs, where one may mean nodes by it: they are fewer than a node has."""
+    each, times = chips_per_node(name.chip) or 1, name.times
+    if times is None or name.size is not None or not 1 < times < each:
+        return ()
+    return (f"{name.text} is taken for {times} GPUs; {times} nodes of {each} are {times}x{each}x{name.chip.name}",)
 
 
 def _domain(chip: Chip) -> int:

@@ -1,7 +1,7 @@
 """Looks up what a user names: an experiment of the store, a profile's path, or a run of a tracker."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,14 +79,18 @@ def reopen_study(experiment: Experiment, store: ExperimentStore, progress: Progr
     return open_study(target, store, lambda _: experiment, progress=progress)
 
 
-def experiment_id(target: str, store: ExperimentStore) -> str:
-    """The ID that a target is opened under: its own, or one made of the name of its file or folder."""
+def experiment_id(target: str, store: ExperimentStore, opened: Mapping[str, str] | None = None) -> str:
+    """The ID that a target is opened under: its own, or one made of the name of its file or folder, and of as many
+    folders above it as tell it from the IDs of other targets that are ``opened``."""
     if store.has(target):
         return target
-    name = Path(target).expanduser().resolve().name
-    return (
-        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip("-._")[:128] or "profile"
-    )
+    parts = Path(target).expanduser().resolve().parts[1:]
+    names = ("-".join(parts[-depth:]) for depth in range(1, len(parts) + 1))
+    kept = ("".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name) for name in names)
+    found = (name[-128:].strip("-._") or "profile" for name in kept)
+    place = opened_path(target, store)
+    taken = [name for name, other in (opened or {}).items() if opened_path(other, store) != place]
+    return next((name for name in found if name not in taken), f"profile-{len(taken)}")
 
 
 def _is_configuration(target: str, store: ExperimentStore) -> bool:

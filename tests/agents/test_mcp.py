@@ -100,7 +100,9 @@ def test_an_agent_finds_its_way_from_the_experiment_to_a_plan(client_of_command)
 
 def test_a_file_on_no_record_is_opened_and_its_outcomes_change_the_order(client, tmp_path):
     copy = tmp_path / "my-run.yml"
-    copy.write_text(CONFIGURATION)
+    (same_name := tmp_path / "other" / "my-run.yml").parent.mkdir()
+    for path in (copy, same_name):
+        path.write_text(CONFIGURATION)
 
     async def ask(connected):
         opened = answer(await connected.call_tool("open", {"target": str(copy)}))
@@ -111,6 +113,8 @@ def test_a_file_on_no_record_is_opened_and_its_outcomes_change_the_order(client,
         after = answer(await connected.call_tool("candidates", name))["proposals"]
         await connected.call_tool("retract", {**name, "number": 1})
         again = answer(await connected.call_tool("candidates", name))["proposals"]
+        other = answer(await connected.call_tool("open", {"target": str(same_name)}))
+        assert other["experiment"] == "other-my-run.yml"
         return opened, first, recorded, after, again
 
     opened, first, recorded, after, again = client(ask)

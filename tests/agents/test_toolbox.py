@@ -195,7 +195,7 @@ def test_an_agent_sees_what_no_plan_varies_and_is_worth_a_test(tmp_path):
     (kernel,) = _settings(tmp_path, "dot_product")
     assert kernel["why"].startswith("A fused attention kernel")
     assert kernel["vs_now"].startswith("-")
-    assert kernel["line"] == "attention=cudnn_flash_te"
+    assert kernel["line"] == "attention: cudnn_flash_te"
 
 
 def test_an_agent_sees_none_where_all_is_set(tmp_path):

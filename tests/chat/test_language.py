@@ -36,9 +36,10 @@ def test_prose_is_no_command(line):
     assert parse(line) is None
 
 
-def test_what_a_figure_is_of_has_to_be_said():
-    with pytest.raises(UsageError, match="% of what"):
-        parse("ran 1 = 9%")
+@pytest.mark.parametrize(("line", "says"), [("ran 1 = 9%", "% of what"), ("what if batch=2x", "needs a number")])
+def test_what_a_figure_is_of_has_to_be_said(line, says):
+    with pytest.raises(UsageError, match=says):
+        parse(line)
 
 
 def test_every_verb_says_what_it_does():

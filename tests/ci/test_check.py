@@ -1,4 +1,7 @@
 import json
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from ci_scratch import CONFIG, TENSOR
@@ -36,6 +39,16 @@ def test_both_sides_are_predicted_with_intervals(repo):
     assert one.relative_cost.low < one.relative_cost.value < one.relative_cost.high
     settings = ["ici_fsdp_parallelism", "ici_tensor_parallelism"]
     assert [change.what for change in one.changes] == ["plan", *settings]
+
+
+def test_of_a_log_what_it_measured_counts(repo):
+    known = tomllib.loads(Path("tests/data/logs/forms.toml").read_text(encoding="utf-8"))["log"]
+    log = "GPU 0: NVIDIA H100 80GB HBM3\n" + next(one["text"] for one in known if one["name"] == "megatron-lm 2025")
+    repo.commit(**{"run.log": log})
+    slower = re.sub(r"(iteration \(ms\): )([\d.]+)", lambda found: f"{found[1]}{1.2 * float(found[2])}", log)
+    one = repo.change(**{"run.log": slower}).configurations[0]
+    assert one.relative_cost.value == pytest.approx(1.2, rel=0.01)
+    assert [change.what for change in one.changes] == ["measured step"]
 
 
 def test_what_there_was_no_time_for_is_named(repo, monkeypatch):

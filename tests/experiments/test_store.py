@@ -146,13 +146,10 @@ print(taken)
 """
 
 
-def add_many(folder: Path, name: str) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-c", ADDER, str(folder), name], stdout=subprocess.PIPE, text=True)
-
-
 @pytest.mark.process
 def test_processes_that_add_at_once_lose_nothing(store):
-    adders = [add_many(store.folder, name) for name in "abc"]
+    command = [sys.executable, "-c", ADDER, str(store.folder)]
+    adders = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "abc"]
     taken = [int(adder.communicate()[0]) for adder in adders]
     assert sum(taken) == 2 * 20
     assert len(store.list().experiments) == 20 + 3 * 20 + len(BUNDLED)

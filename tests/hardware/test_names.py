@@ -32,6 +32,8 @@ def test_the_topology_decides_and_both_readings_are_shown(given_devices: int | N
     assert (found.slice.chips, found.slice.devices) == (512, 512)
     assert "256 chips" in found.notes[0]
     assert "8x8x8 decides: 512 chips" in found.notes[0]
+    assert "taken for 2 GPUs; 2 nodes of 8 are 2x8x" in resolve_hardware("2xMI300X").notes[0]
+    assert not resolve_hardware("8xMI300X").notes
 
 
 def test_the_devices_decide_where_there_is_no_topology() -> None:

@@ -231,16 +231,13 @@ def test_after_a_refusal_something_less_like_it_is_tried():
 
 def test_a_setting_that_the_launcher_refuses_is_found_out():
     """Blame falls on what the refused have in common and nothing has run with; what ran is cleared."""
-    tries = [refusal(number, text) for number, text in ((1, "data=8 seq=2 remat=full"), (3, "data=4 seq=4 remat=none"))]
-    tries.insert(1, done(2, 0, 1.0).model_copy(update={"configuration": "data=16 remat=full"}))
+    tries = [died(1, 0, "rejected", Code.INVALID), done(2, 0, 1.0), died(3, 0, "rejected", Code.INVALID)]
+    plans = ("data=8 seq=2 remat=full", "data=16 remat=full", "data=4 seq=4 remat=none")
+    tries = [one.model_copy(update={"configuration": plan}) for one, plan in zip(tries, plans, strict=True)]
     blame = blamed(tries)
     assert max(blame, key=lambda setting: blame[setting]) == "seq"
     assert {"data", "remat", "remat=full"}.isdisjoint(blame)
     assert sum(blamed(tries[:1]).values()) == pytest.approx(1)
-
-
-def refusal(number, configuration):
-    return died(number, 0, "rejected", Code.INVALID).model_copy(update={"configuration": configuration})
 
 
 def test_what_ran_out_of_memory_is_repaired_by_the_nearest_that_is_likely_to_fit():

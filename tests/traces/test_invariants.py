@@ -73,7 +73,8 @@ def assert_agreed(path) -> None:
     profile, report = read_recording(path), report_replay(read_graph(path))
     diagnosis, kpis = diagnose(profile, replay=report), profile.kpis
     shares = {
-        name: fmean(getattr(rank.measured_breakdown, name) / window(rank) for rank in report.ranks) for name in PARTS
+        name: fmean(getattr(one, name) / one.window_s for rank in report.ranks if (one := rank.measured_breakdown))
+        for name in PARTS
     }
     work = shares["exposed_compute_s"] + shares["overlap_s"] + shares["exposed_communication_s"]
     if kpis.step_time_s:
@@ -98,10 +99,6 @@ ON_THE_PATH = {
     (Bottleneck.COMMUNICATION, Bottleneck.HBM): ("communication",),
     (Bottleneck.HOST, Bottleneck.IDLE): ("host", "launch"),
 }
-
-
-def window(rank) -> float:
-    return rank.measured_breakdown.window_s
 
 
 @pytest.mark.parametrize("name", GENERATED)

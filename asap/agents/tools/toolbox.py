@@ -82,7 +82,7 @@ Expression = Annotated[
 Target = Annotated[
     str,
     FieldInfo(
-        description="path of a configuration, a launch script, a profile, a trace or a run folder, or a tracker's run"
+        description="path of a training log, configuration, launch script, profile, trace or run folder; tracker's run"
     ),
 ]
 Hardware = Annotated[str | None, FieldInfo(description="chips of the run, where the file does not say: h100-64")]

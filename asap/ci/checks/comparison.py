@@ -22,7 +22,9 @@ from asap.ci.source.revision import Revision, printable_path
 from asap.ci.source.selection import MOST_LINES, ChangedConfiguration, changed_lines
 from asap.core.secrets import redacted, without_secrets
 from asap.core.text import plain, plain_lines
+from asap.core.units import format_seconds
 from asap.experiments import Experiment
+from asap.experiments.logs.read import SUFFIXES as LOGS
 from asap.history import precedent_prior
 from asap.models import Architecture
 from asap.plans.validity import violations
@@ -43,6 +45,9 @@ def differences(before: Study, after: Study, texts: tuple[str, str] = ("", "")) 
         (name, describe(before.experiment), describe(after.experiment))
         for name, describe in (("plan", plan_text), ("batch", batch_text), ("hardware", hardware_text))
     ]
+    seen = (one.experiment.measured for one in (before, after))
+    old, new = (format_seconds(one.seconds) if one else UNKNOWN for one in seen)
+    pairs.append(("measured step", old, new))
     changes = [SettingChange(what=name, before=old, after=new) for name, old, new in pairs if old != new]
     changes += () if same_model(before, after) else _model(before.experiment.model, after.experiment.model)
     changes += _settings(before.experiment, after.experiment)
@@ -194,7 +199,8 @@ def _differences(
 ) -> dict[str, object]:
     if old is None or new is None or old.study is None or new.study is None:
         return {}
-    changes = differences(old.study, new.study, (old.text or "", new.text or ""))
+    texts = (old.text or "", new.text or "") if not new.path.endswith(LOGS) else ("", "")  # of a log what it settles
+    changes = differences(old.study, new.study, texts)
     run = all(not one.prediction or not one.prediction.memory or one.prediction.memory.fits for one in sides)
     return {
         "changes": changes,
@@ -218,7 +224,7 @@ def advice(new: ResolvedConfiguration | None) -> dict[str, object]:
     study = new.study or new.without_mesh if new else None
     if new is None or study is None:
         return {}
-    start = anchor_to_measurement(study, new.linked) if _is_incumbent(new) else study
+    start = anchor_to_measurement(study, new.linked) if new.linked and new.linked.plan == study.plan else study
     found = proposals_for(start)
     said = summary_of(assemble(start, found, "", ""))
     points = (text if label == WHY else f"{label}: {text}" for label, text in said.points(full=True))
@@ -230,10 +236,6 @@ def advice(new: ResolvedConfiguration | None) -> dict[str, object]:
         "why": tuple(plain(one, _LONGEST) for one in (said.finding, *points, said.legend) if one),
         "notes": _notes((*new.notes, *said.warnings)),
     }
-
-
-def _is_incumbent(resolved: ResolvedConfiguration) -> bool:
-    return bool(resolved.linked and resolved.study and resolved.linked.plan == resolved.study.plan)
 
 
 def _line(old: ResolvedConfiguration | None, new: ResolvedConfiguration | None) -> int:

@@ -8,6 +8,7 @@ from asap.ci.source.policy import Prices
 from asap.core.errors import AsapError
 from asap.core.text import plain
 from asap.core.units import Provenance, Quantity
+from asap.experiments import Experiment
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
 
@@ -38,9 +39,23 @@ def predict_side(study: Study, linked: Study | None) -> SidePrediction:
     from asap.prediction.predict_study import expect
 
     try:
-        return SidePrediction(expect(anchor_to_measurement(study, linked), [study.plan])[0])
+        found = expect(anchor_to_measurement(study, linked), [study.plan])[0]
+        return SidePrediction(_as_measured(found, study.experiment))
     except AsapError as error:
         return SidePrediction(reason=_NO_HARDWARE if study.slice is None else plain(error.message, 300))
+
+
+def _as_measured(expected: Prediction, experiment: Experiment) -> Prediction:
+    """What is expected of a run with its own measured step, as a log states it, and the rates that follow."""
+    measured, before = experiment.measured, expected.step_time
+    if measured is None or before is None:
+        return expected
+    kind, source, faster = Provenance.MEASURED, measured.source, before.value / measured.seconds
+    update = {"step_time": Quantity(value=measured.seconds, unit="s", provenance=kind, source=source)}
+    for name in ("tokens_per_second", "mfu"):
+        if rate := getattr(expected, name):
+            update[name] = Quantity(value=rate.value * faster, unit=rate.unit, provenance=kind, source=source)
+    return expected.model_copy(update=update)
 
 
 def relative_cost(
@@ -48,13 +63,14 @@ def relative_cost(
 ) -> Quantity | None:
     """Chip-seconds per token, after over before; ``None`` if the model differs or one side has no prediction.
 
-    If only plan and batch differ, the interval is that of such a change; otherwise both predictions are treated as
-    independent, which gives the widest interval.
+    If only plan and batch differ and not both were measured, the interval is that of such a change; otherwise both
+    figures are treated as independent, which gives the widest interval.
     """
     one, other = (side.prediction for side in sides)
     if one is None or other is None or not same_model(before, after):
         return None
-    if before.plan is not None and after.plan is not None and _same_but_batch(before, after):
+    seen = before.experiment.measured and after.experiment.measured
+    if not seen and before.plan is not None and after.plan is not None and _same_but_batch(before, after):
         from asap.prediction.predict_study import expect
 
         incumbent = linked if linked and linked.plan == before.plan else None
@@ -101,7 +117,8 @@ def _shapes(study: Study) -> dict[str, Any]:
 
 def summarise(prediction: Prediction, study: Study, prices: Prices) -> PredictionSummary:
     """A prediction with its cost, as the report holds it."""
-    seconds, price = _chip_seconds(prediction, study), _price(study, prices)
+    seconds = _chip_seconds(prediction, study)
+    price = prices.chips.get(study.slice.chip.name) if study.slice else None
     per_billion = BILLION / SECONDS_AN_HOUR
     hours = _scaled(seconds, per_billion, "chip-hours", "chips x time per 10⁹ tokens") if seconds else None
     memory = prediction.memory
@@ -147,7 +164,3 @@ def _scaled(quantity: Quantity, factor: float, unit: str, source: str) -> Quanti
     low, high = (None if end is None else end * factor for end in (quantity.low, quantity.high))
     value = quantity.value * factor
     return quantity.model_copy(update={"value": value, "unit": unit, "source": source, "low": low, "high": high})
-
-
-def _price(study: Study, prices: Prices) -> float | None:
-    return prices.chips.get(study.slice.chip.name) if study.slice else None

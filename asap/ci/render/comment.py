@@ -121,17 +121,12 @@ def _overview(report: CiReport, order: list[ConfigurationReport], budget: _ByteB
             one.status,
             percent_change(one.relative_cost) if one.relative_cost else "",
             hbm_use(one.after.prediction if one.after else None),
-            words.get(_severity(report, one)) or _without_finding(one),
+            words.get(_severity(report, one)) or (f"not checked: {one.not_checked}" if one.not_checked else "passes"),
         )
         for one in order
     ]
     lines = table(("configuration", "change", "chip time per token", "HBM per device", "verdict"), rows).splitlines()
     return "\n".join(budget.spend_on(limit, lines))
-
-
-def _without_finding(one: ConfigurationReport) -> str:
-    """The verdict where no rule says anything: only what was checked passes."""
-    return f"not checked: {one.not_checked}" if one.not_checked else "passes"
 
 
 def _effect(report: CiReport) -> str:

@@ -99,7 +99,6 @@ def _is_same(row: Row) -> bool:
 
 VERDICTS: dict[Level, str] = {"error": "Fails", "warning": "Warning", "note": "Note"}
 SEVERITY: dict[Level, int] = {"error": 0, "warning": 1, "note": 2}
-_IN_FACTS_TABLE = {"plan", "batch", "hardware"}
 
 
 def section(report: CiReport, one: ConfigurationReport, whole: bool) -> str:
@@ -114,7 +113,7 @@ def section(report: CiReport, one: ConfigurationReport, whole: bool) -> str:
     if rows:
         parts.append(table(head, rows))
     if whole:
-        changes = [(c.what, c.before, c.after) for c in one.changes if c.what not in _IN_FACTS_TABLE]
+        changes = [(c.what, c.before, c.after) for c in one.changes if c.what not in _DESCRIPTIONS]
         parts.append(table(("setting", "before", "after"), changes) if changes else "")
         parts.append(_proposals(one))
         parts.append(listing(prose(note) for note in one.notes))

@@ -136,6 +136,7 @@ def _resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedE
         problem = _problem(revision.relativize_paths(error), path, _line(text, path))
         open_mesh = _without_mesh(revision, sources)
         return ResolvedConfiguration(path, text, problem=problem, without_mesh=open_mesh, sources=sources)
+    linked = None if experiment.measured else linked
     return ResolvedConfiguration(
         path, text, study, None, linked, sources.included, (*link_notes, *study.warnings), sources=sources
     )

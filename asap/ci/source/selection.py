@@ -17,6 +17,7 @@ from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.experiments import Experiment, read_configuration
 from asap.experiments.experiment import SCHEMA
 from asap.experiments.launch import SCRIPTS, read_launch
+from asap.experiments.logs.read import SUFFIXES as LOGS
 from asap.experiments.maxtext.settings import known_keys
 
 _KEY = re.compile(r"^\s?\s?[\"']?([a-z]\w*)[\"']?\s*:", re.MULTILINE | re.ASCII)
@@ -146,7 +147,7 @@ def _is_run(revision: Revision, path: str) -> bool:
 
 
 def _reading(revision: Revision, path: str) -> Experiment | None:
-    if not path.endswith((*SCRIPTS, *_DOCUMENTS)) or revision.text(path) is None:
+    if not path.endswith((*SCRIPTS, *_DOCUMENTS, *LOGS)) or revision.text(path) is None:
         return None
     target, _ = revision.check_out_with_bases(path)
     found = read_configuration(target, (), Experiment(id="candidate"))

@@ -102,6 +102,7 @@ def compare(
 ) -> None:
     """Compare two runs, and a prediction with what came of it. Shows plan, KPIs, and operations matched by name and
     shape."""
+    from asap.core.text import plain
     from asap.experiments import ExperimentStore
     from asap.reports.comparison import compare_studies
     from asap.study.open_study import open_study
@@ -109,6 +110,8 @@ def compare(
     store = ExperimentStore()
     with progress() as show:
         found = compare_studies(open_study(before, store, progress=show), open_study(after, store, progress=show))
+    if found.before == found.after:  # files of one name
+        found = found.model_copy(update={"before": plain(before, 200), "after": plain(after, 200)})
     if format is Plain.JSON:
         print_json(found)
         return

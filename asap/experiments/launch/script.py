@@ -56,7 +56,8 @@ def launch_of(outer: Command, command: Command) -> Launch:
     start = _program(said) or 0
     arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[start + 1 :])]
     config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
-    environment = {**command.scope.environment(), **_set_on_the_line(said[:start])}
+    on_the_line = (word.partition("=") for word in said[:start] if _OVERRIDE.match(word))  # XLA_FLAGS=… python3 …
+    environment = {**command.scope.environment(), **{name: value for name, _, value in on_the_line}}
     environment = {name: _closed(value) for name, value in environment.items()}
     given = [word for word in arguments if _OVERRIDE.match(word)]
     keys = {word.partition("=")[0] for word in given}
@@ -89,11 +90,6 @@ def _open_arguments(arguments: list[str], command: Command) -> list[str]:
     """Arguments that are a variable which the script sets, to something that only a run can tell."""
     found = (_VARIABLE.match(word) for word in arguments)
     return [f"${name[1]}" for name in found if name and name[1] in command.scope.variables]
-
-
-def _set_on_the_line(said: list[str]) -> dict[str, str]:
-    """Variables that are set for one command: ``XLA_FLAGS=… python3 …``."""
-    return {name: value for name, _, value in (word.partition("=") for word in said if _OVERRIDE.match(word))}
 
 
 def _closed(value: str) -> str:

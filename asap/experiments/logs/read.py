@@ -140,22 +140,22 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     is_reversed = _is_reversed(found)
     cuts = [] if is_reversed else _cuts(found)
     happened = [one[3] for one in found.steps[-1:]] + [one.offset for one in found.endings[-1:]]
-    while len(cuts) > 1 and cuts[-1] > max(happened, default=0):
+    while len(cuts) > 1 and cuts[-1][1] > max(happened, default=0):
         cuts.pop()  # what prints settings again, and neither trains nor fails
-    start, first = (cuts[-1], cuts[-1]) if cuts else (0, 0)
+    last_before, start = cuts[-1] if cuts else (-1, 0)
     notes: list[str] = []
     if cuts:
         begun = [(one.offset, one.line) for one in found.blocks] + [(one[3], one[2]) for one in found.steps]
         line = min((line for offset, line in begun if offset >= start), default=1)
         notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {line}")
     blocks = _blocks(found, start) or _blocks(found, 0)
-    statements = _statements(found.statements, start) or _statements(found.statements, 0)
-    steps = [one for one in found.steps if one[3] >= first][:: -1 if is_reversed else 1]
+    statements = _statements(found.statements, last_before) or _statements(found.statements, -1)
+    steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
-    totals = [one for one in found.totals if one[3] >= first]
+    totals = [one for one in found.totals if one[3] >= start]
     figures = figures_of(steps)
-    ending = ending_of([one for one in found.endings if one.offset >= first], steps)
+    ending = ending_of([one for one in found.endings if one.offset >= start], steps)
     memory_bytes = ending.capacity_bytes or figures.get("capacity_bytes")
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
@@ -184,9 +184,10 @@ def _is_reversed(found: Scan) -> bool:
     return down > 1 and 2 * down > len(numbers)
 
 
-def _cuts(found: Scan) -> list[int]:
-    """Where in the log another run begins: settings come again behind steps, or steps count from the start again."""
-    cuts: list[int] = []
+def _cuts(found: Scan) -> list[tuple[int, int]]:
+    """Where in the log another run begins: settings come again behind steps, or steps count from the start again. Each
+    with the last step before it, behind which single lines may state settings of the new run."""
+    cuts: list[tuple[int, int]] = []
     settings = sorted([*(one.offset for one in found.blocks), *(one[0] for one in found.parameters)])
     for before, after in pairwise(found.steps):
         between = settings[bisect_right(settings, before[3]) : bisect_left(settings, after[3])]
@@ -194,11 +195,11 @@ def _cuts(found: Scan) -> list[int]:
         again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
         again = again and not after[0].bar
         if between or again:
-            cuts.append(between[0] if between else after[3])
+            cuts.append((before[3], between[0] if between else after[3]))
     if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):
         ended = [one.offset for one in found.endings if one.offset < late[0]]
         if ended:
-            cuts.append(late[0])
+            cuts.append((found.steps[-1][3], late[0]))
     return cuts
 
 
@@ -231,11 +232,11 @@ def _printed_twice(found: Scan, start: int, name: str) -> list[str]:
     return [f"{name} prints its settings in lines {printed[0].line} and {printed[-1].line}; the later ones are read"]
 
 
-def _statements(lines: Iterable[Found], start: int) -> dict[str, str]:
-    """Fields that single lines state; the last one counts."""
+def _statements(lines: Iterable[Found], behind: int) -> dict[str, str]:
+    """Fields that single lines behind an offset state; the last one counts."""
     said: dict[str, str] = {}
     for one in lines:
-        if one.offset < start or not isinstance(one.form, Form):
+        if one.offset <= behind or not isinstance(one.form, Form):
             continue
         if one.form.axes:
             said |= _degrees(one.text)

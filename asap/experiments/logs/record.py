@@ -82,6 +82,9 @@ def read_log_record(
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *reading.ending.note(path.name), *experiment.notes, *reading.notes, *refusals)
     notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, settings, path))
+    unsaid = " and ".join(part for part in ("model", "plan") if getattr(experiment, part) is None)
+    if unsaid and reading.blocks and not refusals and reading.stack:
+        notes += (f"{path.name} does not say the {unsaid} of the run: {instead_of_log(reading.stack)}",)
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)

@@ -130,15 +130,14 @@ class _Pass:
         self._taken = self._feed_open(chunk) if self._collectors else 0
         if self._unfinished is not None:
             self._read_on(self._unfinished, chunk, 0)
-        self._look(chunk)
-        self.scan.lines += chunk.count(b"\n")
+        self.scan.lines += self._look(chunk)
         self.scan.size += len(chunk)
 
     def _text(self, line: bytes) -> str:
         return clean(self._unwrapper.lines(line) if self._unwrapper else line)
 
-    def _look(self, chunk: bytes) -> None:
-        """Take every line that a table knows."""
+    def _look(self, chunk: bytes) -> int:
+        """Take every line that a table knows; how many lines there are."""
         number, counted, done = self.scan.lines, 0, -1
         for start, found in self._lines(chunk):
             number += chunk.count(b"\n", counted, start)
@@ -156,6 +155,7 @@ class _Pass:
                         self._read_on(ending, chunk, end + 1)
                 else:
                     self._take(form, line, number + 1, self.scan.size + start, stands_for)
+        return number + chunk.count(b"\n", counted) - self.scan.lines
 
     def _lines(self, chunk: bytes) -> list[tuple[int, list[tuple[_Known, int]]]]:
         """Beginnings of lines, in order, each with what it is read by and how many such lines it stands for."""

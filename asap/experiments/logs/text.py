@@ -143,7 +143,8 @@ def rank_of(line: str) -> str:
 
 @cache
 def _carriers() -> tuple[_Prefix | _Json, ...]:
-    string = r'[ \t]*:[ \t]*"([^"\\\n]*(?:\\.[^"\\\n]*)*)"'
+    escaped = r"(?:(?<=[^\\]\\)|(?<=[^\\]\\\\\\))"  # by one backslash or three
+    string = rf'[ \t]*:[ \t]*"([^"]*(?:{escaped}"[^"]*)*)"'
     return (
         *(
             _Json(re.compile(rf'"{one["member"]}"{string}'.encode()), one.get("cuts", False))
@@ -225,6 +226,8 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         with open_log(path) as stream:
             head = stream.read(CHUNK)
             decode = decoder_of(head)
+            if unlike := _unlike_text(decode(head[:_ENCODING_PEEK])):
+                raise ConfigError(f"is {unlike}, not the log of a run", where=str(path), hint="give its text output")
             while head:
                 total += len(head)
                 text = rest + decode(head)
@@ -243,6 +246,12 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
         # a log that is still packed, or was cut: what there is counts
     if rest:
         yield rest + b"\n"
+
+
+def _unlike_text(head: bytes) -> str:
+    """What the beginning of a file is that is no text; empty where it is one."""
+    text = head.decode("utf-8", "replace")
+    return "binary" if text.count("\ufffd") > 0.3 * len(text) else "" if text.strip() else "empty"
 
 
 def clean(line: bytes) -> str:

@@ -129,13 +129,9 @@ def options(text: str, line: int = 1) -> Iterator[Option]:
         newlines += text.count("\n", passed, option.start())
         passed = option.start()
         rest = text[option.end() : end]
-        rest = rest if option[0].endswith("=") else _unclosed(rest)
+        if not option[0].endswith("=") and rest[:1] in "\"')":
+            rest = rest[1:]  # closes around the switch
         yield Option(option[1].replace("-", "_"), tuple(_words(rest)), line + newlines)
-
-
-def _unclosed(text: str) -> str:
-    """What follows a switch, without the quote or bracket that closes around it."""
-    return text[1:] if text[:1] in "\"')" else text
 
 
 def _words(text: str) -> Iterator[str]:
