@@ -2,23 +2,32 @@
 
 import re
 from contextlib import suppress
+from functools import cache
 
 from asap.core.errors import PlanError
 from asap.plans import AXES, Plan
 from asap.plans.degrees import data_axis, over
 from asap.plans.plan import SETTINGS, Mesh
+from asap.stacks.registry import specs
 
 ZERO = re.compile(r"\bzero[- =]?(?P<stage>[0-3])\b", re.IGNORECASE)
 """A stage of ZeRO as a plan: 3 shards what data parallelism replicates, the others replicate it."""
-_MICRO_BATCH = re.compile(
-    r"(?<!\S)(?:--)?(?:micro[-_]?batch(?:[-_]size)?|mbs)(?:\s*[=:]\s*|\s+)0*(\d{1,9})(?!\S)", re.I
-)
+_MICRO_BATCH = r"(?<!\S)(?:--)?(?:\w+\.)*(?:mbs|micro_batch|{})(?:\s*[=:]\s*|\s+)0*(\d{{1,9}})(?!\S)"
+
+
+@cache
+def _micro_batch() -> re.Pattern[str]:
+    """A micro-batch and its size, under the name of any stack that counts sequences, with either dash."""
+    counting = [one.batch for one in specs().values() if one.batch.unit == "sequences" and one.kin != "jax"]
+    whole = {key.rpartition(".")[2] for one in counting if one.whole for key in one.whole.keys}
+    names = {key.rpartition(".")[2] for one in counting for key in one.micro.keys} - whole - {"batch_size"}
+    return re.compile(_MICRO_BATCH.format("|".join(sorted(names, reverse=True))).replace("_", "[-_]?"), re.IGNORECASE)
 
 
 def without_micro_batch(text: str) -> tuple[str, int | None]:
     """The text of a plan without the size of its micro-batch, and that size; a plan itself counts microbatches."""
-    found = _MICRO_BATCH.search(text)
-    return (text, None) if found is None else (_MICRO_BATCH.sub("", text).strip(), int(found[1]))
+    found = _micro_batch().search(text)
+    return (text, None) if found is None else (_micro_batch().sub("", text).strip(), int(found[1]))
 
 
 def of_micro_batch(plan: Plan, size: int, batch: int | None) -> Plan:

@@ -179,11 +179,17 @@ def test_more_chips_keep_the_batch_and_stretch_the_plan(run):
     assert "dcn.replica=2" in answer.then.plan
 
 
+NAMES_OF_MICRO_BATCH = (
+    "now mbs=2", "--micro-batch-size 2", "micro_batch=2", "per_device_train_batch_size=2",
+    "training.local_batch_size: 2",
+)  # fmt: skip
+
+
 def test_a_micro_batch_is_said_by_its_size(run):
     for change in ({}, {"global_batch": 512}, {"chips": run.now.devices // 2}):
         then = Plan.parse(ask(run, "what_if", plan="micro_batch=2", **change).then.plan)
         assert change.get("global_batch", 256) == then.batch_shards * then.microbatches * 2
-    assert {run.plan(one).microbatches for one in ("now mbs=2", "--micro-batch-size 2", "micro_batch=2")} == {8}
+    assert {run.plan(one).microbatches for one in NAMES_OF_MICRO_BATCH} == {8}
     with pytest.raises(PlanError, match="do not divide"):
         ask(run, "what_if", plan="micro_batch=3")
 
