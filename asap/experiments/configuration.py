@@ -1,11 +1,12 @@
 """One entrance for every configuration: MaxText, Hugging Face or our own, recognised by its keys."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import UnreadError, UsageError
+from asap.core.errors import ConfigError, UnreadError, UsageError
 from asap.core.limits import FILE_LIMITS, within
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
@@ -87,7 +88,8 @@ def files_of_folder(folder: Path) -> list[Path]:
 def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """``experiment`` with the log below a folder, else its launch script or only configuration, as a note says.
 
-    A ``config.json`` beside the log is that of its model.
+    A ``config.json`` beside the log is that of its model; where the log does not show its model, the only
+    configuration beside it is that of the run.
 
     Raises:
         UsageError: it has several.
@@ -100,6 +102,12 @@ def read_folder(folder: Path, overrides: Iterable[str], experiment: Experiment) 
         known = read_untrusted(of_model, (), experiment) if of_model.is_file() else experiment
         read = read_untrusted(log, overrides, known)
         note = f"{log.relative_to(folder)} is read" + (f", of {count} logs in the folder" if count > 1 else "")
+        beside = [file for file in files if file not in (log, of_model)]
+        if read.model is None and len(beside) == 1:
+            with suppress(ConfigError):
+                whole = read_untrusted(log, (), read_untrusted(beside[0], overrides, experiment))
+                if whole.measured or not read.measured:  # else the two contradict each other
+                    read, note = whole, f"{note}, and {beside[0].name} for the settings that it does not show"
         return read.model_copy(update={"notes": (plain(note, 200), *read.notes)})
     found = [file for file in files if is_script(file)] or files
     if len(found) > 1:

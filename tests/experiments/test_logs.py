@@ -249,6 +249,19 @@ def test_the_state_of_the_trainer_is_a_log_of_the_model_beside_it(tmp_path):
     assert (found.model.layers, found.measured.seconds) == (32, 5.0)
 
 
+@pytest.mark.parametrize(("flavor", "copies"), [("1.7B", 1), ("1.7B", 2), ("8B", 1)])
+def test_a_log_without_its_model_takes_the_only_configuration_beside_it_unless_they_differ(tmp_path, flavor, copies):
+    (tmp_path / "train.log").write_bytes((LOGS / "torchtitan_h100_none.log").read_bytes())
+    text = f"model = {{name = 'qwen3', flavor = '{flavor}'}}\n[training]\nlocal_batch_size = 2\nseq_len = 4096\n"
+    for number in range(copies):
+        (tmp_path / f"run{number}.toml").write_text(text)
+    found = open_study(str(tmp_path), ExperimentStore(tmp_path / "store")).experiment
+    taken = (flavor, copies) == ("1.7B", 1)
+    assert found.measured is not None
+    assert (found.model.layers if found.model else None) == (28 if taken else None)
+    assert ("run0.toml" in found.notes[0]) is taken
+
+
 def test_a_secret_in_the_settings_does_not_reach_the_record(write):
     assert "0123456789abcdef" not in record(write(KNOWN["megatron-lm 2025"]["text"])).model_dump_json()
 
