@@ -147,7 +147,10 @@ class OutcomeRow(Part):
 class NextTestAnswer(Answer):
     """What to test next."""
 
-    test: str | None = Field(description="the plan, or None where nothing else is worth it")
+    test: str | None = Field(
+        description="the plan; None where none is worth it, or the step that runs must be explained"
+    )
+    check: str | None = Field(default=None, description="what to find out before any plan is tested")
     line: Lines
     plan: PlanRow | None
     best: PlanRow | None = Field(default=None, description="the fastest that was measured")
@@ -160,16 +163,19 @@ class NextTest(Query):
     """Say which plan to test next, after what was measured so far, with the line to paste."""
 
     def answer(self, inquiry: Inquiry) -> NextTestAnswer:
-        """The first proposal that is expected to beat what was measured by more than steps vary."""
-        tried = _tried(inquiry)
+        """The first proposal that is expected to beat what was measured by more than steps vary; none where the step
+        that runs is far from what the model expects."""
+        tried, judged = _tried(inquiry), inquiry.judgement
+        unexplained = judged is not None and judged.is_finding and judged.measured_s is not None
         plans = {fact.plan for fact in tried}
         best = _best(inquiry, tried)
-        left = [one for one in inquiry.proposals if one.plan not in plans]
+        left = [one for one in inquiry.proposals if one.plan not in plans and not unexplained]
         chosen = next((one for one in left if best is None or 1 - _step(one) / _step(best) > STEP_TIME_VARIATION), None)
         trial = next((one for one in trials_of(inquiry.study) if one.saves_time), None)
         gain = 1 - chosen.prediction.relative_step_time.value if chosen and chosen.prediction.relative_step_time else 0
         return NextTestAnswer(
             test=str(chosen.plan) if chosen else None,
+            check=judged.causes[0].check if judged and unexplained and judged.causes else None,
             line=overrides_of(inquiry.study, chosen.plan).lines if chosen else (),
             plan=plan_row(inquiry, chosen.prediction) if chosen else None,
             best=plan_row(inquiry, best.prediction) if best else None,
@@ -183,7 +189,7 @@ class NextTest(Query):
                 )
                 for fact in tried
             ),
-            setting_first=trial.title if trial and (trial.gain or 0) > gain else None,
+            setting_first=trial.title if trial and not unexplained and (trial.gain or 0) > gain else None,
             advice=inquiry.advice,
         )  # fmt: skip
 

@@ -109,8 +109,8 @@ class Judgement(BaseModel):
             if is_outside(self.measured_s, self.expected):
                 return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
             return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
-        text = f"{self.headline.replace('expected', 'such a run should be')}: {measured} measured, {expected} modelled."
-        return f"{text} {self.asked or 'The model does not explain it.'}"
+        why = self.asked or "The model does not explain it."
+        return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
 
     @property
     def _died(self) -> str:

@@ -213,6 +213,14 @@ def test_what_runs_is_no_proposal_and_is_kept_where_nothing_is_better(run):
     assert ask(run, "explain").because == (run.advice,) == (ask(run, "next_test").advice,)
 
 
+def test_a_step_that_the_model_does_not_explain_is_explained_before_a_plan_is_tested(run):
+    expected = ask(run, "predict", plan="now").plan.step_time
+    ask(run, "record", what="step_time", plan="now", value=5 * expected.value, unit="s")
+    found = ask(run, "next_test")
+    assert (found.test, found.line, found.setting_first) == (None, (), None)
+    assert found.check in found.advice
+
+
 def test_each_change_that_runs_on_record_tried_is_found_by_its_name(run):
     assert [name for name in families() if name not in named_families(name)] == []
     found = ask(run, "ideas", words="does async TP help?")
