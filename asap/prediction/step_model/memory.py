@@ -1,6 +1,6 @@
 """HBM of the fullest device, by part. Model state: ZeRO, arXiv:1910.02054, section 3."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -22,14 +22,14 @@ class StepMemory:
     attention: Number
     temporaries: Number
     collectives: Number
+    allocator: Number = 0.0
 
     def reserved(self, scale: Number, reuse: Number) -> "StepMemory":
-        """What the allocator reserves for it: all parts scaled, temporaries by ``reuse`` besides.
+        """What the allocator reserves for it: ``scale`` times all parts, and ``reuse`` times that of temporaries.
 
         What comes and goes leaves blocks that the next tensors do not fill (PyTorch, CUDA semantics).
         """
-        parts = {field.name: getattr(self, field.name) * scale for field in fields(self)}
-        return StepMemory(**parts | {"temporaries": parts["temporaries"] * reuse})
+        return replace(self, allocator=self.total * (scale - 1) + self.temporaries * scale * (reuse - 1))
 
     @property
     def total(self) -> Number:

@@ -104,6 +104,7 @@ MEMORY_COLOURS: dict[str, str] = {
     "attention": "var(--axis-model)",
     "temporaries": "var(--opaque)",
     "collectives": "var(--axis-replica)",
+    "allocator": "var(--axis-seq)",
     "in use": "var(--other)",
 }
 """Kinds of memory in the order of the bars; a kind that is not here is drawn as the last."""
