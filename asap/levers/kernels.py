@@ -112,9 +112,10 @@ def _fused_loss(run: Run) -> Mapping[str, str]:
 
 def _loss_of_trainer(settings: Mapping[str, object]) -> Mapping[str, str]:
     """Beside the Trainer's other arguments; LLaMA-Factory has a word of its own."""
-    places = [before for before in ("", f"{SECTION}.") if f"{before}{TRAINER_MICRO_BATCH}" in settings]
-    words = {True: "enable_liger_kernel", False: "use_liger_kernel"}
-    return {f"{before}{words[f'{before}{KEEP}' in settings]}": "true" for before in places}
+    sections = ("", f"{SECTION}.")
+    places = [before for before in sections if f"{before}{TRAINER_MICRO_BATCH}" in settings]
+    word = "enable_liger_kernel" if any(f"{before}{KEEP}" in settings for before in sections) else "use_liger_kernel"
+    return {f"{places[0]}{word}": "true"} if places else {}
 
 
 def _loss_of_plugins(settings: Mapping[str, object]) -> Mapping[str, str]:

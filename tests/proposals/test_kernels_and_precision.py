@@ -96,6 +96,8 @@ LINEAR = "nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy"
         ("fused_attention", MAXTEXT.format(kernel="dot_product", devices=64), "v6e-64", "attention: flash", 0.1, None),
         ("fused_loss", llama(), "h100-8", "--use_liger_kernel true", None, 4),
         ("fused_loss", FACTORY.format(more=""), "h100-8", "enable_liger_kernel: true", None, 4),
+        ("fused_loss", FACTORY.replace("deepspeed: zero3.json", "fsdp: full_shard auto_wrap").format(more=""), "h100-8",
+         "enable_liger_kernel: true", None, 4),
         ("fused_loss", AXOLOTL.format(more=""), "h100-8", LINER, None, 4),
         ("fused_loss", AUTOMODEL.format(loss="masked_ce.MaskedCrossEntropy"), "h100-8",
          f"loss_fn: {{_target_: {LINEAR}}}\nmodel: {{output_hidden_states: true}}  # its other keys stay", None, 4),
