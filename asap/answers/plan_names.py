@@ -17,7 +17,8 @@ _MICRO_BATCH = r"(?<!\S)(?:--)?(?:\w+\.)*(?:mbs|micro_batch|{})(?:\s*[=:]\s*|\s+
 
 @cache
 def _micro_batch() -> re.Pattern[str]:
-    """A micro-batch and its size, under the name of any stack that counts sequences, with either dash."""
+    """A micro-batch and its size, under the name of any stack that counts sequences, with either dash; not under what
+    another stack calls the whole batch, nor ``batch_size``, which may be either."""
     counting = [one.batch for one in specs().values() if one.batch.unit == "sequences" and one.kin != "jax"]
     whole = {key.rpartition(".")[2] for one in counting if one.whole for key in one.whole.keys}
     names = {key.rpartition(".")[2] for one in counting for key in one.micro.keys} - whole - {"batch_size"}

@@ -148,7 +148,7 @@ class NextTestAnswer(Answer):
     """What to test next."""
 
     test: str | None = Field(
-        description="the plan; None where none is worth it, or the step that runs must be explained"
+        description="the plan; None where none is worth a test, or the measured step has to be explained first"
     )
     check: str | None = Field(default=None, description="what to find out before any plan is tested")
     line: Lines

@@ -186,7 +186,7 @@ def _what_if(tree: Any) -> Command:
         if (name := run_field(key, value)) is None:
             of_plan.append(f"{key}={value}")
         elif name in NUMBERS and number(value) is None:
-            hint = "give the whole of it, as in what if batch=512; `run` says what it is now"
+            hint = "give the new value itself, as in what if batch=512; run shows the present one"
             raise UsageError("needs a number", where=plain(f"{key}={value}", 40), hint=hint)
         else:
             arguments[name] = number(value) if name in NUMBERS else value

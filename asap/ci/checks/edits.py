@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from asap.core.errors import ConfigError
+from asap.experiments.files.yaml_text import parse_yaml
 
 
 def edited_toml(text: str, changes: str) -> str:
@@ -35,17 +36,17 @@ def edited_yaml(text: str, changes: str) -> str:
     Raises:
         ConfigError: either is no mapping, or it says a key in a way that no single place can be changed.
     """
+    expected, wanted = (parse_yaml(each, "configuration")[0] for each in (text, changes))
     try:
-        expected, wanted = yaml.safe_load(text), yaml.safe_load(changes)
         for *sections, name, value in _leaves(wanted):
             text = _with_key(text, sections, name, yaml.safe_dump(value, default_flow_style=True).split("\n...")[0])
             inner = expected
             for section in sections:
                 inner = inner.setdefault(section, {})
             inner[name] = value
-        if yaml.safe_load(text) == expected:
+        if parse_yaml(text, "configuration")[0] == expected:
             return text
-    except (yaml.YAMLError, AttributeError, TypeError, IndexError):
+    except (yaml.YAMLError, AttributeError, TypeError, ValueError, IndexError):
         pass
     raise ConfigError("is no YAML that these keys can be written over")
 

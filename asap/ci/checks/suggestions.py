@@ -10,6 +10,7 @@ from asap.ci.report import Suggestion, SuggestionCitation
 from asap.ci.source.resolve import ResolvedConfiguration
 from asap.ci.source.selection import MOST_LINES
 from asap.core.errors import ConfigError, InsufficientEvidenceError
+from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.secrets import redacted_setting
 from asap.core.text import plain, plain_lines
 from asap.experiments.launch import SCRIPTS, read_launch
@@ -67,7 +68,11 @@ def file_diff(resolved: ResolvedConfiguration, proposal: Proposal) -> str | None
     """The change to the file as a unified diff; ``None`` if it cannot be expressed in a few lines."""
     if resolved.text is None or len(lines := resolved.text.splitlines()) > MOST_LINES:
         return None
-    new = _edited(resolved, resolved.text, proposal)
+    text = resolved.text
+    try:
+        new = within(FILE_LIMITS, lambda: _edited(resolved, text, proposal), resolved.path)
+    except LimitReachedError:
+        return None
     if new is None or not resolved.becomes(proposal.plan, new):
         return None
     name = plain(resolved.path, 200)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from tempfile import NamedTemporaryFile
 
 from asap.ci.source.policy import Policy
 from asap.ci.source.revision import Revision, resolve_reference
@@ -11,6 +12,7 @@ from asap.core.errors import AsapError, ConfigError, UnreadError
 from asap.core.limits import FILE_LIMITS, LimitReachedError, within
 from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
+from asap.experiments.configuration import read_untrusted
 from asap.experiments.files.documents import LARGEST_BYTES
 from asap.experiments.launch import SCRIPTS, read_launch
 from asap.plans import Plan
@@ -99,16 +101,16 @@ class ResolvedConfiguration:
         """Whether the file, with another text, is read as a plan; what the plan leaves open may be anything."""
         if self.sources is None or not self.sources.target.is_file():
             return False
-        target = self.sources.target.with_name(f"edited-{self.sources.target.name}")
-        try:
-            target.write_text(text, encoding="utf-8")
-            read = study_of(read_configuration(target, (), self.sources.empty)).plan
-            unsaid = {field: None for field in ("microbatches", "remat") if getattr(plan, field) is None}
-            return read is not None and read.model_copy(update=unsaid) == plan
-        except AsapError:
-            return False
-        finally:
-            target.unlink(missing_ok=True)
+        place = self.sources.target
+        with NamedTemporaryFile("w", encoding="utf-8", dir=place.parent, suffix=f"-{place.name}") as edited:
+            edited.write(text)
+            edited.flush()
+            try:
+                read = study_of(read_untrusted(Path(edited.name), (), self.sources.empty)).plan
+            except AsapError:
+                return False
+        unsaid = {field: None for field in ("microbatches", "remat") if getattr(plan, field) is None}
+        return read is not None and read.model_copy(update=unsaid) == plan
 
 
 def resolve(revision: Revision, path: str, policy: Policy, experiments: LinkedExperiments) -> ResolvedConfiguration:

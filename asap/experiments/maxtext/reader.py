@@ -165,8 +165,8 @@ def _notes(settings: MaxTextSettings) -> tuple[str, ...]:
 
 
 def _hyperparameters(settings: MaxTextSettings, in_yaml: bool) -> dict[str, Any]:
-    """What the run says: all but MaxText's defaults, and of the model's file what is no shape; that it is said in a
-    YAML file alone, too, since lines to paste have that form then."""
+    """What the run says: all but MaxText's defaults, and of the model's file what is no shape; and whether a YAML file
+    says all of it, so that lines to paste are YAML."""
     said = settings.only(lambda key, layer: _is_said(settings, key, layer))
     known = {key: REDACTED if key in _SECRETS and said[key] else harmless(said[key]) for key in said}
     overridden = any(settings.layer(key) is SettingLayer.OVERRIDE for key in settings)
