@@ -9,6 +9,7 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import (
     PlanPart,
     PlanRow,
+    chip_hours,
     memory_parts,
     notes_of,
     plan_name,
@@ -34,12 +35,14 @@ class PredictAnswer(Answer):
     change: tuple[ChangedSetting, ...] = Field(default=(), description="what it sets differently from what runs")
     time: tuple[PlanPart, ...] = Field(default=(), description="where the step goes")
     memory: tuple[PlanPart, ...] = Field(default=(), description="what takes HBM")
+    chip_hours: Figure | None = Field(default=None, description="to train on a billion tokens")
     notes: tuple[str, ...] = ()
     basis: str = Field(description="how it was predicted")
 
 
 class Predict(Query):
-    """Predict one plan in full: step time with its 90 % interval, throughput, MFU, HBM, and the parts of both."""
+    """Predict one plan in full: step time with its 90 % interval, throughput, MFU, HBM, the parts of both, and what a
+    billion tokens cost."""
 
     plan: PlanName
 
@@ -52,6 +55,7 @@ class Predict(Query):
             change=changes_of(inquiry, plan),
             time=time_parts(inquiry, found),
             memory=memory_parts(inquiry, found),
+            chip_hours=chip_hours(inquiry, found),
             notes=notes_of([found]),
             basis=found.method.replace("_", " "),
         )

@@ -7,7 +7,8 @@ from pydantic import Field, JsonValue
 
 from asap.answers.figure import CHANGE, DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
-from asap.core.units import Provenance
+from asap.core.units import Provenance, Quantity
+from asap.evidence.anchor import current_step_time
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
@@ -73,6 +74,7 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
     plan, now, memory = prediction.plan, inquiry.study.plan, prediction.memory
     of = subject or subject_of(plan, now)
     is_now = plan == now and subject is None
+    step = _measured(inquiry, prediction) if is_now else prediction.step_time
     faster = None if is_now else confidence(inquiry.study, prediction, ()).faster
     surely = faster.model_copy(update={"unit": "odds"}) if faster else None
     odds = memory.probability_fits if memory is not None else None
@@ -80,7 +82,7 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
     return PlanRow(
         name=plan_name(inquiry, plan) if name is None else name,
         plan=plan.beside(now),
-        step_time=figure(of, "step_time", prediction.step_time),
+        step_time=figure(of, "step_time", step),
         vs_now=None if is_now else change(of, prediction.relative_step_time),
         tokens_per_second=figure(of, "tokens_per_second", prediction.tokens_per_second),
         mfu=figure(of, "mfu", prediction.mfu),
@@ -92,6 +94,14 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
         communication=figure(of, "communication", prediction.communication),
         strategy=_strategy(inquiry, plan),
     )
+
+
+def _measured(inquiry: Inquiry, prediction: Prediction) -> Quantity | None:
+    """The step of what runs as it was measured, where the prediction is scaled to it."""
+    predicted, measured = prediction.step_time, current_step_time(inquiry.study, inquiry.facts)
+    if predicted is None or measured is None or not math.isclose(predicted.value, measured.value, rel_tol=1e-6):
+        return predicted
+    return measured
 
 
 def _published(inquiry: Inquiry, plan: Plan, of: str) -> Figure | None:
@@ -112,13 +122,24 @@ def notes_of(predictions: Sequence[Prediction], most: int = 4) -> tuple[str, ...
     return tuple(dict.fromkeys(note for one in predictions for note in one.notes))[:most]
 
 
+def chip_hours(inquiry: Inquiry, prediction: Prediction) -> Figure | None:
+    """What a billion tokens cost, in hours of one chip."""
+    rate, slice_ = prediction.tokens_per_second, inquiry.study.slice
+    if rate is None or slice_ is None:
+        return None
+    of = subject_of(prediction.plan, inquiry.study.plan)
+    hours = 1e9 * slice_.devices / rate.value / 3600
+    return bare(of, "chip_hours_per_billion_tokens", hours, "chip-hours", rate.source, rate.provenance)
+
+
 def time_parts(inquiry: Inquiry, prediction: Prediction) -> tuple[PlanPart, ...]:
     """Where the predicted step goes, the largest first."""
     of, source, kind = subject_of(prediction.plan, inquiry.study.plan), prediction.method, prediction.step_time
     if kind is None:
         return ()
     rows = []
-    for part in sorted(prediction.parts, key=lambda part: -part.exposed_s):
+    shown = [part for part in prediction.parts if part.busy_s or part.exposed_s]
+    for part in sorted(shown, key=lambda part: -part.exposed_s):
         name = f"{part.name}.{part.axis}" if part.axis else part.name
         adds = bare(of, f"time.{name}", part.exposed_s, "s", source, kind.provenance)
         runs = bare(of, f"busy.{name}", part.busy_s, "s", source, kind.provenance)

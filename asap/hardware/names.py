@@ -250,7 +250,10 @@ def _assumed(name: HardwareName, chips: int) -> tuple[tuple[int, ...], tuple[str
     shape = default_topology(name.chip, chips)
     if shape is None:
         reason = f"no single slice of {name.chip.title} with {chips} chips is documented"
-        raise ConfigError(reason, where=name.text, hint="give the topology, or smaller slices: 2x v5e-256")
+        pod = name.chip.torus.pod if name.chip.torus else 0
+        named = f"{name.chip.name}-{pod * name.chip.cores}"
+        split = f": {chips // pod}x{named}" if pod and chips > pod and chips % pod == 0 else ""
+        raise ConfigError(reason, where=name.text, hint=f"give the topology, or several slices{split}")
     if len(cube_topologies(name.chip, chips)) > 1:
         return shape, (f"topology {format_topology(shape)} assumed, the most compact of {chips} chips",)
     return shape, ()

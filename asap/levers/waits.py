@@ -40,6 +40,8 @@ def _may_be_captured(run: Run) -> bool:
 
 
 def _has_experts(run: Run) -> bool:
+    if run.model is not None:
+        return run.model.is_moe
     return str(run.settings.get("num_experts") or 0) not in ("0", "1")
 
 
@@ -84,9 +86,8 @@ def _overlapped(run: Run) -> Mapping[str, str]:
     work, degree = run.workload, run.plan.degree("model")
     words = {} if run.chip.startswith(_AMD) else run.words("tensor_overlap")
     split = 1 < degree <= _NODE and bool(work.sequence_parallel)
-    dense = str(run.settings.get("num_experts") or 0) in ("0", "1")
     refused = run.settings.get("deterministic_mode") or lacks(run.settings, _OVERLAP) is not None
-    can = split and dense and not refused and work.compiled is not False
+    can = split and not _has_experts(run) and not refused and work.compiled is not False
     return words if can and not work.overlaps_tensor else {}
 
 

@@ -139,10 +139,23 @@ def add_smallest_fit(
         statement = f"{advice.statement} {risk}, the smallest change is {remedy}."
         lines = advice.lines if advice.first is not None else least.lines
         return advice.model_copy(update={"statement": statement, "lines": lines})
-    odds = f"{format_odds(fit_odds(proposals[0].prediction))} likely to fit" if proposals else ""
-    fastest = f" Faster: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {odds}." if proposals else ""
-    statement = f"Start with the smallest change that fits: {least.statement}.{fastest}"
+    statement = f"Start with the smallest change that fits: {least.statement}.{_beside(least, proposals)}"
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
+
+
+def _beside(least: SmallestFit, proposals: tuple[Proposal, ...]) -> str:
+    """What the first proposal is better at than the smallest change: its step, else its odds to fit."""
+    if not proposals:
+        return ""
+    found, small = proposals[0].prediction, least.prediction
+    odds = fit_odds(found)
+    if found.step_time and small.step_time and found.step_time.value < small.step_time.value:
+        better = "Faster"
+    elif odds > fit_odds(small):
+        better = "Likelier to fit"
+    else:
+        return ""
+    return f" {better}: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {format_odds(odds)} likely to fit."
 
 
 def after_judgement(

@@ -1,7 +1,7 @@
 """The smallest change with which a run fits: mesh, levers and settings beside every plan, searched together.
 
-A change of one setting counts one, and so does each doubling of the mesh; so does a step that takes twice as long as
-the fastest that fits, so that little is not bought dearly.
+A change of one setting counts one, and so does each doubling of the mesh; so does a step that takes a quarter longer
+than the fastest that fits, so that little is not bought dearly.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +26,9 @@ from asap.proposals.selection.search import CHANGE_COST, SearchResult, run_of, s
 from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
 
+LONGER = 1.25
+"""A step that is so much longer than the fastest that fits costs one change. Judgement: one setting more is worth a
+fifth of every step, not a twentieth."""
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50
@@ -95,7 +98,7 @@ def _smallest(study: Study, required: float) -> tuple[float, Plan] | None:
     if not len(places):
         return None
     gain = evaluation.gain[tuple(places.T)]
-    cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(2)
+    cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER)
     return next(_launched(study, found, places, cost), None)
 
 

@@ -6,7 +6,7 @@ import pytest
 from asap.levers.lever import Run
 from asap.levers.rematerialisation import policies
 from asap.levers.table import LEVERS, ON_REQUEST, TRIALS, changed_levers
-from asap.models import Workload
+from asap.models import Workload, find_architecture
 from asap.plans import Plan, Remat
 from asap.stacks.launchers import Stack, launch_lines, settings_of
 from asap.stacks.registry import contracts
@@ -145,3 +145,12 @@ def test_cuda_graphs_of_layers_need_attention_without_dropout_where_it_is_recomp
     selective = replace(EAGER, plan=EAGER.plan.model_copy(update={"remat": Remat.SELECTIVE}))
     assert not settings(selective)
     assert settings(replace(selective, settings={"attention_dropout": "0.0"}))
+
+
+@pytest.mark.parametrize("name", ["cuda_graphs_of_layers", "tensor_overlap"])
+def test_what_layers_of_experts_cannot_take_is_not_offered_where_only_the_model_says_so(name):
+    (settings,) = (each.settings for each in TRIALS if each.name == name)
+    split = Plan.parse("data=4 model=4 remat=none")
+    run = replace(EAGER, plan=split, workload=GRAPHED.model_copy(update={"sequence_parallel": True}))
+    assert settings(run)
+    assert not settings(replace(run, model=find_architecture("mixtral-8x7b")))
