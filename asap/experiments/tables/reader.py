@@ -139,7 +139,7 @@ def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experi
             word.key(settings) for axis in ("replica", "model", "stage", "seq") if (word := getattr(spec.axes, axis))
         ]
         reason = f"{' x '.join(degrees)} is {plan.devices}, and the hardware has {devices} devices"
-        hint = f"change a degree on the command line, such as {degrees[0]}=…"
+        hint = f"say hardware of {plan.devices} devices, or change a degree on the command line, such as {degrees[0]}=…"
         raise ConfigError(reason, where=settings.where(), hint=hint)
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": plan.devices})})
 
