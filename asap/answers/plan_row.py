@@ -28,8 +28,8 @@ class PlanRow(Part):
     tokens_per_second: Figure | None = Field(default=None, json_schema_extra=_DETAIL)
     mfu: Figure | None = None
     hbm: Figure | None = Field(default=None, description="of the fullest device")
-    fit: str | None = None
-    fits_odds: Figure | None = Field(default=None, description="probability that it fits", json_schema_extra=_DETAIL)
+    fit: str | None = Field(default=None, json_schema_extra=_DETAIL)
+    fits_odds: Figure | None = Field(default=None, description="probability that it fits")
     faster_odds: Figure | None = Field(
         default=None, description="probability that it is faster than what runs", json_schema_extra=_DETAIL
     )

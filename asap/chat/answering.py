@@ -12,7 +12,7 @@ from asap.answers.registry import query
 from asap.chat.conversation import Conversation
 from asap.chat.language import Command
 from asap.chat.written import written
-from asap.core.errors import AsapError, UsageError
+from asap.core.errors import UsageError
 from asap.core.text import plain
 from asap.core.units import Quantity
 from asap.evidence.fact import StatedFact
@@ -57,13 +57,9 @@ class Reply(BaseModel):
 
 
 def answer(conversation: Conversation, command: Command) -> Reply:
-    """The reply to a command that asks a query; what it cannot do stands in the text, in one line."""
+    """The reply to a command that asks a query; raises like :func:`ask`."""
     before, facts = conversation.ranking, conversation.evidence
-    try:
-        found = ask(conversation, command)
-    except AsapError as error:
-        return Reply(topic=command.name, text=f"! {plain(error)}", ranking=before, refused=True)
-    return reply_of(conversation, command.name, found, before, facts)
+    return reply_of(conversation, command.name, ask(conversation, command), before, facts)
 
 
 def reply_of(

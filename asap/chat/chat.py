@@ -103,7 +103,10 @@ class Chat(ChatSession):
             return done
         call = {"agent": "chat", "tool": command.name}
         self.worklog.append(Kind.TOOL_CALL, call | {"arguments": dict(command.arguments)})
-        reply = verify_or_ask(self, command)
+        try:
+            reply = verify_or_ask(self, command)
+        except AsapError as error:
+            reply = self._with_ranking(Reply(topic=command.name, text=f"! {plain(error)}", refused=True))
         if understood is not None:
             reply = reply.model_copy(update={"text": f"› {understood}\n{reply.text}", "understood": understood})
         self.worklog.append(Kind.TOOL_RESULT, call | {"result": reply.model_dump(mode="json", exclude_none=True)})
