@@ -216,7 +216,7 @@ def _insufficient(study: Study) -> InsufficientEvidenceError:
 def _missing(study: Study) -> dict[str, str]:
     """What a prediction needs and the record does not have, and how it is said on the command line."""
     architecture, workload = study.experiment.model, study.experiment.workload
-    if architecture is None or architecture.layers is None is architecture.d_model:
+    if architecture is None or architecture.layers is None is architecture.name:
         parts = {"the model's architecture": "model=NAME"}
     else:
         parts = {f"the model's {field}": f"model.{field}=…" for field in architecture.missing()}
