@@ -128,7 +128,7 @@ def chip_hours(inquiry: Inquiry, prediction: Prediction) -> Figure | None:
     if rate is None or slice_ is None:
         return None
     of = subject_of(prediction.plan, inquiry.study.plan)
-    hours = 1e9 * slice_.devices / rate.value / 3600
+    hours = 1e9 * slice_.chips / rate.value / 3600
     return bare(of, "chip_hours_per_billion_tokens", hours, "chip-hours", rate.source, rate.provenance)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from asap.core.units import Quantity
+from asap.prediction.prediction import FitVerdict
 
 SCHEMA = "asap.ci/2"
 _READABLE = ("asap.ci/1", SCHEMA)
@@ -48,7 +49,8 @@ class PredictionSummary(_Part):
     mfu: Quantity | None = None
     hbm: Quantity | None = None
     hbm_capacity: float | None = Field(default=None, description="bytes per device")
-    fits: bool | None = None
+    fit: FitVerdict | None = None
+    fits_odds: float | None = Field(default=None, description="probability that it fits, where it is modelled")
     chip_hours: Quantity | None = Field(default=None, description="per 10⁹ tokens")
     money_per_day: Quantity | None = Field(default=None, description="in the unit of the prices")
     money: Quantity | None = Field(default=None, description="per 10⁹ tokens")

@@ -41,7 +41,7 @@ def configuration(path: str = "configs/a.yml", text: str = "fine", diff: str | N
             mfu=quantity(0.4, "fraction"),
             hbm=quantity(3e10, "bytes"),
             hbm_capacity=1e11,
-            fits=True,
+            fit="fits",
             chip_hours=quantity(500, "chip-hours"),
         ),
         unpredicted=short,

@@ -18,6 +18,17 @@ pytestmark = pytest.mark.process
 
 TOO_LARGE = CONFIG.replace("remat_policy: full", "remat_policy: minimal").replace("batch_size: 2", "batch_size: 64")
 MEASURED_S = 28.0
+NEAR = """[model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 1
+seq_len = 8192
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+"""
+POLICY_OF_ALL = '[ci]\nconfigurations = ["*.toml"]\n[ci.hardware]\n"a.toml" = "h100-8"\n'
 
 
 def rules(report):
@@ -35,7 +46,7 @@ def test_both_sides_are_predicted_with_intervals(repo):
         for name in ("step_time", "tokens_per_second", "mfu", "chip_hours"):
             quantity = getattr(side.prediction, name)
             assert quantity.low < quantity.value < quantity.high
-        assert side.prediction.fits
+        assert side.prediction.fit == "fits"
     assert one.relative_cost.low < one.relative_cost.value < one.relative_cost.high
     settings = ["ici_fsdp_parallelism", "ici_tensor_parallelism"]
     assert [change.what for change in one.changes] == ["plan", *settings]
@@ -134,7 +145,7 @@ def test_a_plan_that_does_not_fit_fails(repo):
     repo.commit(**{"a.yml": CONFIG})
     report = repo.change(**{"a.yml": TOO_LARGE})
     assert ("out_of_memory", "error") in rules(report)
-    assert report.configurations[0].after.prediction.fits is False
+    assert report.configurations[0].after.prediction.fit == "does not fit"
     assert "Keep what you have" not in report.configurations[0].recommendation
 
 
@@ -154,6 +165,16 @@ def test_prices_give_money_a_day_and_a_budget_is_held(repo):
     assert (side.prediction.money_per_day.value, side.prediction.money_per_day.unit) == (256 * 24 * 2.0, "EUR")
     assert side.prediction.money.value == pytest.approx(2.0 * side.prediction.chip_hours.value)
     assert ("budget", "error") in rules(report)
+
+
+def test_what_may_fit_is_a_warning_with_its_odds_and_what_it_changes(repo):
+    repo.commit(**{"a.toml": NEAR, "asap.toml": POLICY_OF_ALL})
+    report = repo.change(**{"a.toml": NEAR.replace("size = 1", "size = 2"), "asap.toml": f"{POLICY_OF_ALL}\n# later"})
+    (one,) = report.configurations
+    assert (one.path, one.after.prediction.fit) == ("a.toml", "may not fit")
+    assert one.relative_cost is not None
+    (finding,) = report.findings
+    assert (finding.level, "likely to fit" in finding.message) == ("warning", True)
 
 
 def test_a_changed_model_is_not_called_a_regression(repo):

@@ -201,11 +201,13 @@ def _differences(
         return {}
     texts = (old.text or "", new.text or "") if not new.path.endswith(LOGS) else ("", "")  # of a log what it settles
     changes = differences(old.study, new.study, texts)
-    run = all(not one.prediction or not one.prediction.memory or one.prediction.memory.fits for one in sides)
+    held = [one.prediction.memory for one in sides if one.prediction and one.prediction.memory]
     return {
         "changes": changes,
         "not_read": _not_read(old, new) if not changes else None,
-        "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked) if run else None,
+        "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked)
+        if all(one.verdict != "does not fit" for one in held)
+        else None,
         "precedent": strongest_precedent(old.study, new.study),
     }
 

@@ -67,7 +67,7 @@ def headline(report: CiReport) -> str:
 
 
 def _does_not_fit(one: ConfigurationReport) -> bool:
-    return one.after is not None and one.after.prediction is not None and one.after.prediction.fits is False
+    return one.after is not None and one.after.prediction is not None and one.after.prediction.fit == "does not fit"
 
 
 def _sections(report: CiReport, order: list[ConfigurationReport], budget: "_ByteBudget") -> list[str]:

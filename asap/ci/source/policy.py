@@ -14,7 +14,7 @@ from asap.ci.report import ConfigurationReport, Level, PolicyFinding, Rule
 from asap.ci.source.revision import Revision
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
-from asap.core.units import PERCENT, change_interval, format_bytes, significant
+from asap.core.units import PERCENT, change_interval, format_bytes, format_odds, significant
 from asap.experiments.files.documents import read_text, validation_reason
 from asap.experiments.launch import SCRIPTS
 from asap.experiments.logs.read import SUFFIXES as LOGS
@@ -65,7 +65,9 @@ class Policy(BaseModel):
     prices: Prices = Prices()
 
     def covers(self, path: str) -> bool:
-        """Whether a path is checked."""
+        """Whether a path is checked; a policy never is."""
+        if path.rpartition("/")[2] in POLICY_FILES:
+            return False
         wanted = self.configurations or DEFAULT_CONFIGURATIONS
         return any(matches(path, pattern) for pattern in wanted) and not any(matches(path, p) for p in self.ignore)
 
@@ -151,7 +153,7 @@ def policy_findings(report: ConfigurationReport, policy: Policy) -> list[PolicyF
         return []
     rules: list[tuple[Rule, Action, str]] = [
         ("invalid", policy.invalid, side.problem or "; ".join(side.violations)),
-        ("out_of_memory", policy.out_of_memory, _out_of_memory(report)),
+        ("out_of_memory", _at_risk(policy.out_of_memory, report), _out_of_memory(report)),
         ("budget", policy.budget.action, _over_budget(report, policy)),
         ("regression", policy.regression, _regression(report, policy)),
         ("repeated_failure", policy.repeated_failure, _repeated_failure(report)),
@@ -164,12 +166,19 @@ def policy_findings(report: ConfigurationReport, policy: Policy) -> list[PolicyF
     return sorted(found, key=lambda finding: finding.level)
 
 
+def _at_risk(action: Action, report: ConfigurationReport) -> Action:
+    """What may fit is warned of where what does not fails."""
+    prediction = report.after.prediction if report.after else None
+    return "warn" if action == "fail" and prediction and prediction.fit == "may not fit" else action
+
+
 def _out_of_memory(report: ConfigurationReport) -> str:
     prediction = report.after.prediction if report.after else None
-    if prediction is None or prediction.fits is not False or prediction.hbm is None:
+    if prediction is None or prediction.fit in (None, "fits") or prediction.hbm is None:
         return ""
     needed, capacity = format_bytes(prediction.hbm.value), format_bytes(prediction.hbm_capacity or 0)
-    return f"is predicted to need {needed} of HBM per device, which has {capacity}"
+    odds = f", {format_odds(prediction.fits_odds)} likely to fit" if prediction.fits_odds is not None else ""
+    return f"is predicted to need {needed} of HBM per device, which has {capacity}{odds}"
 
 
 def _regression(report: ConfigurationReport, policy: Policy) -> str:
