@@ -21,7 +21,7 @@ from asap.core.units import Provenance
 from asap.experiments.configuration import OPTIONS
 from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
-from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of
+from asap.proposals.launch import line_elsewhere, line_now, mesh_that_stays, overrides_of
 from asap.proposals.proposal import ChangedSetting
 from asap.proposals.reasons.explain import changed_settings
 from asap.stacks.launchers import COMMAND, Stack, start_command
@@ -209,14 +209,15 @@ class Line(Query):
                 change=changes_of(inquiry, plan),
             )  # fmt: skip
         found = overrides_of(study, plan)
-        text = found.text if plan != study.plan else line_elsewhere(study, plan, found.stack)
+        text = found.text if plan != study.plan else line_now(study)
         whole = self._whole(inquiry, found.stack, text) if self.command else ""
+        title = contracts()[found.stack].title
         return LineAnswer(
             command=tuple(whole.splitlines()),
             line=tuple(text.splitlines()),
             exports=found.exports,
             plan=str(plan),
-            stack=contracts()[found.stack].title,
+            stack=title if found.stack != "settings" else f"{study.experiment.workload.framework} {title}",
             stays=mesh_that_stays(study, plan),
             change=changes_of(inquiry, plan),
         )

@@ -3,12 +3,22 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from asap.core.errors import PlanError
 from asap.experiments import Experiment
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
 from asap.plans.degrees import FOLDED
 from asap.proposals.proposal import Overrides
-from asap.stacks.launchers import Stack, inexpressible, launch_lines, settings_of, stack_of, with_known_policy, words_of
+from asap.stacks.launchers import (
+    Stack,
+    form_of,
+    inexpressible,
+    launch_lines,
+    settings_of,
+    stack_of,
+    with_known_policy,
+    words_of,
+)
 from asap.stacks.writing import is_of_primus
 from asap.study.flags import flags_for
 from asap.study.start import is_start
@@ -72,6 +82,20 @@ def line_elsewhere(study: Study, plan: Plan, stack: Stack) -> str:
         topology=study.slice.topology if study.slice else None,
         sequence=experiment.workload.sequence_length,
     )
+
+
+def line_now(study: Study) -> str:
+    """The settings of what runs now in the form in which they were given; empty where that cannot be written from the
+    plan alone, and nothing is to be changed anyway."""
+    experiment, plan = study.experiment, study.plan
+    stack = stack_of(experiment.workload.framework)
+    if plan is None or not _is_configured(study):
+        return line_elsewhere(study, plan, stack) if plan is not None else ""
+    batch, layers = experiment.workload.global_batch, _layers(experiment, stack)
+    try:
+        return launch_lines(plan, stack, form_of(experiment.hyperparameters), global_batch=batch, layers=layers)
+    except PlanError:
+        return ""
 
 
 def start_line(study: Study) -> str | None:
