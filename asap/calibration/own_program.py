@@ -129,10 +129,8 @@ class OwnProgram:
         whole = self.run.architecture.layers or 0
         between = large.layers - small.layers
         further = (whole - small.layers) / between if between else 0.0
-        layer, line = (
-            (large.seconds - small.seconds) / max(between, 1),
-            self._line(small.seconds, large.seconds, further),
-        )
+        layer = (large.seconds - small.seconds) / max(between, 1)
+        line = self._line(small.seconds, large.seconds, further)
         error = hypot((1 - further) * small.error, further * large.error) / line if line > 0 else 1.0
         if layer <= 0 or error > LARGEST_ERROR:
             times = " and ".join(f"{depth.layers} layers {format_seconds(depth.seconds)}" for depth in (small, large))
@@ -174,14 +172,9 @@ def run_depths(
         place.mkdir(parents=True, exist_ok=True)
         command, said = program.command(start, layers)
         evaluator = RunEvaluator(
-            command=Command(command),
-            session=session,
-            overrides=lambda _, said=said: said,
-            tokens=tokens / program.run.hardware.devices if tokens else None,
-            limits=limits,
-            folder=Path.cwd(),
-            report=report,
-        )
+            command=Command(command), session=session, overrides=lambda _, said=said: said, limits=limits,
+            tokens=tokens / program.run.hardware.devices if tokens else None, folder=Path.cwd(), report=report,
+        )  # fmt: skip
         outcome = evaluator.evaluate(str(program.run.plan), place)
         if outcome.step_time_s is None:
             why = "; ".join(said.explanation for said in outcome.feedback) or outcome.status

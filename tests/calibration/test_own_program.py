@@ -88,6 +88,20 @@ def test_the_program_that_ran_corrects_predictions_until_it_is_forgotten(run_com
     assert predicted(run_command) == before
 
 
+def test_logs_of_a_named_model_with_few_layers_are_read(run_command, home, tmp_path):
+    sizes = "per_device_batch_size: 1\nmax_target_length: 8192\nici_fsdp_parallelism: 16\nici_tensor_parallelism: 16"
+    arguments = ["accuracy", "calibrate", "--own", RUN]
+    for layers in (2, 4):
+        said = f"model_name: llama3.1-8b\noverride_model_config: True\nbase_num_decoder_layers: {layers}\n{sizes}"
+        steps = [f"completed step: {n}, seconds: {0.4 + 0.3 * layers:.3f}, loss: 9.1" for n in range(20)]
+        (log := tmp_path / f"own-{layers}.log").write_text(
+            "\n".join([*(f"Config param {line}" for line in said.splitlines()), *steps])
+        )
+        arguments += ["--log", str(log)]
+    done = run_command(*arguments)
+    assert "2 layers 1.00 s, 4 layers 1.60 s: 300 ms a layer, 400 ms fixed" in done.out, done.err
+
+
 def test_a_launcher_without_an_option_for_layers_needs_a_place_in_the_command():
     own = replace(program(), stack="torchtitan")
     with pytest.raises(UsageError, match="number of layers"):
