@@ -25,16 +25,10 @@ from asap.optimize.evaluators.run.evaluator import RunEvaluator, RunLimits
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import Stack, stack_of
+from asap.stacks.registry import contracts
 from asap.study.open_study import open_study
 from asap.study.study import Study
 
-LAYER_WORDS: dict[Stack, str] = {
-    "maxtext": "override_model_config=true base_num_decoder_layers={layers}",
-    "megatron": "--num-layers {layers}",
-    "nemo": "model.num_layers={layers}",
-    "bridge": "model.num_layers={layers}",
-}
-"""How a launcher is told another number of layers; the others have it in a file or in code."""
 LAYERS = "{layers}"
 LARGEST_ERROR = 0.1
 """Relative standard error of the whole step from which two short runs tell too little."""
@@ -102,8 +96,8 @@ class OwnProgram:
         """
         if LAYERS in start:
             return f"{start.replace(LAYERS, str(layers))} # {OVERRIDES}", Overrides()
-        known = LAYER_WORDS.get(self.stack) if self.stack else None
-        if self.stack is None or known is None:
+        known = contracts()[self.stack].depth if self.stack else ""
+        if self.stack is None or not known:
             hint = "'./train.sh --layers {layers}'"
             reason = "does not say where the number of layers goes, and its launcher has no option for it"
             raise UsageError(reason, where="--command", hint=hint)
@@ -135,10 +129,8 @@ class OwnProgram:
         whole = self.run.architecture.layers or 0
         between = large.layers - small.layers
         further = (whole - small.layers) / between if between else 0.0
-        layer, line = (
-            (large.seconds - small.seconds) / max(between, 1),
-            self._line(small.seconds, large.seconds, further),
-        )
+        layer = (large.seconds - small.seconds) / max(between, 1)
+        line = self._line(small.seconds, large.seconds, further)
         error = hypot((1 - further) * small.error, further * large.error) / line if line > 0 else 1.0
         if layer <= 0 or error > LARGEST_ERROR:
             times = " and ".join(f"{depth.layers} layers {format_seconds(depth.seconds)}" for depth in (small, large))
@@ -180,14 +172,9 @@ def run_depths(
         place.mkdir(parents=True, exist_ok=True)
         command, said = program.command(start, layers)
         evaluator = RunEvaluator(
-            command=Command(command),
-            session=session,
-            overrides=lambda _, said=said: said,
-            tokens=tokens / program.run.hardware.devices if tokens else None,
-            limits=limits,
-            folder=Path.cwd(),
-            report=report,
-        )
+            command=Command(command), session=session, overrides=lambda _, said=said: said, limits=limits,
+            tokens=tokens / program.run.hardware.devices if tokens else None, folder=Path.cwd(), report=report,
+        )  # fmt: skip
         outcome = evaluator.evaluate(str(program.run.plan), place)
         if outcome.step_time_s is None:
             why = "; ".join(said.explanation for said in outcome.feedback) or outcome.status

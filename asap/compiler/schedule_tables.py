@@ -4,13 +4,13 @@ from asap.compiler.programs.request import CompileOutcome, CompileRequest
 from asap.compiler.schedule.collectives import CollectiveReader
 from asap.compiler.schedule.hlo import read_module
 from asap.compiler.schedule.interconnect import Interconnect, device_rates
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.compiler.verification import CollectiveRow, ComputeRow
 from asap.core.errors import BadInputError
 from asap.core.units import format_rate
 from asap.hardware import Slice
 from asap.plans import AXES
+from asap.plans.replica_groups import NamedMesh
 from asap.plans.torus import split_axes
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.errors import UsageError
 from asap.core.text import plain
-from asap.core.units import format_seconds
+from asap.core.units import format_seconds, significant
 from asap.evidence.readings import run_of
 from asap.experiments import Experiment, ExperimentStore
 from asap.optimize.evaluators.run.command import Command
@@ -22,6 +22,7 @@ from asap.optimize.ideas import add_idea, plan_in, split_idea
 from asap.optimize.loop import Evaluator, SeveralAtOnce
 from asap.optimize.outcome import Configuration
 from asap.optimize.stopping import Machine, StoppingRule
+from asap.prediction.predict_study import expect
 from asap.proposals.launch import overrides_of
 from asap.proposals.proposal import Overrides
 from asap.proposals.test_worth import WARM_UP_STEPS
@@ -134,25 +135,15 @@ class Request(Runs):
         workload, slice_ = self.study.experiment.workload, self.study.slice
         if command.config and stack_of(workload.framework) == "megatron":
             hint = "write {overrides} into the command"
-            raise UsageError(
-                "Megatron-LM takes its settings as arguments, not in a file", where="--template", hint=hint
-            )
+            raise UsageError("Megatron-LM takes arguments, not a file of settings", where="--template", hint=hint)
         for idea in self.ideas if self.study.plan else ():
             self.overrides(add_idea(str(self.study.plan), idea))
         tokens = workload.tokens
         return RunEvaluator(
-            command=command,
-            session=session,
-            overrides=self.overrides,
-            tokens=tokens / slice_.devices if tokens and slice_ else None,
-            limits=self.limits,
-            folder=Path(self.folder),
-            report=report,
-            on_record=decisive(self.study.experiment.hyperparameters),
-            objection=self._objection,
-            parallel=self.parallel,
-            timed=list(timed),
-        )
+            command=command, session=session, overrides=self.overrides, limits=self.limits, folder=Path(self.folder),
+            tokens=tokens / slice_.devices if tokens and slice_ else None, report=report, parallel=self.parallel,
+            on_record=decisive(self.study.experiment.hyperparameters), objection=self._objection, timed=list(timed),
+        )  # fmt: skip
 
     def _objection(self, configuration: Configuration, seconds: float) -> str | None:
         """Why a step of a configuration cannot have been so short; a long one is what the user's machine takes."""
@@ -184,6 +175,15 @@ class Request(Runs):
             machine=Machine(chips, price, self.currency) if on_machine else Machine(),
             first_guess_s=guess if math.isfinite(guess) else 0.0,
         )
+
+    @property
+    def cost(self) -> str:
+        """`` (about 23 chip-hours beside start-up)``: of all tries, where the model knows what runs now."""
+        steps = [each.step_time for each in expect(self.study, [self.study.plan])] if self.study.plan else []
+        rule = self.rule(steps[0].value if steps and steps[0] else math.inf)
+        hours = rule.machine.chips * (rule.seconds or rule.first_guess_s * (rule.evaluations or 0)) / 3600
+        how, beside = ("at most", "") if rule.seconds else ("about", " beside start-up")
+        return f" ({how} {significant(hours, 2)} chip-hours{beside})" if hours else ""
 
     def overrides(self, configuration: Configuration) -> Overrides:
         """What to paste for a configuration.

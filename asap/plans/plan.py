@@ -59,8 +59,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     ici: Mesh = Mesh()
     dcn: Mesh = Mesh()
     microbatches: PositiveInt | None = Field(
-        default=None,
-        description="slices of the batch: of the pipeline, or accumulated gradients; None: unknown",
+        default=None, description="slices of the batch: of the pipeline, or accumulated gradients; None: unknown"
     )
     pipeline_repeats: PositiveInt = Field(default=1, description="virtual stages a device (interleaved schedule)")
     remat: Policy | None = Field(default=None, description="None: unknown")

@@ -2,15 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from asap.core.errors import InsufficientEvidenceError, NotFoundError
 from asap.core.text import plain
-from asap.profiles.hlo.program import CompiledProgram, Computation, Instruction, protos_of
+from asap.profiles.hlo.program import Computation, Instruction, compiled
 from asap.profiles.locate import locate
-from asap.profiles.xplane.planes import Plane, read_planes
+from asap.profiles.xplane.planes import read_planes
 
 _TPU = "/device:TPU:0"
 _CAPTURE = "jax.profiler.ProfileOptions().enable_hlo_proto = True"
@@ -74,7 +74,7 @@ def surroundings(path: str | Path, operation: str) -> Surroundings:
     is_empty = True
     for file in locate(path).files:
         planes = read_planes(file)
-        for program in _compiled(planes):
+        for program in compiled(planes):
             is_empty = False
             with planes[0].reading():
                 if found := program.find(operation):
@@ -88,20 +88,7 @@ def surroundings(path: str | Path, operation: str) -> Surroundings:
     raise NotFoundError("no such instruction in the HLO of the profile", where=plain(operation, 80))
 
 
-def _compiled(planes: Sequence[Plane]) -> list[CompiledProgram]:
-    """Those of a file, the longest first."""
-    protos = sorted((proto for _, proto in protos_of(planes)), key=len, reverse=True)
-    with planes[0].reading():
-        return [CompiledProgram(proto) for proto in protos]
-
-
 def _around(program: str, own: Instruction, around: Computation, called: Iterable[Computation]) -> Surroundings:
     inside = Counter(one.opcode for each in called for one in each.instructions.values() if one.operands)
-    return Surroundings(
-        program,
-        around,
-        own,
-        tuple(around.operands(own)),
-        tuple(around.users.get(own.number, ())),
-        tuple(inside.most_common()),
-    )
+    users = tuple(around.users.get(own.number, ()))
+    return Surroundings(program, around, own, tuple(around.operands(own)), users, tuple(inside.most_common()))

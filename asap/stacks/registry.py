@@ -52,6 +52,7 @@ class Contract(BaseModel):
     one_line: bool = Field(default=True, description="whether a line to paste is one line of words")
     command: str = Field(default="", description="how its program is started with a file of settings and options")
     files: tuple[str, ...] = Field(default=(), description="endings of that file")
+    depth: str = Field(default="", description="how its launcher is told another number of {layers}")
     levers: tuple[str, ...] = Field(default=(), description="settings beside the mesh that it has words for")
     policies: tuple[str, ...] = Field(default=("none", "selective", "full"), description="of recomputation, by name")
     shares: tuple[str, ...] = Field(default=(), description="of the layers that it can recompute as a whole")

@@ -271,7 +271,7 @@ def _trace(rank: int, device: Sequence[_Row], host: Sequence[_Row]) -> RankTrace
     return RankTrace(
         rank=rank, names=list(names), lanes=list(lanes), calls=Events.of(calls), operations=Events.of(operations),
         spans=Events.of([]), steps=[], caller=np.arange(len(lanes)), collectives=list(calls_said),
-        waits=_other_lanes(waits, operations),
+        waits=_other_lanes(waits, operations), notes=("Chakra marks no steps: the whole trace is taken for one step",),
     )  # fmt: skip
 
 

@@ -57,10 +57,7 @@ class Kernels(NamedTuple):
 
 
 def kernel_operations(
-    ranks: Sequence[tuple[RankTrace, RankTimes]],
-    hosts: Mapping[int, HostWork],
-    chip: Chip | None,
-    step_s: float | None,
+    ranks: Sequence[tuple[RankTrace, RankTimes]], hosts: Mapping[int, HostWork], chip: Chip | None, step_s: float | None
 ) -> Kernels:
     """The operations of all ranks, means over them.
 

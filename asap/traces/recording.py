@@ -13,7 +13,7 @@ from asap.hardware import Chip
 from asap.profiles import Profile, read_profile
 from asap.profiles.locate import locate
 from asap.traces.graph.graph import Graph
-from asap.traces.trace import RankTrace, Step, Trace
+from asap.traces.trace import UNSAID, RankTrace, Step, Trace
 
 if TYPE_CHECKING:
     from asap.traces.readers.operators import HostWork
@@ -59,7 +59,8 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
     ranks: list[RankTrace] = []
     for file in files:
         progress(f"reading {file.name}")
-        ranks += _numbered_on(_read(file, found), len(ranks) if found in (_XPLANE, _NSYS) else 0)
+        read = _read(file, found)
+        ranks += _numbered_on(read, ranks) if found in (_XPLANE, _NSYS) else read
     ranks.sort(key=lambda rank: rank.rank)
     for one, other in pairwise(ranks):
         if one.rank == other.rank:
@@ -70,9 +71,12 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
     return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks))
 
 
-def _numbered_on(devices: Sequence[RankTrace], before: int) -> list[RankTrace]:
-    """Each file counts its devices from zero."""
-    return [replace(device, rank=before + i) if before else device for i, device in enumerate(devices)]
+def _numbered_on(devices: list[RankTrace], before: Sequence[RankTrace]) -> list[RankTrace]:
+    """Each file, or slice, counts its devices from zero; what they say of groups holds among those of a file alone."""
+    if not {device.rank for device in devices} & {rank.rank for rank in before}:
+        return devices
+    first = max(rank.rank for rank in before) + 1
+    return [replace(one, rank=first + i, collectives=[UNSAID] * len(one.collectives)) for i, one in enumerate(devices)]
 
 
 def _notes(ranks: Sequence[RankTrace]) -> tuple[str, ...]:

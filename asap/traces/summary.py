@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, step_parts
 from asap.traces.analysis.critical_path import critical_path
 from asap.traces.analysis.groups import group_times, stragglers
-from asap.traces.analysis.iterations import Times, device_iterations, recorded_steps, step_time, step_times
+from asap.traces.analysis.iterations import Times, device_iterations, step_time, step_times
 from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
 from asap.traces.analysis.report import (
     Estimate,
@@ -62,7 +62,7 @@ def report_replay(graph: Graph) -> ReplayReport:
     trace = graph.trace
     measured, replayed = rank_times(graph, graph.measured), rank_times(graph, graph.replayed)
     columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
-    path, steps = critical_path(graph), recorded_steps(graph)
+    path, steps = critical_path(graph), graph.trace.recorded_steps
     return ReplayReport(
         format=trace.format, step_time_s=_timing(step_time(graph)), recorded_steps=steps,
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
@@ -166,7 +166,7 @@ def _rank(
 ) -> RankReport:
     marked = zip(rank.steps, step_times(graph, nodes), strict=True) if rank.step_lane >= 0 else ()
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
-    waits_known, steps = bool(graph.matched) or not communicates, recorded_steps(graph)
+    waits_known, steps = bool(graph.matched) or not communicates, graph.trace.recorded_steps
     return RankReport(
         rank=rank.rank, device=rank.device, unexplained=share,
         steps=[_timing(times, step.label) for step, times in marked],

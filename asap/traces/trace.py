@@ -8,7 +8,7 @@ import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -134,6 +134,17 @@ class Step:
         return not counted or int(self.label) == int(other.label) + 1
 
 
+class Launches(NamedTuple):
+    """For each operation the call that launched it, ``-1`` where the trace has none."""
+
+    call: Integers
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Operations whose launch is in the trace."""
+        return self.call >= 0
+
+
 @dataclass(frozen=True, eq=False)
 class RankTrace:
     """What one rank recorded.
@@ -174,6 +185,16 @@ class RankTrace:
             steps=[Step(step.label, step.start - by, step.end - by) for step in self.steps],
         )
 
+    @cached_property
+    def launches(self) -> Launches:
+        """Operations and calls joined by their correlation."""
+        wanted, order = self.operations.correlation, np.argsort(self.calls.correlation, kind="stable")
+        if not len(order):
+            return Launches(np.full(len(wanted), -1))
+        ordered = self.calls.correlation[order]
+        place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+        return Launches(np.where((ordered[place] == wanted) & (wanted >= 0), order[place], -1))
+
     @property
     def first(self) -> int:
         """When the first call, operation or step started."""
@@ -198,6 +219,11 @@ class Trace:
     ranks: Sequence[RankTrace]
     clock_spread_s: float | None = None
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def recorded_steps(self) -> int:
+        """How many steps each rank recorded; one where none is marked."""
+        return max(max(len(rank.steps), 1) for rank in self.ranks)
 
 
 ANY_COLLECTIVE = "collective"

@@ -67,7 +67,7 @@ def test_without_a_command_the_script_is_printed_and_nothing_runs(run_command, h
 
 def test_nothing_runs_without_a_yes(run_command, home, tmp_path):
     done = run_command("accuracy", "calibrate", "--own", RUN, "--command", f"touch {tmp_path}/ran {{overrides}}")
-    assert done.code == 2
+    assert (done.code, "chip-hours beside start-up" in done.err) == (2, True)
     assert not (tmp_path / "ran").exists()
 
 
@@ -86,6 +86,20 @@ def test_the_program_that_ran_corrects_predictions_until_it_is_forgotten(run_com
     assert "of the same program" in run_command("predict", RUN).out
     assert run_command("accuracy", "calibrate", "--forget").code == 0
     assert predicted(run_command) == before
+
+
+def test_logs_of_a_named_model_with_few_layers_are_read(run_command, home, tmp_path):
+    sizes = "per_device_batch_size: 1\nmax_target_length: 8192\nici_fsdp_parallelism: 16\nici_tensor_parallelism: 16"
+    arguments = ["accuracy", "calibrate", "--own", RUN]
+    for layers in (2, 4):
+        said = f"model_name: llama3.1-8b\noverride_model_config: True\nbase_num_decoder_layers: {layers}\n{sizes}"
+        steps = [f"completed step: {n}, seconds: {0.4 + 0.3 * layers:.3f}, loss: 9.1" for n in range(20)]
+        (log := tmp_path / f"own-{layers}.log").write_text(
+            "\n".join([*(f"Config param {line}" for line in said.splitlines()), *steps])
+        )
+        arguments += ["--log", str(log)]
+    done = run_command(*arguments)
+    assert "2 layers 1.00 s, 4 layers 1.60 s: 300 ms a layer, 400 ms fixed" in done.out, done.err
 
 
 def test_a_launcher_without_an_option_for_layers_needs_a_place_in_the_command():

@@ -108,7 +108,8 @@ def test_runs_that_another_calibration_predicted_are_named_and_not_used(run_comm
 def test_what_cannot_be_read_is_said_in_one_line(run_command, tmp_path, arguments, code, says):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "x"}\n')
-    done = run_command("accuracy", "calibrate", *(str(path) if word == "FILE" else word for word in arguments))
+    places = {"FILE": str(path), "MODELS": MODELS}
+    done = run_command("accuracy", "calibrate", *(places.get(word, word) for word in arguments))
     assert (done.code, done.err.count("\n")) == (code, 1)
     assert says in done.err
 

@@ -3,9 +3,9 @@
 from asap.compiler.schedule.collectives import CollectiveReader
 from asap.compiler.schedule.hlo import read_module
 from asap.compiler.schedule.interconnect import Interconnect, device_rates
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.hardware import Slice, resolve_hardware
+from asap.plans.replica_groups import NamedMesh
 
 
 def interconnect_of(hardware: Slice) -> Interconnect:

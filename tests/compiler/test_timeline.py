@@ -4,8 +4,8 @@ from simulate import simulate
 from asap.compiler.schedule.hlo import Instruction, read_module
 from asap.compiler.schedule.interconnect import device_rates
 from asap.compiler.schedule.operation_cost import attention_kernel_seconds
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.hardware import load_chip
+from asap.plans.replica_groups import NamedMesh
 
 HEAD = "HloModule m, is_scheduled=true\n\nENTRY %main (p: bf16[1024,1024]) -> bf16[1024,1024] {\n"
 PARAMETER = "  %p = bf16[1024,1024]{1,0} parameter(0)\n"

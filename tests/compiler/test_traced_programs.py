@@ -6,11 +6,11 @@ from jax.sharding import AbstractMesh, PartitionSpec
 
 from asap.compiler.algorithms.build import BENCHMARKS
 from asap.compiler.mapped.judge import read_choices
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.traced.predict_algorithm import AlgorithmPredictor, traced
 from asap.compiler.traced.read_jaxpr import operations_of
 from asap.core.errors import InsufficientEvidenceError
 from asap.hardware import resolve_hardware
+from asap.plans.replica_groups import NamedMesh
 
 SQUARE, LINE = resolve_hardware("v5e:4x4").slice, resolve_hardware("v5e:2x2").slice
 MIB = 2**20

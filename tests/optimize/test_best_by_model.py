@@ -83,11 +83,7 @@ def test_rows_are_set_against_the_first_that_fits(tmp_path):
     assert fits.split() == ["#", "configuration", "why", "outcome", "against", "1"]
 
 
-PLANS = [
-    Plan.parse(f"replica={64 // model} model={model} remat={remat}")
-    for model in (1, 2, 4, 8)
-    for remat in ("full", "none")
-]
+PLANS = [Plan.parse(f"replica={64 // n} model={n} remat={remat}") for n in (1, 2, 4, 8) for remat in ("full", "none")]
 
 
 def candidates(seconds: list[float]) -> list[Prediction]:

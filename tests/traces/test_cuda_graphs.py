@@ -7,7 +7,6 @@ from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import GOOD, unexplained
 from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
-from asap.traces.graph.host import find_launches
 from asap.traces.what_if.change import parse_change
 from asap.traces.what_if.predict import predict_change
 
@@ -49,7 +48,7 @@ def steps_of_one_graph(kernel=20.0, branches=1):
 def test_the_launch_of_a_graph_is_the_parent_of_all_its_operations(read, branches):
     trace = read(steps_of_one_graph(branches=branches))
     (rank,) = trace.ranks
-    launched_by = {rank.names[rank.calls.name[call]] for call in find_launches(rank).call}
+    launched_by = {rank.names[rank.calls.name[call]] for call in rank.launches.call}
     assert launched_by == {"cudaGraphLaunch"}
     assert any(f"{STEPS} launches" in note and "not of the host" in note for note in rank.notes)
     graph = build_graph(trace)

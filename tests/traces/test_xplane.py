@@ -11,6 +11,7 @@ from asap.traces.analysis.iterations import device_iterations, step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.readers.xplane import read_xplane
 from asap.traces.recording import load_trace
+from asap.traces.summary import report_replay
 from tests.cases import cases
 
 MS = 10**9
@@ -31,8 +32,8 @@ def integer(number, value):
     return varint(number << 3) + varint(value)
 
 
-def xspace(planes):
-    """Planes as name → line → events of name, start and duration in picoseconds, and correlation."""
+def xspace(planes, facts=None):
+    """Planes as name → line → events of name, start and duration in picoseconds, and correlation; ``facts`` of each."""
     encoded = []
     for plane, lines in planes.items():
         names = sorted({event[0] for events in lines.values() for event in events})
@@ -44,6 +45,8 @@ def xspace(planes):
         for name, key in number.items():
             parts.append(message(4, integer(1, key), message(2, integer(1, key), message(2, name.encode()))))
         parts.append(message(5, integer(1, 9), message(2, integer(1, 9), message(2, b"correlation_id"))))
+        parts.append(message(5, integer(1, 8), message(2, integer(1, 8), message(2, b"core_details"))))
+        parts.append(message(6, integer(1, 8), message(6, facts[plane])) if facts else b"")
         encoded.append(message(1, *parts))
     return b"".join(encoded)
 
@@ -174,6 +177,26 @@ def test_a_loop_is_its_body(write):
     (rank,) = graph.trace.ranks
     assert len(rank.operations) == 5
     assert device_iterations(graph, rank, graph.nodes[0])[0].replayed_s == pytest.approx(0.05)
+
+
+def test_cores_meet_those_of_their_replica_group_and_are_numbered_as_in_the_job(write):
+    """Groups name places in the order of the program, which another plane says: core 6 is late, and 7 alone waits."""
+    order = message(15, integer(1, 1), integer(2, 4), *(message(3, message(1, varint(core))) for core in (4, 6, 5, 7)))
+    program = message(2, integer(1, 1), message(5, integer(1, 2), message(6, message(1, message(1, b"step"), order))))
+    named = message(5, integer(1, 2), message(2, integer(1, 2), message(2, b"Hlo Proto")))
+    described = message(1, message(2, b"/host:metadata"), message(4, integer(1, 1), program), named)
+    reduces = f"%all-reduce.1 = {SHAPE} all-reduce({SHAPE} %add.1), replica_groups=[2,2]<=[2,2]T(1,0), x"
+    planes, facts = {}, {}
+    for core, (own, ends) in enumerate([(10, 15), (10, 15), (20, 25), (10, 25)]):
+        operations = [("%add.1 = f32[8]{0} add(f32[8]{0} %a)", 0, own * MS), (reduces, own * MS, (ends - own) * MS)]
+        plane = f"/device:TPU:{core}"
+        planes[plane] = {"XLA Modules": [("jit_step(1)", 0, 25 * MS)], "XLA Ops": operations}
+        facts[plane] = integer(2, core) + integer(6, 4 + core)
+    graph = build_graph(load_trace([write(xspace(planes, facts) + described)]))
+    (found,) = report_replay(graph).groups
+    assert [each.group.ranks for each in graph.matched] == [(4, 5), (6, 7)]
+    assert (found.groups, found.size, found.awaited, found.transfer_s) == (2, 2, 6, pytest.approx(5e-3, rel=1e-3))
+    assert found.bus_bandwidth == pytest.approx(4 * 1024**2 / 5e-3, rel=1e-3)
 
 
 def test_launches_of_a_gpu_are_found_by_correlation(write):

@@ -265,11 +265,13 @@ def _ask(request: "Request | SpaceRequest", study: "Study | None", yes: bool) ->
 
     from asap.core.errors import UsageError
     from asap.core.text import plain
+    from asap.optimize.by_space import SpaceRequest
 
     if yes or request.evaluate != "run":
         return
     chips = f" on {study.slice.chips} x {study.slice.chip.title}" if study and study.slice else ""
-    print(f"This runs, {request.budget.phrase}{chips}: {plain(request.command, 300)}", file=sys.stderr)
+    cost = "" if isinstance(request, SpaceRequest) else request.cost
+    print(f"This runs, {request.budget.phrase}{chips}{cost}: {plain(request.command, 300)}", file=sys.stderr)
     if request.ideas:
         print(f"With the ideas: {plain('; '.join(request.ideas), 300)}", file=sys.stderr)
     if not sys.stdin.isatty():

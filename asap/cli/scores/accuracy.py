@@ -141,8 +141,10 @@ def _own_program(name: str, command: str | None, logs: list[Path], steps: int, y
     from asap.calibration.own_program import OwnProgram, depths_of_logs, run_depths
     from asap.core.errors import UsageError
     from asap.core.text import plain
+    from asap.core.units import significant
     from asap.experiments import ExperimentStore
     from asap.optimize.evaluators.run.evaluator import RunLimits
+    from asap.proposals.test_worth import WARM_UP_STEPS
     from asap.sharding_memory import new_session_name
     from asap.sharding_memory.worklog import session_path
     from asap.study.open_study import open_study
@@ -157,10 +159,9 @@ def _own_program(name: str, command: str | None, logs: list[Path], steps: int, y
             print(f"# {way}")
         raise typer.Exit(0)
     depths, slice_ = " and ".join(map(str, program.depths)), program.run.hardware
-    print(
-        f"This runs {plain(command, 200)} with {depths} layers on {slice_.chips} x {slice_.chip.title}.",
-        file=sys.stderr,
-    )
+    hours = sum(program.predicted(*program.depths)) * (steps + WARM_UP_STEPS) * slice_.chips / 3600
+    cost = f"{slice_.chips} x {slice_.chip.title}, about {significant(hours, 2)} chip-hours beside start-up"
+    print(f"This runs {plain(command, 200)} with {depths} layers on {cost}.", file=sys.stderr)
     if not yes and not sys.stdin.isatty():
         raise UsageError("nobody is here to agree to the cost", where="--own", hint="--yes agrees to it")
     if not yes and not typer.confirm("Run it?", err=True):

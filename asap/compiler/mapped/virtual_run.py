@@ -16,7 +16,6 @@ from asap.compiler.programs.request import CompileOutcome
 from asap.compiler.schedule.collectives import CollectiveReader
 from asap.compiler.schedule.hlo import Module, read_module
 from asap.compiler.schedule.interconnect import Interconnect, device_rates
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.schedule.simulator import ScheduleSimulator, Timeline
 from asap.compiler.toolchain.interpreters import virtual_devices
 from asap.compiler.toolchain.versions import compiler_versions
@@ -26,6 +25,7 @@ from asap.core.text import plain
 from asap.hardware import Slice
 from asap.mapping.device_order import places
 from asap.mapping.language.parse import parse
+from asap.plans.replica_groups import NamedMesh
 
 _LIMIT_S = 600.0
 

@@ -107,10 +107,7 @@ class Decoder:
         return parameter_tree(self.model, self._segments(), self.lines)
 
     def loss(
-        self,
-        parameters: dict[str, Any],
-        tokens: Int[Array, "batch sequence"],
-        targets: Int[Array, "batch sequence"],
+        self, parameters: dict[str, Any], tokens: Int[Array, "batch sequence"], targets: Int[Array, "batch sequence"]
     ) -> Float[Array, ""]:
         """Mean cross-entropy."""
         x = jnp.take(parameters["embedding"].astype(self.dtype), tokens, axis=0)

@@ -69,10 +69,7 @@ def _check_loss_chunks(workload: Workload, plan: Plan) -> None:
     else:
         tokens, described = length // plan.degree("seq"), "tokens of a sequence on a device"
     if tokens % chunks:
-        raise PlanError(
-            f"the {tokens} {described} do not divide into the {chunks} chunks of the loss",
-            where=str(plan),
-        )
+        raise PlanError(f"the {tokens} {described} do not divide into the {chunks} chunks of the loss", where=str(plan))
 
 
 RESIDUAL = ("batch", "sequence", "residual")
@@ -137,11 +134,7 @@ def _activations(model: Architecture, workload: Workload, layers: int) -> tuple[
         batch, sequence, width = residual.dimensions
         axes = (*sequence.axes, "model") if splits_residual(workload) else sequence.axes
         residual = replace(residual, dimensions=(batch, replace(sequence, axes=axes), replace(width, axes=())))
-    return (
-        residual,
-        activation("query", QUERY, all_layers),
-        activation("logits", LOGITS, ()),
-    )
+    return (residual, activation("query", QUERY, all_layers), activation("logits", LOGITS, ()))
 
 
 def _dimension(length: int | None, name: str | None) -> Dimension:

@@ -62,10 +62,7 @@ def _splash_attention(
     kernel_spec = kernel.manual_sharding_spec(NamedSharding(layout.mesh, PartitionSpec(queries[1], queries[2])))
 
     def local(
-        kernel: Any,
-        query: Float[Array, "batch heads block head_dim"],
-        key: KeysOrValues,
-        value: KeysOrValues,
+        kernel: Any, query: Float[Array, "batch heads block head_dim"], key: KeysOrValues, value: KeysOrValues
     ) -> Float[Array, "batch heads block head_dim"]:
         return jax.vmap(kernel)(query, key, value)
 

@@ -117,12 +117,7 @@ class TrainStep:
 
 
 def reference_step(
-    model: Architecture,
-    workload: Workload,
-    plan: Plan,
-    mesh: Mesh,
-    *,
-    lines: ProgramLines = NO_LINES,
+    model: Architecture, workload: Workload, plan: Plan, mesh: Mesh, *, lines: ProgramLines = NO_LINES
 ) -> TrainStep:
     """The training step of a decoder under a plan, and under the lines of a mapping program where there is one.
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from asap.compiler.schedule.hlo import Instruction, Module
 from asap.compiler.schedule.interconnect import NETWORK, Interconnect, TorusDirection
-from asap.compiler.schedule.replica_groups import NamedMesh, replica_groups, source_target_pairs
+from asap.plans.replica_groups import NamedMesh, replica_groups, source_target_pairs
 
 KINDS = (
     "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-permute",
@@ -105,9 +105,7 @@ class CollectiveReader:
             return None
         scatters = (instruction.called("calls") or "").startswith("all-reduce-scatter")
         return CollectiveEvent(
-            "run",
-            instruction.name,
-            self._transfer("reduce-scatter" if scatters else inner.opcode, inner, instruction),
+            "run", instruction.name, self._transfer("reduce-scatter" if scatters else inner.opcode, inner, instruction)
         )
 
     def _transfer(self, kind: str, inner: Instruction, outer: Instruction) -> Transfer | None:

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from asap.compiler.schedule.replica_groups import Groups
 from asap.core.errors import BadInputError
 from asap.hardware import Chip, Slice
+from asap.plans.replica_groups import Groups
 
 Coordinates = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asap.compiler.schedule.interconnect import Pairs
-from asap.compiler.schedule.replica_groups import Groups, NamedMesh
 from asap.core.errors import InsufficientEvidenceError
+from asap.plans.replica_groups import Groups, NamedMesh
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from asap.compiler.algorithms.matmul import Problem, step_on
 from asap.compiler.mapped.judge import read_choices
 from asap.compiler.mapped.virtual_run import coordinates_of
 from asap.compiler.schedule.interconnect import DeviceRates, Interconnect, TorusDirection, device_rates
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.toolchain.versions import compiler_versions
 from asap.compiler.traced.operations import Operation, Send
 from asap.compiler.traced.read_jaxpr import operations_of
@@ -19,6 +18,7 @@ from asap.core.text import plain
 from asap.hardware import Slice
 from asap.mapping.language.format import format_order
 from asap.mapping.language.parse import parse
+from asap.plans.replica_groups import NamedMesh
 
 _Resource = TorusDirection | str
 _DEVICE, _GROUPS = "device", "groups"

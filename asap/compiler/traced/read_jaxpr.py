@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from asap.compiler.schedule.replica_groups import NamedMesh
 from asap.compiler.traced.operations import (
     Buffer,
     Draft,
@@ -23,6 +22,7 @@ from asap.compiler.traced.operations import (
     written_in_place,
 )
 from asap.core.errors import InsufficientEvidenceError
+from asap.plans.replica_groups import NamedMesh
 
 _CALLS = ("jit", "closed_call", "remat2", "custom_jvp_call", "custom_vjp_call")
 _ON_CHIP = 4

@@ -21,6 +21,7 @@ from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
+from asap.experiments.maxtext.architecture import over_model
 from asap.experiments.observed import Observed
 from asap.hardware import find_chip
 from asap.models import Workload
@@ -121,7 +122,7 @@ def _by_readers(
     for line, values, shaped in _documents(reading, settings, experiment):
         document = Document(path, values, dict.fromkeys(values, line))
         try:
-            read = read_document(document, overrides, shaped)
+            read = read_document(document, (*over_model(values), *overrides), shaped)
             return read if line or overrides else _as_stated(read, settings), ()
         except UsageError:
             raise

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, InsufficientEvidenceError
@@ -20,6 +21,12 @@ from asap.stacks.spec import word_keys
 
 _ROW_KEYS = {field: word_keys(words)[0] for field, words in TABLE.model.shapes.items()}
 _SHAPES = ("base_num_decoder_layers", "base_emb_dim", "base_mlp_dim", "base_num_query_heads", "global_parameter_scale")
+
+
+def over_model(values: Mapping[str, Any]) -> list[str]:
+    """Shapes that a log says over those of its model, as overrides: it prints what ran."""
+    kept = _ROW_KEYS.values() if values.get("override_model_config") is True else ()
+    return [f"{key}={values[key]}" for key in kept if values.get(key) is not None]
 
 
 def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:

@@ -23,11 +23,7 @@ _ADDS, _DELETES = "+", "~"
 
 
 def read_nemo(
-    values: Mapping[str, Any],
-    kind: str,
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
+    values: Mapping[str, Any], kind: str, path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
     values, overrides = _laid_over(values, overrides)

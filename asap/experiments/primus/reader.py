@@ -51,7 +51,7 @@ def _scalar(text: str) -> Any:
 _VERSION = re.compile(r"^([a-z]+\d)(\d)-")
 _OF_STEP = re.compile(r"_degree$|_parallelism$|batch_size$|seq_len$|^mode$")
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "torchtitan": {"activation_checkpoint": {"mode": "none"}, "parallelism": {}},
+    "torchtitan": {"activation_checkpoint": {"mode": "none"}, "parallelism": {}}
 }
 """Of the presets of another trainer, where they are not those of the backend."""
 

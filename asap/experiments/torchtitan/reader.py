@@ -114,12 +114,7 @@ SECTIONS = ("job", "model", "training", "parallelism", "activation_checkpoint", 
 """Two of these make a TOML file one of torchtitan."""
 
 _VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
-_KERNELS = {
-    "flex": "flex",
-    "flex_flash": "flex (flash attention 4)",
-    "irope": "flex",
-    "varlen": "varlen",
-}
+_KERNELS = {"flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen"}
 """Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
 _COMPONENTS, _CHUNKS = "compile.components", "loss.num_chunks"
 _NO_DECODERS = ("flux", "vlm")

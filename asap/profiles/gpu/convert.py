@@ -236,8 +236,5 @@ def _stand(flop_rate: float, bandwidth: float, peaks: Peaks) -> tuple[str, float
 def _kernel_rows(kernels: _Kernels) -> Iterator[KernelRow]:
     for (name, operation), total in sorted(kernels.items(), key=lambda each: -each[1].time):
         yield KernelRow(
-            kernel_name=name,
-            op_name=operation,
-            occurrences=total.occurrences,
-            total_duration_us=total.time * US_PER_PS,
+            kernel_name=name, op_name=operation, occurrences=total.occurrences, total_duration_us=total.time * US_PER_PS
         )

@@ -10,14 +10,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from asap.profiles.xplane.planes import Plane
 from asap.profiles.xplane.wire import BYTES, VARINT, Data, Place, fields, signed, text, varint
 
 _MODULE = 1
-_NAME, _COMPUTATIONS, _FRAMES = 1, 3, 17
+_NAME, _COMPUTATIONS, _ASSIGNMENT, _FRAMES = 1, 3, 15, 17
+_COMPUTATION_DEVICES, _REPLICAS = 3, 1
 _INSTRUCTIONS, _COMPUTATION_ID, _ROOT = 2, 5, 6
-_OPCODE, _SHAPE, _METADATA, _FUSION_KIND, _CONVOLUTION, _TARGET = 2, 3, 7, 11, 16, 28
+_SHAPE, _METADATA, _CONVOLUTION = 3, 7, 16
+_TEXTS = {_NAME: "name", 2: "opcode", 11: "fusion_kind", 28: "target"}
 _DOT, _ID, _OPERANDS, _CALLED = 30, 35, 36, 38
 _CONTRACTED, _KERNEL_OUTPUT = 1, 4
 _ELEMENT_TYPE, _DIMENSIONS, _PARTS, _LAYOUT, _MEMORY_SPACE = 2, 3, 4, 5, 8
@@ -109,6 +112,13 @@ def protos_of(planes: Iterable[Plane]) -> Iterator[tuple[int, bytes]]:
                 yield key, proto
 
 
+def compiled(planes: Sequence[Plane]) -> "list[CompiledProgram]":
+    """The programs of a file, the longest first."""
+    protos = sorted((proto for _, proto in protos_of(planes)), key=len, reverse=True)
+    with planes[0].reading():
+        return [CompiledProgram(proto) for proto in protos]
+
+
 class CompiledProgram:
     """A module.
 
@@ -119,7 +129,7 @@ class CompiledProgram:
     def __init__(self, data: Data):
         self._data, self.name = data, ""
         self._places: dict[int, Place] = {}
-        self._frames = Place(0, 0)
+        self._frames = self._assignment = Place(0, 0)
         self._computations: dict[int, Computation] = {}
         for module in (inside for number, _, _, inside in fields(data, Place(0, len(data))) if number == _MODULE):
             for part, _, _, inside in fields(data, module):
@@ -129,6 +139,15 @@ class CompiledProgram:
                     self._places[_integer(data, inside, _COMPUTATION_ID)] = inside
                 elif part == _FRAMES:
                     self._frames = inside
+                elif part == _ASSIGNMENT:
+                    self._assignment = inside
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """Those that run it, in the order in which it numbers them; none where it does not say."""
+        parts = fields(self._data, self._assignment)
+        found = [list(_listed(self._data, of, _REPLICAS)) for part, _, _, of in parts if part == _COMPUTATION_DEVICES]
+        return tuple(chain.from_iterable(zip(*found, strict=True)))
 
     def computation(self, number: int) -> Computation:
         """The computation of this number; an empty one if there is none."""
@@ -187,18 +206,12 @@ class CompiledProgram:
     def _instruction(self, place: Place) -> Instruction:
         data, found = self._data, Instruction()
         for part, kind, value, inside in fields(data, place):
-            if part == _NAME:
-                found.name = text(data, inside)
-            elif part == _OPCODE:
-                found.opcode = text(data, inside)
+            if part in _TEXTS:
+                setattr(found, _TEXTS[part], text(data, inside))
             elif part == _SHAPE:
                 found.shape = _shape(data, inside)
             elif part == _METADATA:
                 found.op_name, found.source = self._metadata(inside)
-            elif part == _FUSION_KIND:
-                found.fusion_kind = text(data, inside)
-            elif part == _TARGET:
-                found.target = text(data, inside)
             elif part == _ID:
                 found.number = signed(value)
             elif part == _OPERANDS:
@@ -206,10 +219,7 @@ class CompiledProgram:
             elif part == _CALLED:
                 found.called += tuple(_integers(data, kind, value, inside))
             elif part == _DOT:
-                parts = (each for each in fields(data, inside) if each[0] == _CONTRACTED)
-                found.contracted = tuple(
-                    axis for _, wire, one, axes in parts for axis in _integers(data, wire, one, axes)
-                )
+                found.contracted = tuple(_listed(data, inside, _CONTRACTED))
             elif part == _CONVOLUTION:
                 found.kernel_output = _integer(data, inside, _KERNEL_OUTPUT)
         return found
@@ -246,9 +256,15 @@ def _shape(data: Data, place: Place) -> str:
 
 def _integer(data: Data, place: Place, wanted: int) -> int:
     """An integer field of a message; zero where it has none."""
-    return next(
-        (signed(value) for number, kind, value, _ in fields(data, place) if (number, kind) == (wanted, VARINT)), 0
-    )
+    parts = fields(data, place)
+    return next((signed(value) for number, kind, value, _ in parts if (number, kind) == (wanted, VARINT)), 0)
+
+
+def _listed(data: Data, place: Place, wanted: int) -> Iterator[int]:
+    """A repeated integer field of a message."""
+    for number, kind, value, inside in fields(data, place):
+        if number == wanted:
+            yield from _integers(data, kind, value, inside)
 
 
 def _integers(data: Data, kind: int, value: int, place: Place) -> Iterator[int]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from asap.traces.analysis.report import StepParts
 from asap.traces.graph.graph import Graph
-from asap.traces.graph.host import LONG_CALL, blocking_calls, find_launches
+from asap.traces.graph.host import LONG_CALL, blocking_calls
 from asap.traces.trace import ANY_COLLECTIVE, NS, Integers, OperationKind, RankTrace, collective_kind
 
 
@@ -65,7 +65,7 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
             arrivals[member][rows] = last
     found = []
     for rank, nodes, start, arrival in zip(graph.trace.ranks, graph.nodes, starts, arrivals, strict=True):
-        launches = find_launches(rank)
+        launches = rank.launches
         ends = times[nodes.call_end]
         launched = np.where(launches.known, ends[launches.call], np.iinfo(np.int64).min) if len(ends) else start * 0
         ran = (nodes.operation_start, nodes.operation_end)

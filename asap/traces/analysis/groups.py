@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from asap.traces.analysis.iterations import recorded_steps
 from asap.traces.analysis.report import GroupReport, StragglerReport
 from asap.traces.collectives import Matched
 from asap.traces.graph.graph import Graph
@@ -42,7 +41,7 @@ def _times(
         ranks = len(each.group.ranks) or size
         moved += bus_factor(kind, ranks) * float(each.size_bytes[known].sum())
         moving += NS * float(taken[known].sum())
-    members = len({member for each in matched for member in each.members.tolist()}) * recorded_steps(graph)
+    members = len({member for each in matched for member in each.members.tolist()}) * graph.trace.recorded_steps
     return GroupReport(
         kind=kind, group=name, size=size, groups=len({tuple(each.members.tolist()) for each in matched}),
         calls=round(calls / members), transfer_s=transfer / members, waiting_s=waiting / members,
@@ -69,7 +68,7 @@ def stragglers(graph: Graph, times: Integers) -> list[StragglerReport]:
         waited = (start.max(axis=0) - start).sum(axis=0) / (len(each.members) - 1)
         np.add.at(count, last, 1)
         np.add.at(cost, last, waited)
-    second = NS / recorded_steps(graph)
+    second = NS / graph.trace.recorded_steps
     found = [
         StragglerReport(rank=rank.rank, last=int(count[place]), waited_for_s=second * float(cost[place]))
         for place, rank in enumerate(graph.trace.ranks)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from asap.traces.graph.graph import Graph, RankNodes
-from asap.traces.graph.host import find_launches
 from asap.traces.trace import NS, Integers, RankTrace
 
 NO_STEP = -1
@@ -65,7 +64,7 @@ def step_of_operations(rank: RankTrace) -> Integers:
     operations = rank.operations
     if not rank.steps:
         return np.zeros(len(operations), dtype=np.int64)
-    launches = find_launches(rank)
+    launches = rank.launches
     if launches.known.any():
         moment = np.where(launches.known, rank.calls.start[launches.call], np.iinfo(np.int64).min)
     else:
@@ -103,11 +102,6 @@ def iterations(graph: Graph) -> list[list[Times]]:
         single = [single_step(graph, rank, nodes)] if len(rank.steps) == 1 else []
         found.append(iterations_of_device or single or step_times(graph, nodes))
     return found
-
-
-def recorded_steps(graph: Graph) -> int:
-    """How many steps each rank recorded; one where none is marked."""
-    return max(max(len(rank.steps), 1) for rank in graph.trace.ranks)
 
 
 def step_time(graph: Graph) -> Times:

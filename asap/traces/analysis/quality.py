@@ -32,6 +32,8 @@ def unmatched_share(graph: Graph) -> float:
     How much of it is waiting is not known: nothing says for whom.
     """
     masks = unmatched(graph.trace.ranks, graph.matched)
+    if not any(mask.any() for mask in masks):
+        return 0.0
     shares = [0.0]
     for rank, times, mask in zip(graph.trace.ranks, rank_times(graph, graph.measured), masks, strict=True):
         if mask.any():

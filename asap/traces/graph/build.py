@@ -9,7 +9,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.traces.collectives import Matched, match
 from asap.traces.graph.device import device_edges, inferred_edges, operations_before, wait_edges, wait_pairs
 from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
-from asap.traces.graph.host import find_launches, host_edges, without_pollers
+from asap.traces.graph.host import host_edges, without_pollers
 from asap.traces.trace import Integers, RankTrace, Trace
 
 
@@ -56,7 +56,7 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
 
 
 def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers) -> list[Edges]:
-    launches, before = find_launches(rank), operations_before(rank)
+    launches, before = rank.launches, operations_before(rank)
     pairs = wait_pairs(rank, launches)
     _order_waits(measured, nodes, pairs)
     parts = host_edges(rank, nodes, launches)

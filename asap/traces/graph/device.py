@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
-from asap.traces.graph.host import Launches
-from asap.traces.trace import Integers, OperationKind, RankTrace
+from asap.traces.trace import Integers, Launches, OperationKind, RankTrace
 
 SMALL_GAP = 20_000
 """Nanoseconds: a longer pause between two operations is waiting, not the price of starting one. Of 27,000 kernels on

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
-from asap.traces.trace import Integers, OperationKind, RankTrace
+from asap.traces.trace import Integers, Launches, OperationKind, RankTrace
 
 _SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w{0,60}Synchronize(?:_\w+)?|(?:cuda|hip)Free")
 """``cudaFree`` and ``hipFree`` wait for the device, as the CUDA and HIP runtime references say."""
@@ -25,33 +25,10 @@ LONG_CALL = 20_000
 """Nanoseconds that a launch seldom takes unless it waits: 95 % of launches on V100, A100, H100 and MI300X take less."""
 
 
-class Launches(NamedTuple):
-    """For each operation the call that launched it, ``-1`` where the trace has none."""
-
-    call: Integers
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Operations whose launch is in the trace."""
-        return self.call >= 0
-
-
-def find_launches(rank: RankTrace) -> Launches:
-    """Join operations and calls by their correlation."""
-    order = np.argsort(rank.calls.correlation, kind="stable")
-    ordered = rank.calls.correlation[order]
-    place = np.searchsorted(ordered, rank.operations.correlation)
-    place = np.minimum(place, max(len(ordered) - 1, 0))
-    if not len(ordered):
-        return Launches(np.full(len(rank.operations), -1))
-    found = (ordered[place] == rank.operations.correlation) & (rank.operations.correlation >= 0)
-    return Launches(np.where(found, order[place], -1))
-
-
 def without_pollers(rank: RankTrace) -> RankTrace:
     """Leave out the calls of threads that launch nothing: they only look whether something is done."""
     thread = rank.caller[rank.calls.lane]
-    launches = find_launches(rank)
+    launches = rank.launches
     working = np.unique(thread[launches.call[launches.known]])
     if rank.step_lane >= 0:
         working = np.append(working, rank.caller[rank.step_lane])

@@ -199,21 +199,13 @@ class _Builder:
         rank, world_size = rank_of(path, fields)
         groups = ProcessGroups.of(fields.get("distributedInfo"))
         return RankTrace(
-            rank=rank,
-            names=names,
-            lanes=[_label(*lane) for lane in self.lanes],
-            calls=calls,
-            operations=operations,
-            spans=spans,
-            steps=steps,
-            step_lane=step_lane,
+            rank=rank, names=names, lanes=[_label(*lane) for lane in self.lanes], calls=calls, operations=operations,
+            spans=spans, steps=steps, step_lane=step_lane, world_size=world_size, device=_device(fields),
             caller=_callers(spans, names, len(self.lanes), step_lane),
             waits=exact_waits(self.synchronisations, operations),
-            world_size=world_size,
-            device=_device(fields),
             collectives=[groups.call(rank, said) for said in self.collectives],
             notes=_notes(fields, calls, operations, steps),
-        )
+        )  # fmt: skip
 
 
 def _rows(events: Sequence[_Event]) -> Integers:

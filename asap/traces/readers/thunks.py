@@ -105,18 +105,11 @@ class _Table:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         return RankTrace(
-            rank=rank,
-            names=list(self.names),
-            lanes=_LANES,
-            calls=Events.of(self.calls),
-            operations=Events.of(self.operations),
-            spans=Events.of([]),
+            rank=rank, names=list(self.names), lanes=_LANES, calls=Events.of(self.calls), spans=Events.of([]),
+            operations=Events.of(self.operations), caller=np.arange(len(_LANES)), executions=True, step_lane=_HOST,
             steps=[Step(label, min(moments), max(moments)) for label, moments in self.executions.items()],
-            caller=np.arange(len(_LANES)),
-            executions=True,
-            step_lane=_HOST,
             waits=place[np.array(self.waits, dtype=np.int64).reshape(-1, 2)],
-        )
+        )  # fmt: skip
 
 
 def _collective(name: str) -> str | None:

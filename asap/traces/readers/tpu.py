@@ -7,16 +7,29 @@ and were waited for, by bytes.
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from statistics import median
 
 import numpy as np
 
+from asap.plans.replica_groups import joined
 from asap.profiles.collectives import base_name, collective_of, opcode
 from asap.profiles.xplane.planes import Events as Recorded
 from asap.profiles.xplane.planes import Plane
-from asap.traces.trace import NO_CORRELATION, Events, Integers, Numbering, OperationKind, RankTrace, Step
+from asap.traces.trace import (
+    NO_COLLECTIVE,
+    NO_CORRELATION,
+    CollectiveCall,
+    Events,
+    Group,
+    Integers,
+    Numbering,
+    OperationKind,
+    RankTrace,
+    Step,
+)
 
 _OPERATIONS, _MODULES = "XLA Ops", "XLA Modules"
 _CORE = "core"
@@ -43,17 +56,18 @@ class _Transfer:
     waited: bool = False
     start: int = -1
     duration: int = 0
+    said: int = NO_COLLECTIVE
 
 
-def read_core(plane: Plane, number: int) -> RankTrace | None:
-    """The trace of one core; None if it ran nothing."""
+def read_core(plane: Plane, number: int, devices: Sequence[int] = ()) -> RankTrace | None:
+    """The trace of one core; None if it ran nothing. ``devices`` are all of the job, as its program numbers them."""
     lines = {line.name: line for line in plane.lines}
     if _OPERATIONS not in lines or lines[_OPERATIONS].is_empty:
         return None
-    reader = _Core(plane, lines[_OPERATIONS].events())
+    reader = _Core(plane, lines[_OPERATIONS].events(), number, devices)
     transfers = reader.transfers()
     moved = [reader.row_of(transfer) for transfer in transfers]
-    rows = np.concatenate([reader.rows, np.array(moved, dtype=np.int64).reshape(-1, 6)])
+    rows = np.concatenate([reader.rows, np.array(moved, dtype=np.int64).reshape(-1, 7)])
     order = np.lexsort(rows[:, [3, 2]].T)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -63,19 +77,12 @@ def read_core(plane: Plane, number: int) -> RankTrace | None:
     taken = np.array([transfer.duration for transfer in transfers], dtype=np.int64)
     own = np.concatenate([reader.rows[:, 3] - reader.rows[:, 2], taken])
     return RankTrace(
-        rank=number,
-        names=list(reader.names),
-        lanes=list(reader.lanes),
-        calls=Events.of([]),
-        operations=Events.of(rows),
-        spans=Events.of([]),
+        rank=number, names=list(reader.names), lanes=list(reader.lanes), calls=Events.of([]), spans=Events.of([]),
+        operations=Events.of(rows), caller=np.arange(len(reader.lanes)), executions=True, durations=own[order],
         steps=_executions(plane, lines[_MODULES].events()) if _MODULES in lines else [],
-        caller=np.arange(len(reader.lanes)),
-        executions=True,
-        durations=own[order],
-        waits=place[np.array(pairs, dtype=np.int64).reshape(-1, 2)],
+        waits=place[np.array(pairs, dtype=np.int64).reshape(-1, 2)], collectives=list(reader.collectives),
         notes=("a TPU profile does not say when the host launched: pauses between executions are kept as they are",),
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,9 @@ class _Instruction:
 
 
 class _Core:
-    def __init__(self, plane: Plane, events: Recorded):
+    def __init__(self, plane: Plane, events: Recorded, number: int, devices: Sequence[int]):
+        self.collectives: Numbering[CollectiveCall] = Numbering()
+        self._number, self._devices = number, devices
         self.names: Numbering[str] = Numbering()
         self.lanes: Numbering[str] = Numbering()
         self._transfers: list[_Transfer] = []
@@ -113,6 +122,7 @@ class _Core:
             events.end_ns[leaves],
             np.full(len(leaves), NO_CORRELATION),
             np.array([each.kind for each in found], dtype=np.int64)[place],
+            np.array([self._said(each) for each in found], dtype=np.int64)[place],
         )
         self.rows: Integers = np.stack(columns, axis=1)
         halves = np.array([each.does.endswith(("-start", "-done")) for each in found], dtype=bool)[place]
@@ -125,19 +135,27 @@ class _Core:
         start, end = self.rows[row, 2:4].tolist()
         if does.endswith("-start"):
             link, size = _link(does, expression), _bytes(expression)
-            transfer = _Transfer(link, instruction.name.replace("-start", ""), end, size, issuer=row)
+            name, said = instruction.name.replace("-start", ""), self._said(instruction)
+            transfer = _Transfer(link, name, end, size, issuer=row, said=said)
             self._open[instruction.name] = transfer
             self._transfers.append(transfer)
         elif transfer := self._open.pop(_started_by(expression), None):
             transfer.done, transfer.done_row, transfer.waited = end, row, end - start > _MINIMUM_WAIT
             self.rows[row, 2] = end
 
+    def _said(self, instruction: _Instruction) -> int:
+        """Which devices it joins, where that is known; and what it moves, where it is measured whole."""
+        ranks = joined(instruction.expression, self._devices, self._number) if self._devices else ()
+        whole = instruction.kind is OperationKind.COMMUNICATION
+        size = _bytes(instruction.expression) * (len(ranks) if instruction.does == "reduce-scatter" else 1)
+        return self.collectives[CollectiveCall(Group(ranks=ranks), size * whole)] if ranks else NO_COLLECTIVE
+
     def row_of(self, transfer: _Transfer) -> tuple[int, ...]:
         """A collective communicates; what goes to or from the host, or between memories, is a copy."""
         kind = OperationKind.COMMUNICATION if collective_of(transfer.name)[0] else OperationKind.COPY
         name, lane = self.names[transfer.name], self.lanes[transfer.link]
         end = min(transfer.start + transfer.duration, max(transfer.done, transfer.start))
-        return name, lane, transfer.start, end, NO_CORRELATION, kind
+        return name, lane, transfer.start, end, NO_CORRELATION, kind, transfer.said
 
     def transfers(self) -> list[_Transfer]:
         """Those that were done, with when their link carried them."""

@@ -9,7 +9,9 @@ import numpy as np
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
 from asap.profiles.cpu import CpuWork, Mark, read_cpu
+from asap.profiles.hlo.program import compiled
 from asap.profiles.xplane.planes import Line, Plane, read_planes
+from asap.profiles.xplane.wire import Place, fields
 from asap.traces.readers.tpu import read_core
 from asap.traces.trace import (
     NO_CORRELATION,
@@ -53,18 +55,10 @@ def _device(work: Sequence[CpuWork], number: int, marks: Sequence[Mark]) -> Rank
         runs.append(part.run[kept])
     operations = np.concatenate(rows)
     return RankTrace(
-        rank=number,
-        names=list(names),
-        lanes=[f"device {number}"],
-        calls=Events.of([]),
-        operations=Events.of(operations),
-        spans=Events.of([]),
-        steps=_steps(_executions(operations, np.concatenate(runs)), marks),
-        caller=np.arange(1),
-        executions=True,
-        groups_unknown=True,
-        notes=(_NOTE,) if number == 0 else (),
-    )
+        rank=number, names=list(names), lanes=[f"device {number}"], calls=Events.of([]), spans=Events.of([]),
+        operations=Events.of(operations), steps=_steps(_executions(operations, np.concatenate(runs)), marks),
+        caller=np.arange(1), executions=True, groups_unknown=True, notes=(_NOTE,) if number == 0 else (),
+    )  # fmt: skip
 
 
 def _leaves(start: Integers, end: Integers) -> Integers:
@@ -101,6 +95,7 @@ def _steps(executions: list[Step], marks: Sequence[Mark]) -> list[Step]:
 _DEVICE = re.compile(r"/device:(TPU|GPU):(\d+)")
 _STREAM = re.compile(r"Stream #(\d+)")
 _HOST = "/host:CPU"
+_GLOBAL_CORE = 6
 _CORRELATION = "correlation_id"
 _COPY = re.compile(r"memcpy|copybuffer", re.IGNORECASE)
 _MEMSET = re.compile(r"memset|fillbuffer", re.IGNORECASE)
@@ -115,17 +110,30 @@ def read_xplane(path: Path) -> list[RankTrace]:
     """
     planes = list(read_planes(path, "/"))
     hosts = [plane for plane in planes if plane.name == _HOST]
+    cores = _cores([plane for plane in planes if _DEVICE.fullmatch(plane.name)])
+    devices = max((program.devices for program in compiled(planes)), key=len, default=()) if cores else ()
     ranks = []
     for plane in planes:
         if found := _DEVICE.fullmatch(plane.name):
-            number = int(found.group(2))
-            rank = read_core(plane, number) if found.group(1) == "TPU" else _read_gpu(plane, hosts, number)
+            number, is_core = cores.get(plane.name, int(found.group(2))), found.group(1) == "TPU"
+            rank = read_core(plane, number, devices) if is_core else _read_gpu(plane, hosts, number)
             ranks += [rank] if rank else []
     ranks = ranks or read_devices(planes)
     if not ranks:
         hint = "record while a compiled program runs"
         raise InsufficientEvidenceError("holds no device activity", where=plain(path), hint=hint)
     return ranks
+
+
+def _cores(planes: Sequence[Plane]) -> dict[str, int]:
+    """The number of each core among all of the job, where the recording says it: ``CoreDetails`` of openxla/xprof."""
+    found = dict[str, int]()
+    for plane in planes:
+        if isinstance(details := plane.stats.get("core_details"), bytes):
+            with plane.reading():
+                parts = fields(details, Place(0, len(details)))
+                found[plane.name] = next((value for number, _, value, _ in parts if number == _GLOBAL_CORE), 0)
+    return found if len(set(found.values())) == len(found) else {}
 
 
 def _read_gpu(plane: Plane, hosts: Sequence[Plane], number: int) -> RankTrace | None:
@@ -143,16 +151,10 @@ def _read_gpu(plane: Plane, hosts: Sequence[Plane], number: int) -> RankTrace | 
         if len(rows := _rows(host, line, names, lanes))
     ]
     return RankTrace(
-        rank=number,
-        names=list(names),
-        lanes=list(lanes),
-        calls=Events.of(np.concatenate(calls) if calls else []),
-        operations=launched,
-        spans=Events.of([]),
-        steps=[],
-        caller=np.arange(len(lanes)),
+        rank=number, names=list(names), lanes=list(lanes), calls=Events.of(np.concatenate(calls) if calls else []),
+        operations=launched, spans=Events.of([]), steps=[], caller=np.arange(len(lanes)),
         notes=("no executions are told apart: the whole profile is taken for one step",),
-    )
+    )  # fmt: skip
 
 
 def _rows(plane: Plane, line: Line, names: Numbering[str], lanes: Numbering[str]) -> Integers:

@@ -14,7 +14,6 @@ from asap.traces.analysis.iterations import step_of_operations
 from asap.traces.graph.build import ordered
 from asap.traces.graph.device import operations_before
 from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
-from asap.traces.graph.host import find_launches
 from asap.traces.trace import Integers, OperationKind, RankTrace, collective_kind, is_loading
 from asap.traces.what_if.change import BY_NAME, CLASSES, COLLECTIVES, DATALOADER, HOST, Action, Change
 
@@ -177,7 +176,7 @@ def _launching(graph: Graph, masks: Masks) -> Integers:
     """Ends of the calls that launch nothing but these operations."""
     found = []
     for rank, nodes, mask in zip(graph.trace.ranks, graph.nodes, masks, strict=True):
-        call = find_launches(rank).call
+        call = rank.launches.call
         found.append(nodes.call_end[np.setdiff1d(call[mask & (call >= 0)], call[~mask])])
     return np.concatenate(found)
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asap.compiler.schedule.replica_groups import NamedMesh, replica_groups, source_target_pairs
+from asap.plans.replica_groups import NamedMesh, joined, replica_groups, source_target_pairs
 
 
 def test_three_ways_of_printing_the_same_groups():
@@ -37,6 +37,13 @@ def test_the_devices_of_a_mesh_may_be_reordered():
 def test_no_groups_mean_all_devices_and_unknown_text_means_nothing():
     assert replica_groups("replica_groups={}, x", 4) == ((0, 1, 2, 3),)
     assert replica_groups("replica_groups=something", 4) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["[99,99]<=[9999999999]", "[1,0]<=[4]", "{{0,9}}", f"[1,{'9' * 5000}]<=[1]", "mesh['a'=9999999999] {}"]
+)
+def test_groups_that_no_job_has_are_not_said(text):
+    assert joined(f"replica_groups={text}, x", (4, 5), 4) == ()
 
 
 def test_groups_are_named_after_the_mesh_axes_along_which_they_lie():

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 Groups = tuple[tuple[int, ...], ...]
 
+MOST_DEVICES = 1 << 20
+
 _LISTS = re.compile(r"replica_groups=\{((?:\{[\d,]*\},?)*)\}")
 _IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _MESH = re.compile(
@@ -34,6 +36,21 @@ def replica_groups(text: str, devices: int) -> Groups | None:
         sizes, dims, order, listed, chosen = found.groups()
         return _mesh_groups(sizes, _device_order(dims, order) if dims else _numbers(listed or ""), chosen)
     return None
+
+
+def joined(text: str, devices: Sequence[int], device: int) -> tuple[int, ...]:
+    """The devices that a collective joins with one of them; none where its text does not say.
+
+    Args:
+        text: of the instruction.
+        devices: those of the job, in the order in which the program numbers them.
+        device: one of them.
+    """
+    try:
+        groups = [[devices[each] for each in group] for group in replica_groups(text, len(devices)) or ()]
+    except (ValueError, IndexError):
+        return ()
+    return next((tuple(group) for group in groups if device in group), ())
 
 
 def source_target_pairs(text: str) -> tuple[tuple[int, int], ...] | None:
@@ -100,6 +117,8 @@ def _mesh_groups(sizes: str, ids: tuple[int, ...], chosen: str) -> Groups:
 
 
 def _transposed(numbers: Sequence[int], dims: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
+    if math.prod(dims) > MOST_DEVICES:
+        raise ValueError("more devices than a job has")
     strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
     found = [0]
     for axis in order:
