@@ -137,8 +137,7 @@ def _under_environment(experiment: Experiment) -> Experiment:
     if experiment.environment.get(_BLOCKING) != "1":
         return experiment
     workload = experiment.workload.model_copy(update={"launch_blocking": True})
-    sources = experiment.provenance | {"workload.launch_blocking": _BLOCKING}
-    return experiment.model_copy(update={"workload": workload, "provenance": sources})
+    return experiment.knowing(workload=workload, provenance={"workload.launch_blocking": _BLOCKING})
 
 
 def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:

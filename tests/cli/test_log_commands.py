@@ -77,18 +77,22 @@ def test_the_call_of_a_script_is_caught_and_not_made(asap, tmp_path, monkeypatch
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("call", ["kubectl apply -f job.yaml", "cat job.yaml | kubectl create -n team -f -"])
-def test_what_a_script_gives_to_kubernetes_is_read(asap, tmp_path, monkeypatch, call):
+@cases("script")
+def test_what_a_launcher_is_given_is_read_and_nothing_is_started(asap, tmp_path, monkeypatch, script):
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.chdir(tmp_path)
     model = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32"
-    command = SCRIPT[SCRIPT.index("torchrun") : SCRIPT.index("--wandb")].replace("$MODEL", model).split()
-    pod = {"containers": [{"name": "a", "image": "b", "command": command}]}
+    command = SCRIPT[SCRIPT.index("torchrun") : SCRIPT.index("--wandb")].replace("$MODEL", model)
+    monkeypatch.setenv("RUN", command.strip())
+    pod = {"containers": [{"name": "a", "image": "b", "command": command.split()}]}
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": pod}}}
     Path("job.yaml").write_text(yaml.safe_dump(job), encoding="utf-8")
-    Path("train.sh").write_text(call, encoding="utf-8")
+    for name, text in KEPT["INSTALLED"].items():
+        (program := tmp_path / name).write_text(text)
+        program.chmod(0o700)
+    Path("train.sh").write_text(script, encoding="utf-8")
     done = asap("resolve", "--yes", "--hardware", "h100-16", "--", "bash", "train.sh")
-    assert done.code == 0, done.err
+    assert (done.code, Path("ran").exists()) == (0, False), done.err
     assert "replica=4 model=4" in done.out
 
 
