@@ -168,8 +168,7 @@ def record_of_calls(calls: Sequence[CaughtCommand], id: str, stated: Statement) 
         ConfigError: the settings of the last one contradict each other.
         NotFoundError: the hardware is unknown.
     """
-    read: list[tuple[Experiment, CaughtCommand]] = []
-    failures: list[AsapError] = []
+    read, failures = list[tuple[Experiment, CaughtCommand]](), list[AsapError]()
     for call in dict.fromkeys(reversed(calls)):
         try:
             read.append((_record_of(call, id, stated), call))

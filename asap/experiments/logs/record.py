@@ -254,9 +254,7 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
         "zero_stage": 3 if settings.zero == "fsdp" else settings.zero,
         "framework": _framework(reading.stack, settings),
     }  # fmt: skip
-    workload = {
-        key: value for key, value in said.items() if value is not None and getattr(experiment.workload, key) is None
-    }
+    workload = {k: v for k, v in said.items() if v is not None and getattr(experiment.workload, k) is None}
     if workload:
         update["workload"] = Workload.model_validate(experiment.workload.model_dump() | workload)
         sources |= {f"workload.{key}": path.name for key in workload}
