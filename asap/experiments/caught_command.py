@@ -32,15 +32,14 @@ STAND_INS = (
 """Programs that start training, or what starts it."""
 _FOLDER = "CALLS_CAUGHT_FOR_ASAP"
 _MOST = 200
-_RENDERED = {
+_RENDERED = {  # of what makes manifests: how else to get them
     "helm": "give what helm template prints of the chart, as a file",
     "kubectl": "give what kubectl kustomize prints, or the manifest, as a file",
 }
-"""Of what makes manifests: how else to get them."""
 _OF_HELP = (("--help",), ("-h",), ("--version",))
-_STAND_IN = Path(__file__).with_name("stand_in.sh")
-_BEFORE = Path(__file__).with_name("stand_in_first.sh")
-"""What bash does before each script."""
+_STAND_IN, _BEFORE = (Path(__file__).with_name(name) for name in ("stand_in.sh", "stand_in_first.sh"))
+_ELSEWHERE = ("docker", "podman", "ssh", "pdsh", "kubectl", "gcloud", "sudo")
+"""What hands none of its own variables to what it starts."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,8 @@ class CaughtCommand:
     @property
     def script(self) -> str:
         """The call as a script in which nothing is left open."""
-        exports = (f"export {name}={shlex.quote(value)}" for name, value in self.environment.items())
+        own = {} if Path(self.words[0]).name in _ELSEWHERE else self.environment
+        exports = (f"export {name}={shlex.quote(value)}" for name, value in own.items())
         return "\n".join((*exports, self.given, shlex.join(self.words), ""))
 
 
@@ -84,7 +84,7 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
     where = plain(command[0], 80)
     with scratch_folder("resolve") as folder:
         _write_stand_ins(folder)
-        texts = [Path(word).read_text(errors="replace") for word in command[1:] if Path(word).is_file()]
+        texts = (Path(word).read_text(errors="replace") for word in command[1:] if Path(word).is_file())
         directives = [line for text in texts for line in text.splitlines() if line.startswith("#SBATCH")]
         own = {_FOLDER: str(folder), "BASH_ENV": str(_BEFORE), "OWN_BASH_ENV": os.environ.get("BASH_ENV", "")}
         environment = slurm_variables(" ".join(directives).split(), {}) | os.environ | own
