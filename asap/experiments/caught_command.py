@@ -5,6 +5,7 @@ The script runs for real, by the user's own hand; only the programs in ``STAND_I
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,38 +20,26 @@ from asap.experiments.configuration import read_configuration
 from asap.experiments.create import Statement, amend
 from asap.experiments.experiment import Experiment
 from asap.experiments.other_stacks import read_script
+from asap.experiments.shell import SCRIPTS, slurm_variables
 from asap.flags.environment import is_performance_variable
 
 STAND_INS = (
     "torchrun", "python", "python3", "accelerate", "deepspeed", "srun", "mpirun", "mpiexec", "sbatch", "tune",
     "composer", "litgpt", "axolotl", "llamafactory-cli", "swift", "megatron", "trl", "xpk", "ray", "helm", "kubectl",
-    "docker", "podman", "apptainer", "singularity", "enroot",
+    "docker", "podman", "apptainer", "singularity", "enroot", "ssh", "pdsh", "gcloud", "sudo", "conda", "uv", "poetry",
+    "qsub", "bsub", "jsrun", "horovodrun", "runai", "sky",
 )  # fmt: skip
 """Programs that start training, or what starts it."""
 _FOLDER = "CALLS_CAUGHT_FOR_ASAP"
 _MOST = 200
+_RENDERED = {  # of what makes manifests: how else to get them
+    "helm": "give what helm template prints of the chart, as a file",
+    "kubectl": "give what kubectl kustomize prints, or the manifest, as a file",
+}
 _OF_HELP = (("--help",), ("-h",), ("--version",))
-_STAND_IN = """#!/bin/sh
-# Written by `asap resolve`: writes down how it was called, and does nothing else.
-name=$(basename "$0")
-case "$name" in python|python3) case "$1" in -c|-V|--version|-) PATH="${PATH#*:}" exec "$name" "$@";; esac;; esac
-file=$(mktemp "$CALLS_CAUGHT_FOR_ASAP/call.XXXXXX") || exit 1
-{ printf '%s\\0' "$name" "$@"; } > "$file.arguments"
-env -0 > "$file.environment"
-rm -f "$file"
-printf '%s\\n' "$file" >> "$CALLS_CAUGHT_FOR_ASAP/order"
-if [ "$name" = kubectl ]; then
-  for word in "$@"; do
-    case "$before" in -f|--filename) cat "$word"; echo; echo ---;; esac
-    case "$word" in --filename=*) cat "${word#*=}"; echo; echo ---;; esac
-    before=$word
-  done > "$file.manifests" 2>/dev/null
-fi
-if [ "$name" = sbatch ]; then
-  for word in "$@"; do [ -f "$word" ] && exec sh -c 'exec bash "$@"' sh "$word"; done
-fi
-exit 0
-"""
+_STAND_IN, _BEFORE = (Path(__file__).with_name(name) for name in ("stand_in.sh", "stand_in_first.sh"))
+_ELSEWHERE = ("docker", "podman", "ssh", "pdsh", "kubectl", "gcloud", "sudo")
+"""What hands none of its own variables to what it starts."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +48,8 @@ class CaughtCommand:
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(compare=False)
-    manifests: str = ""
-    """What it gives to Kubernetes, also by its standard input."""
+    given: str = ""
+    """Manifests for Kubernetes, or commands for a shell of another machine, also by its standard input."""
 
     def __str__(self) -> str:
         return redacted(shlex.join(self.words))
@@ -68,8 +57,9 @@ class CaughtCommand:
     @property
     def script(self) -> str:
         """The call as a script in which nothing is left open."""
-        exports = (f"export {name}={shlex.quote(value)}" for name, value in self.environment.items())
-        return "\n".join((*exports, shlex.join(self.words), ""))
+        own = {} if Path(self.words[0]).name in _ELSEWHERE else self.environment
+        exports = (f"export {name}={shlex.quote(value)}" for name, value in own.items())
+        return "\n".join((*exports, self.given, shlex.join(self.words), ""))
 
 
 def check_may_run() -> None:
@@ -91,30 +81,32 @@ def catch(command: Sequence[str], timeout_s: float = 60.0) -> list[CaughtCommand
         InsufficientEvidenceError: it starts nothing that has a stand-in.
     """
     check_may_run()
+    where = plain(command[0], 80)
     with scratch_folder("resolve") as folder:
         _write_stand_ins(folder)
-        environment = os.environ | {"PATH": f"{folder}/bin:{os.environ.get('PATH', os.defpath)}", _FOLDER: str(folder)}
+        texts = (Path(word).read_text(errors="replace") for word in command[1:] if Path(word).is_file())
+        directives = [line for text in texts for line in text.splitlines() if line.startswith("#SBATCH")]
+        own = {_FOLDER: str(folder), "BASH_ENV": str(_BEFORE), "OWN_BASH_ENV": os.environ.get("BASH_ENV", "")}
+        environment = slurm_variables(" ".join(directives).split(), {}) | os.environ | own
+        environment["PATH"] = f"{folder}/bin:{os.environ.get('PATH', os.defpath)}"
         words = list(command)
         if (folder / "bin" / words[0]).exists():
             words[0] = f"{folder}/bin/{words[0]}"
         try:
             done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, timeout=timeout_s, check=False)
         except FileNotFoundError as error:
-            raise UsageError("no such program", where=plain(command[0], 80)) from error
+            raise UsageError("no such program", where=where) from error
         except PermissionError as error:
-            raise UsageError("is not executable", where=plain(command[0], 80), hint="write: bash SCRIPT") from error
+            raise UsageError("is not executable", where=where, hint="write: bash SCRIPT") from error
         except subprocess.TimeoutExpired as error:
             hint = "raise --time-limit, or give the training log"
-            reason = f"takes over {format_seconds(timeout_s)}"
-            raise ConfigError(reason, where=plain(command[0], 80), hint=hint) from error
+            raise ConfigError(f"takes over {format_seconds(timeout_s)}", where=where, hint=hint) from error
         found = _read_calls(folder)
     if not found and done.returncode:
-        raise ConfigError(
-            f"ends with exit code {done.returncode} before it starts anything", where=plain(command[0], 80)
-        )
+        raise ConfigError(f"ends with exit code {done.returncode} before it starts anything", where=where)
     if not found:
         hint = "give the training log instead: asap analyze train.log"
-        raise InsufficientEvidenceError("starts no launcher that is known", where=plain(command[0], 80), hint=hint)
+        raise InsufficientEvidenceError("starts no launcher that is known", where=where, hint=hint)
     return found
 
 
@@ -122,7 +114,7 @@ def _write_stand_ins(folder: Path) -> None:
     target = folder / "bin"
     target.mkdir(mode=0o700)
     original = target / ".stand-in"
-    original.write_text(_STAND_IN, encoding="utf-8")
+    shutil.copyfile(_STAND_IN, original)
     original.chmod(0o700)
     for name in STAND_INS:
         (target / name).symlink_to(original)
@@ -137,8 +129,7 @@ def _read_calls(folder: Path) -> list[CaughtCommand]:
         words = _parts(Path(f"{line}.arguments"))
         pairs = (part.partition("=") for part in _parts(Path(f"{line}.environment")))
         variables = {name: redacted(value) for name, _, value in pairs if is_performance_variable(name)}
-        manifests = Path(f"{line}.manifests")
-        text = manifests.read_text(encoding="utf-8", errors="replace") if manifests.exists() else ""
+        text = Path(f"{line}.given").read_text(encoding="utf-8", errors="replace").strip()
         found.append(CaughtCommand(without_secret_options(words), variables, text))
     return [one for one in found if one.words and one.words[1:2] not in _OF_HELP]
 
@@ -177,8 +168,7 @@ def record_of_calls(calls: Sequence[CaughtCommand], id: str, stated: Statement) 
         ConfigError: the settings of the last one contradict each other.
         NotFoundError: the hardware is unknown.
     """
-    read: list[tuple[Experiment, CaughtCommand]] = []
-    failures: list[AsapError] = []
+    read, failures = list[tuple[Experiment, CaughtCommand]](), list[AsapError]()
     for call in dict.fromkeys(reversed(calls)):
         try:
             read.append((_record_of(call, id, stated), call))
@@ -198,15 +188,22 @@ def _record_of(call: CaughtCommand, id: str, stated: Statement) -> Experiment:
     start = amend(Experiment(id=id), Statement(hardware=stated.hardware))
     called, where = Path(Path(call.words[0]).name), plain(f"caught {call}", 120)
     try:
-        if call.manifests.strip():
+        if call.given and called.name in _RENDERED:
             with scratch_folder("manifests") as folder:
                 path = folder / "manifests.yaml"
-                path.write_text(call.manifests, encoding="utf-8")
+                path.write_text(call.given, encoding="utf-8")
                 return amend(read_configuration(path, (), start), stated)
         found = read_script(call.script, called, (), start)
     except AsapError as error:
         raise type(error)(error.message, where=where, hint=error.hint) from error
     if found is None:
-        hint = "give the log of the run, asap analyze train.log, or catch the command that trains"
-        raise UnreadError("starts no training that is read", where=where, hint=hint)
+        raise UnreadError("starts no training that is read", where=where, hint=_way_out(call))
     return amend(found, stated)
+
+
+def _way_out(call: CaughtCommand) -> str:
+    """What to give in place of a call that is not read."""
+    script = next((word for word in call.words[1:] if word.endswith(SCRIPTS)), None)
+    own = f"catch the script in it, asap resolve -- bash {Path(script).name}" if script else ""
+    own = own or _RENDERED.get(Path(call.words[0]).name, "catch the command that trains")
+    return f"give the log of the run, asap analyze train.log, or {own}"

@@ -29,10 +29,12 @@ from asap.stacks.megatron.releases import of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED
 from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import StackSettings
+from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 OPTIONS = "options"
 """In the provenance of a record: its run has settings beside its configuration file, of a command or of the user."""
 _HUGGING_FACE = ("model_type", "architectures")
+_OF_RUN = {TRAINER_MICRO_BATCH, "_name_or_path", *_HUGGING_FACE}
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _BASE = Path("base.yml")
 _SECTIONS = frozenset(("rl", "dpo", "lora", "student_overrides", "teacher_overrides"))
@@ -137,8 +139,7 @@ def _under_environment(experiment: Experiment) -> Experiment:
     if experiment.environment.get(_BLOCKING) != "1":
         return experiment
     workload = experiment.workload.model_copy(update={"launch_blocking": True})
-    sources = experiment.provenance | {"workload.launch_blocking": _BLOCKING}
-    return experiment.model_copy(update={"workload": workload, "provenance": sources})
+    return experiment.knowing(workload=workload, provenance={"workload.launch_blocking": _BLOCKING})
 
 
 def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment) -> Experiment:
@@ -181,7 +182,11 @@ def _read_settings(document: Document, overrides: Sequence[str], experiment: Exp
 
 def _read_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment:
     """What a YAML or JSON file of any stack says; raises like :func:`read_configuration`."""
-    overrides = tuple(overrides)
+    overrides, values = tuple(overrides), document.values
+    if values.keys() >= _OF_RUN:  # of the Trainer, as W&B keeps it: the model's, and its arguments
+        experiment = read_huggingface(document, experiment)
+        said = {key: value for key, value in values.items() if key not in ("max_length", *_HUGGING_FACE)}
+        document = replace(document, values={"model_name_or_path": values["_name_or_path"]} | said)
     if other := read_as_document(document, overrides, experiment):
         return other
     maxtext, fields = split_overrides(overrides, is_override if _is_maxtext(document) else lambda _: False)

@@ -1,7 +1,7 @@
 """How many processes a command starts (torchrun, Accelerate, DeepSpeed's launcher), and the variables of its run."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from asap.core.numbers import digits
@@ -10,6 +10,7 @@ from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.shell import (
     Command,
     Start,
+    commands_within,
     environment_of,
     gpu_of_directives,
     has_substitution,
@@ -22,6 +23,9 @@ from asap.flags.environment import is_performance_variable
 from asap.hardware import find_chip
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
+_AROUND = re.compile(r"(?:^|[\s/])(?:docker|podman|apptainer|singularity|xpk)\s")
+"""What hands variables to the command in it, besides launchers."""
+_EXPORTED = re.compile(r"[=,](?=[A-Za-z_]\w*=)", re.ASCII)
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed\s")
 _FACTORY = re.compile(r"\bllamafactory-cli\s")
 _SWIFT = re.compile(r"(?:^|[\s/])(?:swift|megatron)\s+(?:sft|pt|rlhf)\s")
@@ -167,12 +171,15 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 def with_exports(text: str, experiment: Experiment) -> Experiment:
     """``experiment`` with the variables that change performance and are exported in a script, or said to a launcher:
-    ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``. What is on record already stays."""
+    ``NCCL_ALGO=Ring torchrun …``, ``mpirun -x NCCL_ALGO=Ring …``, ``docker run … bash -c "export …"``. What is on
+    record already stays."""
     exported, handed = dict[str, str](), dict[str, str]()
     for command in read_commands(text):
         exported = command.scope.environment()
-        if command.certain and not command.assigns and starts_launcher(command.text):
-            handed = _assigned(words(command.text)) | handed
+        launches = starts_launcher(command.text) or _AROUND.search(command.text)
+        if command.certain and not command.assigns and launches:
+            within = [inner.scope.environment() for inner in commands_within(command)]
+            handed = _assigned(words(command.text)) | handed | (within[-1] if within else {})
     found = {
         name: value
         for name, value in (exported | handed).items()
@@ -181,6 +188,9 @@ def with_exports(text: str, experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"environment": found | experiment.environment})
 
 
-def _assigned(words: Iterable[str]) -> dict[str, str]:
-    parts = (word.partition("=") for word in words)
-    return {name: value for name, equals, value in parts if equals}
+def _assigned(words: Sequence[str]) -> dict[str, str]:
+    """Variables of a command's words: ``NAME=value``, ``--export=ALL,NAME=value``, of MPICH ``-genv NAME value``."""
+    parts = [part for word in words for part in (_EXPORTED.split(word) if word.startswith("--") else (word,))]
+    pairs = [(name, value) for name, equals, value in (part.partition("=") for part in parts) if equals]
+    mpich = zip(words, words[1:], words[2:], strict=False)
+    return dict(pairs) | {name: value for option, name, value in mpich if option in ("-genv", "-env")}

@@ -2,6 +2,7 @@ import contextlib
 import json
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,9 @@ from asap.stacks.maxtext.axes import axis_key
 from asap.stacks.maxtext.rematerialisation import TENSORS
 from asap.stacks.maxtext.sharding_rules import NAMES as AXIS_NAMES
 from asap.study.open_study import open_study
-from tests.cases import cases
+from tests.cases import cases, kept
+
+KEPT = kept(__file__)
 
 VALUES = st.recursive(
     st.none()
@@ -29,15 +32,8 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 AXES = [axis_key(network, name) for network in ("ici", "dcn") for names in AXIS_NAMES.values() for name in names]
-MORE = [
-    "custom_mesh",
-    "custom_mesh_and_rule",
-    "logical_axis_rules",
-    "mesh_axes",
-    "num_slices",
-    "compile_topology",
-    *TENSORS,
-]
+MESH = ["custom_mesh", "custom_mesh_and_rule", "logical_axis_rules", "mesh_axes", "num_slices", "compile_topology"]
+MORE = [*MESH, *TENSORS]
 MAXTEXT = st.dictionaries(st.sampled_from([*DEFAULTS, *AXES, *MORE]), VALUES, max_size=5)
 HUGGING_FACE = st.builds(
     lambda config, kind: {**config, "model_type": kind},
@@ -84,3 +80,10 @@ def test_of_a_folder_the_launch_script_is_read_and_what_lies_beside_it_named(tmp
     (tmp_path / "other.sh").write_text("")
     with pytest.raises(UsageError, match=r"other\.sh, run\.sh"):
         open_study(str(tmp_path), ExperimentStore(tmp_path / "store"))
+
+
+def test_wandb_keeps_arguments_of_the_trainer_beside_the_configuration_of_the_model(tmp_path):
+    (path := tmp_path / "config.yaml").write_text(yaml.safe_dump({"_wandb": {"value": {}}} | KEPT["OF_TRAINER"]))
+    read = read_configuration(path, (), Experiment(id="run", hardware=refer_to_hardware("h100-8")[0]))
+    assert read.model
+    assert (read.model.layers, read.workload.global_batch, read.workload.zero_stage) == (24, 64, 3)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _ASK = (
     "{command}\nruns for real, by your own hand. Only these are replaced by stand-ins that write down how they are\n"
-    "called, and start nothing: {programs}."
+    "called, and start nothing: {programs}. One that is called by its full path runs."
 )
 
 

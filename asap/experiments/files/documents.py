@@ -82,6 +82,9 @@ def parse_document(text: str, path: Path) -> Document:
         return Document(path, parse_toml(text, str(path)), {})
     if path.suffix in (".json", ".conf"):
         return Document(path, _parse_json(text, path), {})
+    if path.suffix == ".jsonl":
+        hint = "give what the run printed, its trainer_state.json, or its configuration"
+        raise ConfigError("is what a run logged, in JSON lines that are not read", where=str(path), hint=hint)
     values, lines = parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise ConfigError(_NO_MAPPING if text.strip() else "is empty", where=str(path))

@@ -62,26 +62,25 @@ class Collector:
     """Takes the lines after a block's beginning for as long as they are its own."""
 
     def __init__(
-        self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int, before: Sequence[str] = ()
-    ):
+        self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int,
+        before: Sequence[str] = (), rank: str = "",
+    ):  # fmt: skip
         self.block = RawBlock(start.kind, line.strip()[:200], number, offset)
         self.open = True
+        self._is_plain = start.kind == "yaml" and not rank  # "key: [" looks like a rank
         self._begun = start.kind != "arguments" or "arguments" in line
         self._depth, self._quote, self._skipped, self._length = 0, "", 0, 0
         if start.kind == "arguments":
             for one in () if self._begun else (*before, line):
                 self.feed(one)
         elif start.kind == "json":
-            rest = line[line.find("{", found.start()) :] if "{" in line[found.start() :] else ""
-            self._balanced(rest)
+            self._balanced(line[place:] if (place := line.find("{", found.start())) >= 0 else "")
         elif start.kind == "call":
             self._balanced(line[found.start() :])
-        elif start.itself:
-            self.feed(line)
+        elif start.itself or start.kind == "fields":
+            self.feed(line if start.itself else line.rpartition("(")[2])
         elif start.kind == "command":
             self.block.lines.append(line.rstrip("\n"))
-        elif start.kind == "fields":
-            self.feed(line.rpartition("(")[2])
 
     def feed(self, line: str) -> None:
         """Take the next line of the log, if it belongs to the block."""
@@ -89,7 +88,7 @@ class Collector:
         if len(self.block.lines) >= MOST_LINES or self._length > MOST_TEXT:
             self.open = False
             return
-        line = without_rank(line)
+        line = line if self._is_plain else without_rank(line)
         if self.block.kind == "arguments":
             self._argument(line)
         elif self.block.kind == "yaml":

@@ -107,12 +107,10 @@ def _of_chip(reading: LogReading, experiment: Experiment) -> dict[str, float]:
     if (found := find_chip(reading.hardware.chip or experiment.hardware.chip or "")) is None:
         return {}
     peaks = found.chip.peak_flops
-    of_chip = {
-        "peak": peaks.get(experiment.workload.precision or "", max(peaks.values())),
-        "peak_bf16": peaks.get("bf16", 0.0),
-        "hbm_bytes": found.chip.hbm_bytes,
-    }
-    return {name: value / found.chip.devices for name, value in of_chip.items()}
+    peak = peaks.get(experiment.workload.precision or "", max(peaks.values()))
+    of_chip = {"peak": peak, "peak_bf16": peaks.get("bf16", 0.0), "hbm_bytes": found.chip.hbm_bytes}
+    said = number(reading.statements.get("peak_flops", ""))  # of another chip where the program does not know this one
+    return {name: value / found.chip.devices for name, value in of_chip.items()} | ({"peak_bf16": said} if said else {})
 
 
 def figures_of(steps: Sequence[tuple[Form, dict[str, str], int, int]]) -> dict[str, float]:

@@ -151,7 +151,5 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
         of_experts = "moe_args" in block.values and block.values.get("moe_enabled") is not False
         model = find_architecture(name.replace(" ", "-")) if of_experts else printed_model(block.values, name)
         if model is not None:
-            source = f"{reading.file}:{block.line}"
-            provenance = experiment.provenance | {"model": source}
-            return experiment.model_copy(update={"model": model, "provenance": provenance})
+            return experiment.knowing(model=model, provenance={"model": f"{reading.file}:{block.line}"})
     return experiment

@@ -100,9 +100,7 @@ def instead_of_script(text: str, path: Path) -> str:
         text: of the script, which tells the stack.
         path: of the file, as the user named it.
     """
-    known = next(
-        (one["prints"] for one in table("printing").values() if any(sign in text for sign in one["signs"])), ""
-    )
+    known = next((one["prints"] for one in table("printing").values() if any(map(text.__contains__, one["signs"]))), "")
     started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
     prints = next(started, known)
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"

@@ -74,8 +74,7 @@ def read_log_record(
     experiment = _filled(settings, reading, path, experiment)
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
-        provenance = experiment.provenance | {"plan": path.name}
-        experiment = experiment.model_copy(update={"plan": plan, "provenance": provenance})
+        experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
     known = reading.stack is not None and reading.measured.step.steps > 0
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
@@ -91,10 +90,10 @@ def read_log_record(
         return experiment.model_copy(update=update)
     measured = measured_step(reading, settings, experiment)
     update["observed"] = Observed(file=path.name, measured=reading.measured, ending=reading.ending)
-    sources = experiment.provenance | {"observed": path.name}
+    sources = {"observed": path.name}
     if measured is not None and experiment.measured is None and not doubts:
         update["measured"], sources["measured"] = measured, path.name
-    return experiment.model_copy(update=update | {"provenance": sources})
+    return experiment.model_copy(update=update).knowing(provenance=sources)
 
 
 def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
@@ -239,10 +238,8 @@ def _with_hardware(reading: LogReading, settings: LogSettings, path: Path, exper
         return experiment  # as many of them make no slice: the user is asked
     if not found.topology:
         found = found.model_copy(update={"name": f"{hardware.chip}-{devices}"})
-    provenance = experiment.provenance | {"hardware": f"{path.name}: {plain(hardware.named or '', 60)}"}
-    return experiment.model_copy(
-        update={"hardware": found, "provenance": provenance, "notes": (*experiment.notes, *notes)}
-    )
+    source = f"{path.name}: {plain(hardware.named or '', 60)}"
+    return experiment.knowing(*notes, hardware=found, provenance={"hardware": source})
 
 
 def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: Experiment) -> Experiment:
@@ -258,14 +255,11 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
         "zero_stage": 3 if settings.zero == "fsdp" else settings.zero,
         "framework": _framework(reading.stack, settings),
     }  # fmt: skip
-    workload = {
-        key: value for key, value in said.items() if value is not None and getattr(experiment.workload, key) is None
-    }
+    workload = {k: v for k, v in said.items() if v is not None and getattr(experiment.workload, k) is None}
     if workload:
         update["workload"] = Workload.model_validate(experiment.workload.model_dump() | workload)
         sources |= {f"workload.{key}": path.name for key in workload}
-    update |= {"provenance": experiment.provenance | sources, "notes": (*experiment.notes, *notes)}
-    return experiment.model_copy(update=update)
+    return experiment.knowing(*notes, provenance=sources, **update)
 
 
 def _framework(stack: str | None, settings: LogSettings) -> str | None:

@@ -24,7 +24,6 @@ from asap.experiments.logs.text import (
     is_training_bar,
     rank_of,
     seconds_of_day,
-    without_rank,
 )
 
 _CONFIG_PARAM = b"Config param "
@@ -221,14 +220,15 @@ class _Pass:
 
     def _begin(self, start: BlockStart, line: str, chunk: bytes, place: int, end: int, number: int, base: int) -> int:
         """Collect a block; its last place in the piece, so that nothing inside of it begins another."""
-        line = without_rank(line)
+        line = line[len(rank := rank_of(line)) :]
         inside = any(one.open and one.block.kind == start.kind for one in self._collectors)
+        inside |= start.itself and any(number < one.line + len(one.lines) for one in self.scan.blocks[-1:])
         if inside or (found := start.pattern.search(line)) is None:
             return -1
         before = (
             arguments_before(chunk, place, self._text) if start.kind == "arguments" and "arguments" not in line else []
         )
-        collector = Collector(start, found, line, number - len(before), base + place, before)
+        collector = Collector(start, found, line, number - len(before), base + place, before, rank)
         position = self._collect(collector, chunk, end + 1)
         return position - 2 if start.kind != "yaml" else place
 
@@ -277,7 +277,8 @@ class _Pass:
         fields = form.read(line)
         if "step" in fields and (clock := seconds_of_day(line[:_PREFIX])):
             fields["clock"] = clock
-        if not (timed := [name for name in _TIMED if name in fields]) or (form.bar and not is_training_bar(line)):
+        timed = [name for name in _TIMED if name in fields]
+        if not timed or (form.bar and (not is_training_bar(line) or fields.get("total_steps") == "1")):
             return
         self._timed[form.anchor] = timed
         self.scan.steps.append((form, fields, number, offset))

@@ -176,7 +176,7 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
     known = table("settings")
     found: dict[str, Any] = {}
     for field, names in known["names"].items():
-        for name in names:
+        for name in (name for name in names if name != "max_length" or "num_beams" not in block.values):
             value = _look_up(block.values, name)
             if (read := _value(field, value)) is not None:
                 found[field] = read
@@ -247,12 +247,10 @@ def _value(field: str, value: Any) -> Any:
         return None
     if field == "model":
         return plain(str(value), 200) if str(value).strip() not in ("", "default") else None
-    if field == "zero":
-        return _whole(value, least=0)
     if field == "micro_batch":
         size = number(str(value))
         return size if size and 0 < size < 1e9 else None
-    return _whole(value, least=1)
+    return _whole(value, least=0 if field == "zero" else 1)
 
 
 def _whole(value: Any, least: int) -> int | None:

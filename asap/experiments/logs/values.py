@@ -16,8 +16,8 @@ from asap.experiments.logs.blocks import MOST_TEXT, RawBlock
 
 _ENUM = re.compile(r"<?\b[A-Z]\w*\.(\w+)(?:: [^<>]*>)?$")
 _OBJECT = re.compile(r"<(?:[^<>]|<[^<>]*>)*>")
-_FLAG = re.compile(r"(?<!\.)\.*(?:updated|default)$")
-"""GPT-NeoX writes behind each value whether it is a default."""
+_BEHIND = re.compile(r"(?<!\.)\.*(?:updated|default)$|(?<=^True).+|(?<=^False).+|(?<=^None).+")
+"""GPT-NeoX writes behind each value whether it is a default; other ranks write into the same line."""
 _DTYPE = re.compile(r"^(?:torch|jnp|np)\.(\w+)$")
 _SOURCE = re.compile(r"^\s*[\w.]+ = .*\(\s*\w+=[a-z_][\w.]*[,)]")
 """A line of source code, which some programs write into their logs: an assignment, with names as arguments."""
@@ -33,7 +33,7 @@ def _values(block: RawBlock) -> dict[str, Any]:
     text = "\n".join(block.lines)[:MOST_TEXT]
     if block.kind == "arguments":
         pairs = (line.partition(" ") for line in block.lines)
-        return {name: scalar(_FLAG.sub("", value)) for name, _, value in pairs}
+        return {name: scalar(_BEHIND.sub("", value)) for name, _, value in pairs}
     if block.kind == "command":
         return _options(block.lines)
     if block.kind == "fields":

@@ -15,7 +15,7 @@ from asap.experiments.shell.starts import (
     with_given,
 )
 from asap.experiments.shell.syntax import unread_line
-from asap.experiments.shell.variables import gpu_of_directives, has_substitution
+from asap.experiments.shell.variables import gpu_of_directives, has_substitution, slurm_variables
 from asap.experiments.shell.words import Option, options, words
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "options",
     "read_commands",
     "script_text",
+    "slurm_variables",
     "starts_in",
     "undecided_options",
     "unread_line",

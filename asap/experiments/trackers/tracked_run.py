@@ -61,8 +61,7 @@ def as_experiment(run: TrackedRun, experiment: Experiment) -> Experiment:
         "profile_path": str(run.profile) if run.profile else None,
     }
     known = {name: value for name, value in found.items() if value is not None}
-    provenance = experiment.provenance | dict.fromkeys(known, run.origin)
-    return experiment.model_copy(update={**known, "provenance": provenance})
+    return experiment.knowing(provenance=dict.fromkeys(known, run.origin), **known)
 
 
 def _configured(experiment: Experiment, run: TrackedRun) -> Experiment:
@@ -77,8 +76,7 @@ def _configured(experiment: Experiment, run: TrackedRun) -> Experiment:
             found = read_untrusted(path, (), experiment)
         except ConfigError as error:
             note = f"The parameters of {run.origin} are not used as a configuration: {plain(error.message, 200)}."
-            update = {"hyperparameters": values, "notes": (*experiment.notes, note)}
-            return experiment.model_copy(update=update)
+            return experiment.knowing(note, hyperparameters=values)
     provenance = {name: said.replace(str(path), run.origin) for name, said in found.provenance.items()}
     return found.model_copy(update={"provenance": provenance})
 
