@@ -21,11 +21,12 @@ from asap.core.units import Provenance
 from asap.experiments.configuration import OPTIONS
 from asap.hardware.instances import chips_per_node
 from asap.plans import Plan
-from asap.proposals.launch import line_elsewhere, line_now, mesh_that_stays, overrides_of
-from asap.proposals.proposal import ChangedSetting
+from asap.proposals.launch import line_elsewhere, mesh_that_stays, overrides_of
+from asap.proposals.proposal import ChangedSetting, Overrides
 from asap.proposals.reasons.explain import changed_settings
-from asap.stacks.launchers import COMMAND, Stack, start_command
+from asap.stacks.launchers import COMMAND, Stack, stack_of, start_command
 from asap.stacks.registry import contracts
+from asap.study.study import Study
 
 
 class PredictAnswer(Answer):
@@ -208,8 +209,8 @@ class Line(Query):
                 line=tuple(line.splitlines()), exports=(), plan=str(plan), stack=contracts()[self.stack].title,
                 change=changes_of(inquiry, plan),
             )  # fmt: skip
-        found = overrides_of(study, plan)
-        text = found.text if plan != study.plan else line_now(study)
+        found = self._lines(study, plan)
+        text = found.text
         whole = self._whole(inquiry, found.stack, text) if self.command else ""
         title = contracts()[found.stack].title
         return LineAnswer(
@@ -221,6 +222,15 @@ class Line(Query):
             stays=mesh_that_stays(study, plan),
             change=changes_of(inquiry, plan),
         )
+
+    def _lines(self, study: Study, plan: Plan) -> Overrides:
+        """Of what runs now nothing where its settings do not follow from its plan: nothing is to be changed."""
+        try:
+            return overrides_of(study, plan)
+        except PlanError:
+            if plan != study.plan:
+                raise
+            return Overrides(stack=stack_of(study.experiment.workload.framework))
 
     def _whole(self, inquiry: Inquiry, stack: Stack, line: str) -> str:
         study = inquiry.study

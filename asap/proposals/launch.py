@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from asap.core.errors import PlanError
 from asap.experiments import Experiment
 from asap.experiments.maxtext.reader import OF_MODEL
 from asap.plans import Plan
@@ -33,7 +32,7 @@ def overrides_of(study: Study, plan: Plan) -> Overrides:
 
 
 def launcher_line(study: Study, plan: Plan, beside: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What to change for the run's own launcher to run a plan, with settings beside it.
+    """What to change for the run's own launcher to run a plan, with settings beside it; what runs now in whole.
 
     Raises:
         PlanError: the launcher has no words for it.
@@ -44,15 +43,17 @@ def launcher_line(study: Study, plan: Plan, beside: Mapping[str, str] = MappingP
     layers = _layers(experiment, stack)
     configured = _is_configured(study)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
-    current = _settings(experiment) if configured else None
-    if current is None and study.plan is not None and not is_start(experiment):
+    is_now = plan == study.plan
+    known = form_of(experiment.hyperparameters) if is_now else _settings(experiment)
+    current = known if configured else None
+    if current is None and not is_now and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)
         if plan.remat == study.plan.remat:
             plan = plan.model_copy(update={"remat": now.remat})
         if now == study.plan or plan.remat is None:
             current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
-    sequence = experiment.workload.sequence_length if is_start(experiment) else None
+    sequence = experiment.workload.sequence_length if is_now or is_start(experiment) else None
     return launch_lines(
         plan,
         stack,
@@ -82,20 +83,6 @@ def line_elsewhere(study: Study, plan: Plan, stack: Stack) -> str:
         topology=study.slice.topology if study.slice else None,
         sequence=experiment.workload.sequence_length,
     )
-
-
-def line_now(study: Study) -> str:
-    """The settings of what runs now in the form in which they were given; empty where that cannot be written from the
-    plan alone, and nothing is to be changed anyway."""
-    experiment, plan = study.experiment, study.plan
-    stack = stack_of(experiment.workload.framework)
-    if plan is None or not _is_configured(study):
-        return line_elsewhere(study, plan, stack) if plan is not None else ""
-    batch, layers = experiment.workload.global_batch, _layers(experiment, stack)
-    try:
-        return launch_lines(plan, stack, form_of(experiment.hyperparameters), global_batch=batch, layers=layers)
-    except PlanError:
-        return ""
 
 
 def start_line(study: Study) -> str | None:

@@ -145,17 +145,13 @@ def add_smallest_fit(
 
 def _beside(least: SmallestFit, proposals: tuple[Proposal, ...]) -> str:
     """What the first proposal is better at than the smallest change: its step, else its odds to fit."""
-    if not proposals:
-        return ""
-    found, small = proposals[0].prediction, least.prediction
-    odds = fit_odds(found)
-    if found.step_time and small.step_time and found.step_time.value < small.step_time.value:
-        better = "Faster"
-    elif odds > fit_odds(small):
-        better = "Likelier to fit"
-    else:
-        return ""
-    return f" {better}: {_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {format_odds(odds)} likely to fit."
+    for first in proposals[:1]:
+        found, small = first.prediction, least.prediction
+        faster = found.step_time and small.step_time and found.step_time.value < small.step_time.value
+        if faster or fit_odds(found) > fit_odds(small):
+            better, odds = "Faster" if faster else "Likelier to fit", format_odds(fit_odds(found))
+            return f" {better}: {_FIRST_PROPOSAL} ({_what_changes(first)}), {odds} likely to fit."
+    return ""
 
 
 def after_judgement(
