@@ -1,6 +1,7 @@
 """What Accelerate's launcher or no launcher starts, and its settings that the Trainer's arguments stand for."""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from asap.stacks.accelerate.stack import FSDP, OPTION, WORDS, is_fsdp, of_option
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.stack_settings import StackSettings
 
+PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
+    Path(accelerate.__file__).with_name("presets.toml").read_text(encoding="utf-8")
+)
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
 
@@ -184,7 +188,7 @@ def of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[
     settings = of_option(" ".join(words))
     if not is_fsdp(settings) or stated.get(_CONFIG) is None:
         return settings
-    own = _configuration(stated, _CONFIG, path, brought)
+    own = mapping_of(stated, _CONFIG, path, brought)
     return settings | {f"{FSDP}.{_PREFIX}{key.removeprefix(_PREFIX)}": value for key, value in own.items()}
 
 
@@ -196,12 +200,12 @@ def syncs_each_batch(said: StackSettings, path: Path, brought: Brought) -> bool 
     """
     if ACCELERATOR not in said:
         return None
-    kwargs = _configuration(said, ACCELERATOR, path, brought).get("gradient_accumulation_kwargs")
+    kwargs = mapping_of(said, ACCELERATOR, path, brought).get("gradient_accumulation_kwargs")
     inner = StackSettings(kwargs if isinstance(kwargs, Mapping) else {}, str(path))
     return inner.flag(_EACH) if _EACH in inner else None
 
 
-def _configuration(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
+def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
     """A mapping of an argument: itself, as JSON, or in the file that it names."""
     said = stated[key]
     if isinstance(said, Mapping):

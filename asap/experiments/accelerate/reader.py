@@ -77,11 +77,13 @@ def read_accelerate(
     return read_started(dotted(values) | own, arguments, path, experiment, overrides=rest)
 
 
-def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+def split_overrides(
+    overrides: Iterable[str], words: frozenset[str] = ARGUMENTS
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """Accelerate's own settings, arguments of the program, and what else is said; raises UsageError."""
     given = overriding(overrides)
     own = {key: value for key, value in given.items() if key.partition(".")[0] in _OWN}
-    arguments = {key: value for key, value in given.items() if key in ARGUMENTS}
+    arguments = {key: value for key, value in given.items() if key in words}
     rest = [f"{key}={value}" for key, value in given.items() if key not in own and key not in arguments]
     return own, arguments, rest
 

@@ -18,7 +18,7 @@ from asap.experiments.remarks import (
 )
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
-from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH
+from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys
@@ -122,7 +122,8 @@ _FILLED = {
     ACCUMULATION: TRAINER_ACCUMULATION,
     "bf16.enabled": "bf16",
     "fp16.enabled": "fp16",
-    "sequence_parallel_size": "sequence_parallel_size",
+    SEQUENCE: "sequence_parallel_size",
+    TENSOR: "deepspeed_autotp_size",
 }
 """DeepSpeed's settings by the argument that fills them."""
 _CONFIGURATION = "deepspeed"
