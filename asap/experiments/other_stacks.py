@@ -203,10 +203,8 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
-    if trainer_file.is_trl_file(values):
-        return partial(trainer_file.read_trl_file, values, path), trainer_file.is_setting
     if trainer_file.is_training_file(values):
-        return partial(trainer_file.read_alone, values, path), accelerate.is_setting
+        return partial(trainer_file.read_trainer_file, values, True, path, alone=True), accelerate.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):

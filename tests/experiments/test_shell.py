@@ -9,7 +9,7 @@ from asap.experiments.shell import find_start, options, read_commands
 from tests.cases import cases
 
 ASSIGNMENTS = {"A=1": "1", "B='x y'": "x y", 'C="p=q"': "p=q", "D=$((2 * 3))": "6", "E=${U:-7}": "7", "F=a/b": "a/b"}
-JOINTS = ["\n", "; ", " && ", "\nexport Z=1\n", " # a comment\n", " \\\n"]
+JOINTS = ["\n", "; ", " && ", "\nexport Z=1\n", " # a comment\n"]
 
 
 def run(script: str, **known: str) -> list[str]:
@@ -124,17 +124,6 @@ def test_options_of_sections():
         option.name: option.words for option in options("x --fsdp.wrap=block --train.steps 3 --data.packed --seed.")
     }
     assert said == {"fsdp.wrap": ("block",), "train.steps": ("3",), "data.packed": (), "seed": (".",)}
-
-
-def test_what_stands_where_a_variable_has_a_value():
-    script = "A=1\nB=\nC=$(date)"
-    assert echoed(script, "${A:+--a $A} ${B:+--b 2} ${B+--c} ${D:+--d} ${A:+--e}").split() == [
-        "--a",
-        "1",
-        "--c",
-        "--e",
-    ]
-    assert echoed(script, "${C:+--f 3}") == "${C}"
 
 
 def test_functions_are_read_where_they_are_called_and_their_arguments_stay_open():
