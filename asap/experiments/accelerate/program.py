@@ -41,27 +41,7 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None 
     return {**found.document().values, **{key: value for key, value in arguments.items() if key != CONFIG}}
 
 
-_SIZES = (accelerate.SHARD, accelerate.REPLICATE, accelerate.TENSOR, accelerate.CONTEXT, "sp_size")
-_SWITCHES = ("offload_params", "activation_checkpointing", "cpu_ram_efficient_loading", "use_orig_params")
-_PRECISIONS = ("no", "fp16", "bf16", "fp8")
-_VERSIONS = ("1", "2")
 _EMPTY = ("", "none", "null")
-
-
-def check_values(settings: StackSettings) -> None:
-    """Raise ConfigError at the first value of the wrong kind; empty ones, and those that a template leaves open, say
-    nothing."""
-    sizes = (accelerate.size_key(settings, name) for name in _SIZES)
-    for key in (accelerate.PROCESSES, accelerate.MACHINES, *sizes):
-        if is_said(settings, key):
-            settings.count(key)
-    for name in _SWITCHES:
-        if is_said(settings, key := accelerate.fsdp_key(settings, name)):
-            settings.flag(key)
-    if settings.get("mixed_precision") is not False and is_said(settings, "mixed_precision"):
-        settings.choice("mixed_precision", _PRECISIONS)
-    if is_said(settings, version := accelerate.fsdp_key(settings, "version")):
-        settings.choice(version, _VERSIONS)
 
 
 def is_said(settings: StackSettings, key: str) -> bool:
@@ -122,12 +102,6 @@ _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 _ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
 
 
-def is_one_of_several(script: str, environment: Mapping[str, str]) -> bool:
-    """Whether a script says that the process which it starts is one of several."""
-    ranks = digits(environment.get(_WORLD, ""))
-    return (ranks or 0) > 1 or (ranks is None and _RANK.search(script) is not None)
-
-
 def in_one_process(
     start: str, script: str, environment: Mapping[str, str], path: Path, experiment: Experiment
 ) -> Experiment:
@@ -146,20 +120,16 @@ def in_one_process(
     """
     if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
         raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
-    if is_one_of_several(script, environment):
-        return with_devices(digits(environment.get(_WORLD, "")), experiment)
-    several = visible_gpus(environment)
+    ranks, several = digits(environment.get(_WORLD, "")), visible_gpus(environment)
+    if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
+        return with_devices(ranks, experiment)
     if several is not None and several > 1:
         reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
         raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
-    known = experiment.hardware.devices
-    if known == 1 or _SEVERAL.search(start):
+    if _SEVERAL.search(start):
         return experiment
-    if known is not None:
-        note = f"python starts one process; the plan is for {known} devices with one each, as a launcher starts them"
-        return experiment.knowing(note)
-    found = with_devices(1, experiment)
-    return found if several == 1 else found.knowing(_ONE)
+    unsaid = experiment.hardware.devices is None and several is None
+    return with_devices(1, experiment).knowing(*((_ONE,) if unsaid else ()))
 
 
 _CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_batch"

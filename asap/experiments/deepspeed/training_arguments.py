@@ -5,33 +5,33 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import blamed_on
 from asap.experiments.huggingface_model import name_at_end, read_named_model
 from asap.experiments.remarks import (
     in_words_of_program,
     moments_of_bits,
     note_on_attention,
-    note_on_unmodelled,
     optimizer_family,
+    table_notes,
 )
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.reading import field_of, is_on
-from asap.stacks.registry import abstract
+from asap.stacks.registry import abstract, spec
 from asap.stacks.spec import word_keys
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 TRAINER = abstract("trainer")
+_FIELDS = ("optimizer", "attention", "fused_linear_cross_entropy", "compiled")
 ATTENTION = tuple(dict.fromkeys(word_keys(TRAINER.workload["attention"])))
 SEQUENCE_NAMES = word_keys(TRAINER.workload["sequence_length"])
 _LOADED_AS, _BF16 = ("torch_dtype", "dtype", "model_dtype"), ("bfloat16", "torch.bfloat16", "bf16")
-_LIGER = ("use_liger_kernel", "enable_liger_kernel")
-"""Of the Trainer, and of LLaMA-Factory."""
-_OF_LIGER, _FUSED_LINEAR = "liger_kernel_config", "fused_linear_cross_entropy"
 _OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
 """Switches of a program's own that change the step and that no library has."""
 _TRAINED = re.compile(
@@ -63,37 +63,29 @@ def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool
 
 def of_program(said: StackSettings) -> dict[str, Any]:
     """Fields of a workload, those that are said; the Trainer's optimizer and its loss where nothing else is."""
-    named = field_of(TRAINER, "optimizer", said)
-    found = {
-        "optimizer": optimizer_family(named),
-        "attention": field_of(TRAINER, "attention", said),
-        "fused_linear_cross_entropy": _has_fused_linear_cross_entropy(said),
-        "compiled_loss": is_on(said, "torch_compile") if TRAINER_MICRO_BATCH in said else None,
-        "compiled": True if said.flag("torch_compile") else None,
-        **moments_of_bits(named),
-    }
+    flat = dotted(said)
+    found = {field: field_of(TRAINER, field, flat) for field in _FIELDS}
+    named = found["optimizer"]
+    found |= {"optimizer": optimizer_family(named), **moments_of_bits(named)}
+    found |= {"compiled_loss": bool(found["compiled"])} if TRAINER_MICRO_BATCH in said else {}
     return {field: value for field, value in found.items() if value is not None}
 
 
 def notes_on(said: StackSettings) -> tuple[str, ...]:
     """What is modelled otherwise than it runs."""
-    notes = []
-    key = next((key for key in ("max_seq_length", "max_length", "model_max_length", "cutoff_len") if key in said), None)
-    if key and not said.flag("packing"):
-        notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
     own = [key for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and is_on(said, key)]
     own += [key for key in sorted(said) if _TRAINED.fullmatch(key) and str(said[key]).casefold() not in _OFF]
-    if own:
-        notes.append(
-            f"not read, as only the program knows what it changes: {', '.join(f'--{plain(key, 40)}' for key in own)}"
-        )
-    return (*notes, *note_on_unmodelled(said, TRAINER.unmodelled))
+    shown = ", ".join(f"--{plain(key, 40)}" for key in own)
+    unread = (f"not read, as only the program knows what it changes: {shown}",) if own else ()
+    length = digits(str(TRAINER.cut.said(said))) if TRAINER.cut else None
+    return (*unread, *table_notes(TRAINER, said, length))
 
 
 def _mixed(said: StackSettings, settings: StackSettings) -> str:
     own = next((kind for kind in ("bf16", "fp16") if said.flag(kind)), None)
-    mixed = said.get("mixed_precision", settings.get("mixed_precision"))
-    return "fp8" if is_on(said, "fp8") else own or ("no" if mixed in (None, False) else str(mixed).casefold())
+    both = {key: value for key, value in {**settings, **said}.items() if not has_substitution(str(value))}
+    with blamed_on(settings.where()):
+        return "fp8" if is_on(said, "fp8") else own or str(field_of(spec("accelerate"), "precision", both))
 
 
 def loaded_in_bf16(said: Mapping[str, object]) -> bool:
@@ -104,16 +96,6 @@ def loaded_in_bf16(said: Mapping[str, object]) -> bool:
 def sequence_length(said: StackSettings) -> int | None:
     """Tokens of a sequence; ``None`` where no argument says it."""
     return next((said.count(key) for key in SEQUENCE_NAMES if key in said), None)
-
-
-def _has_fused_linear_cross_entropy(said: StackSettings) -> bool | None:
-    """Whether Liger's kernel takes the output projection and the loss, as it does where nothing turns that off;
-    ``None`` where Liger is not used."""
-    if not any(is_on(said, key) for key in _LIGER):
-        return None
-    own = said.get(_OF_LIGER)
-    kernel = own.get(_FUSED_LINEAR) if isinstance(own, Mapping) else said.get(f"{_OF_LIGER}.{_FUSED_LINEAR}")
-    return str(kernel).casefold() not in ("false", "0", "no")
 
 
 _MODEL = TRAINER.model.name.keys if TRAINER.model.name else ()
