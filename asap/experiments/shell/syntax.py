@@ -72,6 +72,15 @@ def _quotes_and_comments(node: Node) -> Iterator[Node]:
             waiting += reversed(inner.children)
 
 
+def quoted_texts(text: str) -> list[str]:
+    """What of a command stands in quotes, with them."""
+    if '"' not in text and "'" not in text:
+        return []
+    script = Script(text)
+    found = (node for node in _quotes_and_comments(script.root) if node.type != "comment")
+    return [script.slice(node.start_byte, node.end_byte) for node in found]
+
+
 def unread_line(text: str) -> int | None:
     """The first line of a script that the grammar does not take; ``None`` where it takes all."""
     waiting = [Script(text).root]

@@ -9,7 +9,7 @@ from asap.core.errors import UnreadError
 from asap.experiments.shell.scope import EVALUATED, Command, Variables
 from asap.experiments.shell.syntax import Script, branches, called_names
 from asap.experiments.shell.variables import LONGEST, expand, has_substitution, holds, slurm_variables
-from asap.experiments.shell.words import unquoted, written_words
+from asap.experiments.shell.words import unquoted
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
@@ -168,7 +168,7 @@ class Walk:
             line = self._line(node) + written.count("\n", 0, printed.start())
             self._add(Command(printed[0], printed[0], line, False, self._variables.scope()))
         written = _PRINTS.sub("", written)
-        said = written_words(written)
+        said = self._words(node)
         if not said:
             return _Ran.RAN
         variables, line = self._variables, self._line(node)
@@ -207,6 +207,19 @@ class Walk:
             self._assign(name, word, assignment, certain)
         self._add(Command(expanded, written, line, certain, variables.scope(), assigns=True))
         return True
+
+    def _words(self, node: Node) -> list[str]:
+        """The words of a command as they are written, without what prints options."""
+        node = (node.child_by_field_name("body") or node) if node.type == "redirected_statement" else node
+        parts = [node] if node.type == "variable_assignment" else node.children
+        found, end = list[str](), -1
+        for part in parts:
+            if part.type == "comment" or part.type.endswith("redirect"):
+                continue
+            text = _PRINTS.sub("", self._script.written(part))
+            found += [found.pop() + text if part.start_byte == end else text]  # the grammar ends words too early
+            end = part.end_byte
+        return [*filter(None, found)]
 
     def _assign(self, by: str, word: str, assignment: re.Match[str] | None, certain: bool) -> None:
         variables, name = self._variables, assignment[1] if assignment else word
