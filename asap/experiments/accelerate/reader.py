@@ -3,15 +3,17 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from asap.core.errors import ConfigError
+from asap.core.text import plain
 from asap.experiments.accelerate.program import CONFIG, is_said, syncs_each_batch, with_file
 from asap.experiments.deepspeed import training_arguments as terms
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, blamed_on
+from asap.experiments.files.documents import Brought, blamed_on, open_variable
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import GATHERED, NO_BATCH, no_batch, note_on_unmodelled
@@ -96,7 +98,7 @@ def read_started(
     experiment: Experiment,
     *,
     overrides: Iterable[str] = (),
-    unsaid: frozenset[str] = frozenset(),
+    unsaid: Mapping[str, str] = MappingProxyType({}),
     brought: Brought | None = None,
     defaults: Mapping[str, Any] | None = None,
     of_yaml: bool = False,
@@ -109,7 +111,7 @@ def read_started(
         path: the file that says them.
         experiment: what is known besides.
         overrides: ``key=value`` of DeepSpeed's settings.
-        unsaid: arguments whose value only a run can tell.
+        unsaid: arguments whose value only a run can tell, as they are written.
         brought: files that come along with it.
         defaults: what the program takes where it is told nothing.
         of_yaml: whether the arguments are the top level of a YAML file.
@@ -146,8 +148,10 @@ def read_started(
         read = _with_torch(settings, said, path, terms.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    undecided = ", ".join(sorted(unsaid & ARGUMENTS))
-    notes = [f"{UNSAID}: {undecided}"] if undecided else []
+    undecided = sorted(unsaid.keys() & ARGUMENTS)
+    variables = dict.fromkeys(plain(name, 40) for key in undecided if (name := open_variable(unsaid[key])))
+    ask = f"; add {' '.join(f'{name}=…' for name in variables)}" if variables else ""
+    notes = [f"{UNSAID}: {', '.join(undecided)}{ask}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")
@@ -161,7 +165,7 @@ def _with_torch(
     said: StackSettings,
     path: Path,
     experiment: Experiment,
-    unsaid: frozenset[str],
+    unsaid: Mapping[str, str],
     syncs_each: bool | None,
 ) -> Experiment:
     recorded = settings.harmless() | {f"{SECTION}.{key}": value for key, value in _of_trainer(said, unsaid).items()}
@@ -202,7 +206,7 @@ def _with_torch(
     )  # fmt: skip
 
 
-def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
+def _of_trainer(said: StackSettings, unsaid: Mapping[str, str]) -> dict[str, Any]:
     """Arguments for the record; accumulation that only a run can tell hides the micro-batch, too."""
     known = said.harmless()
     if RECOMPUTE in said:
@@ -212,7 +216,7 @@ def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
     return {TRAINER_ACCUMULATION: 1, **known} if TRAINER_MICRO_BATCH in known else known
 
 
-def _unsaid_batch(said: StackSettings, unsaid: frozenset[str]) -> str:
+def _unsaid_batch(said: StackSettings, unsaid: Mapping[str, str]) -> str:
     """What to add where the batch is unknown: what a variable holds, or the micro-batch, which a file may say."""
     open_ = [key for key in (TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION) if key in unsaid]
     if open_ or TRAINER_MICRO_BATCH in said:

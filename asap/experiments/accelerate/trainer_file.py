@@ -14,7 +14,7 @@ from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import TRAINER
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, find_named
-from asap.experiments.training_program import check_arguments, check_program, refuse
+from asap.experiments.training_program import check_arguments, refuse
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
 from asap.stacks.deepspeed.stack import IN_FILE
@@ -100,10 +100,10 @@ def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
     return [f"not said, and taken as the program has it today: {default}"] if factory or _DEEPSPEED in written else []
 
 
-TRL = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
+TRL = re.compile(r"(?:^|\s)trl\s+(?!(?:env|chat|skills|vllm-serve|completion)(?:\s|$))([a-z][\w-]*)(?=\s|$)")
+"""A command of TRL's that trains."""
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
-_SFT = "sft"
-_OTHER_COMMANDS = ("env", "chat", "skills", "vllm-serve", "completion")
+SFT = "sft"
 _OF_SFT = abstract("trl").defaults
 _ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
 _PROFILES = PRESETS["trl"]
@@ -112,21 +112,7 @@ _PROFILES = PRESETS["trl"]
 
 def defaults_of(program: str) -> Mapping[str, Any]:
     """What a program takes where it is told nothing: that of TRL's own, as a file, a module or a command."""
-    return _OF_SFT if program == _SFT or _PROGRAM.search(program) else {}
-
-
-def is_trl_command(text: str) -> bool:
-    """Whether a command is one of TRL's that trains."""
-    found = TRL.search(text)
-    return found is not None and found[1] not in _OTHER_COMMANDS
-
-
-def check_trl_command(text: str, path: Path) -> None:
-    """Raise ConfigError where a command of TRL trains by another method than the prediction of tokens."""
-    found = TRL.search(text)
-    if found is not None and found[1] != _SFT:
-        check_program(f"trl_{found[1]}.py", path)
-        raise ConfigError(f"starts trl {plain(found[1], 40)}, which is not read", where=str(path), hint="read is sft")
+    return _OF_SFT if program == SFT or _PROGRAM.search(program) else {}
 
 
 def notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:

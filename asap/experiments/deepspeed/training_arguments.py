@@ -1,7 +1,7 @@
 """Arguments of Hugging Face's Trainer: their numerics, and what they fill and say beside a DeepSpeed configuration."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,7 @@ def read_with_arguments(
     path: Path,
     overrides: Iterable[str],
     experiment: Experiment,
-    unsaid: frozenset[str] = frozenset(),
+    unsaid: Collection[str] = (),
     *,
     of_yaml: bool = False,
 ) -> Experiment:
@@ -194,7 +194,7 @@ def _recorded(
     return {**read, **left_open, **{f"{SECTION}.{key}": value for key, value in said.items()}}
 
 
-def _fillings(configuration: Mapping[str, Any], arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
+def _fillings(configuration: Mapping[str, Any], arguments: StackSettings, unsaid: Collection[str]) -> dict[str, Any]:
     """What arguments fill; gradients of one microbatch, the Trainer's default, where none says accumulation."""
     once = TRAINER_MICRO_BATCH in arguments and TRAINER_ACCUMULATION not in (*arguments, *unsaid)
     default = {ACCUMULATION: 1} if once and configuration.get(ACCUMULATION) == AUTO else {}

@@ -75,7 +75,7 @@ def read_trainer(
     own, more, rest = split_overrides(overrides, ARGUMENTS | _OWN)
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     known = settled(stated) | {key: stated[key] for key in _FILES if str(stated.get(key)).endswith(".json")}
-    unsaid = frozenset(stated.keys() - known.keys())
+    unsaid = {key: str(value) for key, value in stated.items() if key not in known}
     arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
     check_trains_decoder(arguments, "lora")
     stated = {key: value for key, value in arguments.items() if key not in _OF_ADAPTERS}
@@ -104,7 +104,7 @@ def _of_fsdp(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[st
     return own | ({RECOMPUTE: False} if (own.get(_FSDP) or {}).get("activation_checkpointing") else {})
 
 
-def _with_defaults(stated: Mapping[str, Any], unsaid: frozenset[str], experiment: Experiment) -> dict[str, Any]:
+def _with_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experiment: Experiment) -> dict[str, Any]:
     """Arguments with ms-swift's defaults; mixed precision goes by the type that the model is loaded as."""
     loaded = str(stated.get("torch_dtype", "bf16")).casefold()
     defaults = {key: _TABLE.defaults[key] for key in (TRAINER_MICRO_BATCH, RECOMPUTE) if key not in unsaid}
