@@ -22,7 +22,7 @@ from asap.experiments.shell import has_substitution
 from asap.plans import Remat
 from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.reading import field_of, is_on
-from asap.stacks.registry import abstract, spec
+from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys
 from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
@@ -31,7 +31,6 @@ TRAINER = abstract("trainer")
 _FIELDS = ("optimizer", "attention", "fused_linear_cross_entropy", "compiled")
 ATTENTION = tuple(dict.fromkeys(word_keys(TRAINER.workload["attention"])))
 SEQUENCE_NAMES = word_keys(TRAINER.workload["sequence_length"])
-_LOADED_AS, _BF16 = ("torch_dtype", "dtype", "model_dtype"), ("bfloat16", "torch.bfloat16", "bf16")
 _OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
 """Switches of a program's own that change the step and that no library has."""
 _TRAINED = re.compile(
@@ -46,7 +45,7 @@ def precision(said: StackSettings, settings: StackSettings) -> str | None:
     """Of matrix products: the program's own argument wins over Accelerate's ``mixed_precision``; ``None`` where the
     arguments are not known, or neither is said and the program, which is not the Trainer, decides it."""
     mixed = _mixed(said, settings)
-    if mixed in ("bf16", "fp16", "fp8"):
+    if mixed != "no":
         return mixed
     if loaded_in_bf16(said):
         return "bf16"
@@ -82,15 +81,14 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
 
 
 def _mixed(said: StackSettings, settings: StackSettings) -> str:
-    own = next((kind for kind in ("bf16", "fp16") if said.flag(kind)), None)
     both = {key: value for key, value in {**settings, **said}.items() if not has_substitution(str(value))}
     with blamed_on(settings.where()):
-        return "fp8" if is_on(said, "fp8") else own or str(field_of(spec("accelerate"), "precision", both))
+        return str(field_of(TRAINER, "precision", both))
 
 
 def loaded_in_bf16(said: Mapping[str, object]) -> bool:
     """Whether weights load in bf16, in which they multiply unless something casts them."""
-    return any(str(said.get(key)).casefold() in _BF16 for key in _LOADED_AS)
+    return field_of(TRAINER, "weight_precision", said) is not None
 
 
 def sequence_length(said: StackSettings) -> int | None:
@@ -139,30 +137,21 @@ def read_with_arguments(
     """
     values = {**configuration, **_fillings(configuration, arguments, unsaid)}
     found = read_deepspeed(values, path, overrides, with_model(arguments, experiment))
-    if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
+    plan, notes, recorded, known = found.plan, found.notes, found.hyperparameters, found.workload
+    if plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
         keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
-        found = _with_recomputation(found, Remat.NONE if keeps else Remat.FULL)
+        plan = plan.model_copy(update={"remat": Remat.NONE if keeps else Remat.FULL})
+        notes = tuple(note for note in notes if note != RECOMPUTATION_UNKNOWN)
+    said = {"sequence_length": sequence_length(arguments)} | of_program(arguments)
+    if arguments.flag("fp8") or (known.precision == "fp32" and loaded_in_bf16(arguments)):
+        said["precision"] = "fp8" if arguments.flag("fp8") else "bf16"
     if TRAINER_MICRO_BATCH in arguments:
-        settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
-        found = found.model_copy(update={"hyperparameters": settings})
-    notes = (*note_on_attention(arguments), *in_words_of_program(found.notes))
-    found = found.model_copy(update={"notes": notes})
-    said = {
-        "sequence_length": sequence_length(arguments),
-        "precision": _precision(arguments, found.workload.precision),
-        **of_program(arguments),
-    }
-    if found.workload.optimizer is not None or TRAINER_MICRO_BATCH not in arguments:
+        recorded = _recorded(recorded, configuration, arguments, of_yaml)
+    if known.optimizer is not None or TRAINER_MICRO_BATCH not in arguments:
         said.pop("optimizer")
-    workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
-    return found.model_copy(update={"workload": workload})
-
-
-def _precision(arguments: StackSettings, enabled: str | None) -> str | None:
-    """What arguments say beside DeepSpeed's configuration, which casts nothing where it enables nothing."""
-    if arguments.flag("fp8"):
-        return "fp8"
-    return "bf16" if enabled == "fp32" and loaded_in_bf16(arguments) else None
+    workload = known.model_copy(update={key: value for key, value in said.items() if value is not None})
+    notes = (*note_on_attention(arguments), *in_words_of_program(notes))
+    return found.model_copy(update={"plan": plan, "notes": notes, "hyperparameters": recorded, "workload": workload})
 
 
 def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,13 +189,6 @@ def _fillings(configuration: Mapping[str, Any], arguments: StackSettings, unsaid
     default = {ACCUMULATION: 1} if once and configuration.get(ACCUMULATION) == AUTO else {}
     filled = default | {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
     return filled | {key: "auto" for key, name in _FILLED.items() if name in unsaid and key not in filled}
-
-
-def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
-    assert experiment.plan is not None
-    notes = tuple(note for note in experiment.notes if note != RECOMPUTATION_UNKNOWN)
-    plan = experiment.plan.model_copy(update={"remat": remat})
-    return experiment.model_copy(update={"plan": plan, "notes": notes})
 
 
 def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:
