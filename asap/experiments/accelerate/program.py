@@ -16,6 +16,7 @@ from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import FSDP, OPTION, WORDS, is_fsdp, of_option
 from asap.stacks.deepspeed import stack as inline
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
@@ -51,11 +52,12 @@ def is_said(settings: StackSettings, key: str) -> bool:
 
 
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
-_OF_DEEPSPEED = frozenset(
-    word.partition(".")[2]
-    for word in (*inline.OF_ACCELERATE.values(), inline.IN_FILE)
-    if word.startswith(inline.CONFIG)
-)
+_BY_NAME = {
+    word.rpartition(".")[2]: word
+    for word in (*spec("accelerate").words(), *inline.OF_ACCELERATE.values(), inline.IN_FILE)
+    if word.partition(".")[0] in (FSDP, accelerate.SIZES, inline.CONFIG)
+}
+"""Options of Accelerate's command, with the setting of its file."""
 _NOT = "no_"
 _VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)
 
@@ -82,14 +84,7 @@ def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
     }
     if kind := next((kind for option, kind in KINDS.items() if known.get(option)), None):
         found[accelerate.KIND] = kind
-    for key, value in known.items():
-        if key.startswith("fsdp_"):
-            found[f"{accelerate.FSDP}.{key}"] = value
-        elif key.startswith(accelerate.SIZES):
-            found[f"{accelerate.SIZES}.{key}"] = value
-        elif key in _OF_DEEPSPEED:
-            found[f"{inline.CONFIG}.{key}"] = value
-    return found
+    return found | {_BY_NAME[key]: value for key, value in known.items() if key in _BY_NAME}
 
 
 PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")

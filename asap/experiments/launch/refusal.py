@@ -122,9 +122,6 @@ _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
 _INSTEAD = (
     "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
 )
-_SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo")
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
-_FILLED = re.compile(r"\$\{?\w+\}?", re.ASCII)
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]{0,400}/)?(?P<file>[\w-]{1,200}\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
 )
@@ -188,11 +185,8 @@ def _commands(text: str) -> Iterator[Command]:
 
 def _called(command: Command) -> str | None:
     """The script that a command hands over to, by its path."""
-    said = words(command.text)
-    before = (word for word in said if not (_ASSIGNED.match(word) or _FILLED.fullmatch(word) or word[:1] == "-"))
-    first = next((word for word in before if word not in _SHELLS), "")
-    name = first.rpartition("/")[2]
-    return below_variable(first) if name.endswith(SCRIPTS) and not has_substitution(name) else None
+    named = next((word for word in words(command.text) if word.endswith(SCRIPTS)), "$")
+    return None if has_substitution(named.rpartition("/")[2]) else below_variable(named)
 
 
 def _program(command: Command) -> str | None:
