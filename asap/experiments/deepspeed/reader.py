@@ -1,6 +1,5 @@
 """An experiment from a DeepSpeed configuration (https://www.deepspeed.ai/docs/config-json) and a Hugging Face model."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,16 +18,12 @@ from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
 from asap.stacks.trainer.arguments import AUTO
 
-_PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(zero.__file__).with_name("presets.toml").read_text(encoding="utf-8")
-)
-
 
 def _shipped(named: str) -> dict[str, Any] | None:
     """What decides a step in the configuration of that path, by dotted key; ``None`` where no stack brings it along."""
     folder, name = PurePosixPath(named).parent, PurePosixPath(named).name.removeprefix("default-")
-    known = _PRESETS.get(folder.name or ".", {}).get(name)
-    return None if known is None else _PRESETS["any"] | known
+    known = zero.PRESETS.get(folder.name or ".", {}).get(name)
+    return None if known is None else zero.PRESETS["any"] | known
 
 
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
