@@ -136,8 +136,8 @@ A=5
 launch 4 2 --x 3 > log 2>&1
 """
     assert [text.split() for text in run(script) if text.startswith("program")] == [
-        ["program", "--never"],
         ["program", "--pp", "${2:-1}", "--all", "$@", "--outer", "5"],
+        ["program", "--never"],
     ]
     parses = "f() { while [ $# -gt 0 ]; do A=$1; shift; done; }\nA=2\n{}\nwhile [ $# -gt 0 ]; do A=3; done"
     assert [echoed(parses.replace("{}", call), "$A") for call in ('f "$@"', "f 1")] == ["2", "$1"]

@@ -92,19 +92,6 @@ def unread_line(text: str) -> int | None:
     return None
 
 
-def called_names(script: Script) -> frozenset[str]:
-    """Names of all commands of a script."""
-    names = (node for node in _nodes(script.root) if node.type == "command_name")
-    return frozenset(script.slice(node.start_byte, node.end_byte) for node in names)
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    waiting = [root]
-    while waiting:
-        yield (node := waiting.pop())
-        waiting += node.children
-
-
 def branches(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
     """Conditions and bodies of an ``if``, in their order; what stands under ``else`` has no condition."""
     test, body, at_test = list[Node](), list[Node](), True
