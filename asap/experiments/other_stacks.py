@@ -69,13 +69,17 @@ def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path], Start | None
     return lambda text, path: find_start(text, path, starts)
 
 
+def _read_maxtext(start: Start, overrides: list[str], experiment: Experiment) -> Experiment:
+    return maxtext.read_started(launch.launch_of(start.outer, start.command), start.path, overrides, experiment)
+
+
 _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
-    _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),
+    _Row(_by(launch.starts), _read_maxtext, maxtext.is_setting, maxtext.is_override),
 )
 
 

@@ -19,7 +19,7 @@ from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import GATHERED, NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
 from asap.models import Workload
-from asap.plans.degrees import InexpressiblePlanError
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError
 from asap.plans.plan import Remat
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
@@ -174,6 +174,8 @@ def _with_torch(
     with blamed_on(settings.where()):
         sharded = accelerate.layout(recorded) != "replica"
         try:
+            if devices is None:
+                raise InexpressiblePlanError(DEVICES_UNKNOWN)
             counted = accelerate.prepared(recorded, devices)
             plan = from_settings(table, counted, devices)
             batch = global_batch_of(table, counted, plan)
@@ -187,11 +189,10 @@ def _with_torch(
         notes += [_NO_RECOMPUTATION] if plan.remat is None else []
         notes += [_WHOLE_GRADIENTS] if kept_whole else []
         notes += [GATHERED] if accelerate.keeps_gathered(recorded) else []
-    precision = terms.precision(said, settings)
     workload = Workload(
         global_batch=batch,
         sequence_length=terms.sequence_length(said),
-        precision=precision,
+        precision=terms.precision(said, settings),
         weight_precision=terms.weight_precision(said, settings, sharded),
         framework="Accelerate FSDP" if accelerate.is_fsdp(recorded) else "Accelerate DDP",
         zero_stage=3 if sharded else 0,

@@ -7,11 +7,10 @@ from asap.core.errors import UnreadError
 from asap.core.secrets import redacted
 from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.files.documents import Document, blamed_on, find_named, missing
-from asap.experiments.launch.script import Launch, launch_of
+from asap.experiments.launch.script import Launch
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
 from asap.experiments.record_file import FIELDS
-from asap.experiments.shell import Start
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 
 _BASE = Path("base.yml")
@@ -27,13 +26,12 @@ def is_override(key: str) -> bool:
     return "." not in key and (key not in FIELDS or is_setting(key))
 
 
-def read_started(start: Start, overrides: Sequence[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with one start of MaxText, and overrides of the user on top.
+def read_started(launch: Launch, path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with one start of MaxText in a script, and overrides of the user on top.
 
     Raises:
         ConfigError: its configuration is not there, or wrong.
     """
-    launch, path = launch_of(start.outer, start.command), start.path
     given = {text.partition("=")[0] for text in overrides}
     unknown = [key for key in launch.unknown if key not in {*given, *_NO_MATTER}]
     if unsaid := [key for key in unknown if key in TABLE.words()]:
