@@ -69,13 +69,17 @@ def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path], Start | None
     return lambda text, path: find_start(text, path, starts)
 
 
+def _read_maxtext(start: Start, overrides: list[str], experiment: Experiment) -> Experiment:
+    return maxtext.read_started(launch.launch_of(start.outer, start.command), start.path, overrides, experiment)
+
+
 _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
-    _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),
+    _Row(_by(launch.starts), _read_maxtext, maxtext.is_setting, maxtext.is_override),
 )
 
 
@@ -203,10 +207,8 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
-    if trainer_file.is_trl_file(values):
-        return partial(trainer_file.read_trl_file, values, path), trainer_file.is_setting
     if trainer_file.is_training_file(values):
-        return partial(trainer_file.read_alone, values, path), accelerate.is_setting
+        return partial(trainer_file.read_trainer_file, values, True, path, alone=True), accelerate.is_setting
     if torchtitan.is_torchtitan(values) and "parallelism" in values:
         return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):

@@ -72,16 +72,16 @@ def _differs(said: object, usual: object) -> bool:
         return usual is False or text != str(usual).casefold()
 
 
-_GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
-_KEEPS_GATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
+GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
+_KEEPSGATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
 
 def table_notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
     """What a reader should know of settings by their table: what no prediction uses, and what is read otherwise."""
     off = ("false", "none", "null", "0", "")
     found = list(note_on_unmodelled(settings, spec.unmodelled))
-    if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPS_GATHERED:
-        found.append(_GATHERED)
+    if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPSGATHERED:
+        found.append(GATHERED)
     if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
         found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
     for note in spec.notes:

@@ -2,14 +2,13 @@
 ``axolotl train run.yml --micro-batch-size 4``, ``torchrun train.py sft.yaml``, ``llamafactory-cli train --bf16``."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.experiments.accelerate.trainer_file import is_training_file
-from asap.experiments.files.documents import Brought, Document, below_variable, find_named, missing
+from asap.experiments.files.documents import Document, below_variable, find_named, missing
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.shell import Command, Start, check_made, has_substitution, options, words
+from asap.experiments.shell import Command, Start, has_substitution, options, words
 from asap.experiments.training_program import check_program
 from asap.stacks.registry import is_claimed
 from asap.stacks.stack_settings import dotted
@@ -38,40 +37,35 @@ def document_of(started: Start) -> tuple[Document, bool] | None:
     Raises:
         ConfigError: it is malformed, or the program does something else than train a decoder on tokens.
     """
-    text, path, files = started.command.text, started.path, started.files
-    start = _FACTORY.search(text)
-    if start is None:
-        program = _PROGRAM.search(text)
-        return _of_program(program, path, files) if program else None
+    text, path = started.command.text, started.path
+    factory, program = _FACTORY.search(text), _PROGRAM.search(text)
+    if factory is None:
+        document = _with_yaml(program["said"], started) if program else None
+        if program is None or document is None:
+            return None
+        if not (is_training_file(document.values) or is_claimed(dotted(document.values))):
+            return None
+        check_program(program["file"] or program["module"], path)
+        return document, True
     if started.environment.get(_MEGATRON, "").casefold() in _ON:
         reason = f"sets {_MEGATRON}: LLaMA-Factory trains by Megatron then, which is not read"
         raise ConfigError(reason, where=str(path), hint="give the model, --hardware, --batch, --sequence and --plan")
-    said = start[1]
-    if (found := _with_yaml(said, path, files)) is not None:
+    if (found := _with_yaml(factory[1], started)) is not None:
         return found, True
-    if has_substitution(first := next(iter(words(said)), "")):
-        raise missing("trains", below_variable(first), path, "give the YAML that it trains as --config")
-    if first.endswith(_YAML):
-        raise missing("trains", first, path, "lay it beside the script, or give it as --config")
-    document = Document(path, _settings(said), {})
+    first = next(iter(words(factory[1])), "")
+    if has_substitution(first) or first.endswith(_YAML):
+        raise missing("trains", below_variable(first), path, "lay it beside the script, or give it as --config")
+    document = Document(path, _settings(factory[1]), {})
     return (document, False) if is_training_file(document.values) else None
 
 
-def _of_program(program: re.Match[str], path: Path, brought: Brought) -> tuple[Document, bool] | None:
-    """The YAML with all arguments of a program under torchrun or DeepSpeed."""
-    found = _with_yaml(program["said"], path, brought)
-    if found is None or not (is_training_file(found.values) or is_claimed(dotted(found.values))):
-        return None
-    check_program(program["file"] or program["module"], path)
-    return found, True
-
-
-def _with_yaml(said: str, path: Path, brought: Brought) -> Document | None:
+def _with_yaml(said: str, started: Start) -> Document | None:
+    """The YAML that a command names, with the settings that follow it, if it is there."""
     named = next((below for word in words(said) if (below := below_variable(word)).endswith(_YAML)), "$")
     if has_substitution(named):
         return None
-    check_made(named, brought, path)
-    if (found := find_named(named, path, brought)) is None:
+    started.check_made(named)
+    if (found := find_named(named, started.path, started.files)) is None:
         return None
     document = found.document()
     return Document(document.path, {**document.values, **_settings(said)}, document.lines)

@@ -96,7 +96,7 @@ def is_on(settings: Settings, key: str) -> bool:
 
 def moves(offload: OffloadWords, settings: Settings) -> bool:
     """Whether all switches of something that can wait in host memory are on; some say how, as ``disk``."""
-    return all(word.said(settings) not in (None, offload.off, "none", "no") for word in offload.keys)
+    return all(meaning(word, settings) not in (None, offload.off, "none", "no") for word in offload.keys)
 
 
 def layout_of(spec: Spec, settings: Settings) -> Layout:

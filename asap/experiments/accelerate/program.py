@@ -1,6 +1,7 @@
 """What Accelerate's launcher or no launcher starts, and its settings that the Trainer's arguments stand for."""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import FSDP, OPTION, WORDS, is_fsdp, of_option
 from asap.stacks.deepspeed import stack as inline
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
+PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
+    Path(accelerate.__file__).with_name("presets.toml").read_text(encoding="utf-8")
+)
 CONFIG = "config"
 """The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
 
@@ -37,27 +42,7 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None 
     return {**found.document().values, **{key: value for key, value in arguments.items() if key != CONFIG}}
 
 
-_SIZES = (accelerate.SHARD, accelerate.REPLICATE, accelerate.TENSOR, accelerate.CONTEXT, "sp_size")
-_SWITCHES = ("offload_params", "activation_checkpointing", "cpu_ram_efficient_loading", "use_orig_params")
-_PRECISIONS = ("no", "fp16", "bf16", "fp8")
-_VERSIONS = ("1", "2")
 _EMPTY = ("", "none", "null")
-
-
-def check_values(settings: StackSettings) -> None:
-    """Raise ConfigError at the first value of the wrong kind; empty ones, and those that a template leaves open, say
-    nothing."""
-    sizes = (accelerate.size_key(settings, name) for name in _SIZES)
-    for key in (accelerate.PROCESSES, accelerate.MACHINES, *sizes):
-        if is_said(settings, key):
-            settings.count(key)
-    for name in _SWITCHES:
-        if is_said(settings, key := accelerate.fsdp_key(settings, name)):
-            settings.flag(key)
-    if settings.get("mixed_precision") is not False and is_said(settings, "mixed_precision"):
-        settings.choice("mixed_precision", _PRECISIONS)
-    if is_said(settings, version := accelerate.fsdp_key(settings, "version")):
-        settings.choice(version, _VERSIONS)
 
 
 def is_said(settings: StackSettings, key: str) -> bool:
@@ -67,11 +52,12 @@ def is_said(settings: StackSettings, key: str) -> bool:
 
 
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
-_OF_DEEPSPEED = frozenset(
-    word.partition(".")[2]
-    for word in (*inline.OF_ACCELERATE.values(), inline.IN_FILE)
-    if word.startswith(inline.CONFIG)
-)
+_BY_NAME = {
+    word.rpartition(".")[2]: word
+    for word in (*spec("accelerate").words(), *inline.OF_ACCELERATE.values(), inline.IN_FILE)
+    if word.partition(".")[0] in (FSDP, accelerate.SIZES, inline.CONFIG)
+}
+"""Options of Accelerate's command, with the setting of its file."""
 _NOT = "no_"
 _VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)
 
@@ -98,14 +84,7 @@ def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
     }
     if kind := next((kind for option, kind in KINDS.items() if known.get(option)), None):
         found[accelerate.KIND] = kind
-    for key, value in known.items():
-        if key.startswith("fsdp_"):
-            found[f"{accelerate.FSDP}.{key}"] = value
-        elif key.startswith(accelerate.SIZES):
-            found[f"{accelerate.SIZES}.{key}"] = value
-        elif key in _OF_DEEPSPEED:
-            found[f"{inline.CONFIG}.{key}"] = value
-    return found
+    return found | {_BY_NAME[key]: value for key, value in known.items() if key in _BY_NAME}
 
 
 PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
@@ -116,12 +95,6 @@ _RANK = re.compile(r"^[ \t]*(?:export\s+)?(?:LOCAL_)?RANK=", re.MULTILINE)
 _WORLD = "WORLD_SIZE"
 _INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
 _ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
-
-
-def is_one_of_several(script: str, environment: Mapping[str, str]) -> bool:
-    """Whether a script says that the process which it starts is one of several."""
-    ranks = digits(environment.get(_WORLD, ""))
-    return (ranks or 0) > 1 or (ranks is None and _RANK.search(script) is not None)
 
 
 def in_one_process(
@@ -142,20 +115,16 @@ def in_one_process(
     """
     if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
         raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
-    if is_one_of_several(script, environment):
-        return with_devices(digits(environment.get(_WORLD, "")), experiment)
-    several = visible_gpus(environment)
+    ranks, several = digits(environment.get(_WORLD, "")), visible_gpus(environment)
+    if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
+        return with_devices(ranks, experiment)
     if several is not None and several > 1:
         reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
         raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
-    known = experiment.hardware.devices
-    if known == 1 or _SEVERAL.search(start):
+    if _SEVERAL.search(start):
         return experiment
-    if known is not None:
-        note = f"python starts one process; the plan is for {known} devices with one each, as a launcher starts them"
-        return experiment.knowing(note)
-    found = with_devices(1, experiment)
-    return found if several == 1 else found.knowing(_ONE)
+    unsaid = experiment.hardware.devices is None and several is None
+    return with_devices(1, experiment).knowing(*((_ONE,) if unsaid else ()))
 
 
 _CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_batch"
@@ -184,7 +153,7 @@ def of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[
     settings = of_option(" ".join(words))
     if not is_fsdp(settings) or stated.get(_CONFIG) is None:
         return settings
-    own = _configuration(stated, _CONFIG, path, brought)
+    own = mapping_of(stated, _CONFIG, path, brought)
     return settings | {f"{FSDP}.{_PREFIX}{key.removeprefix(_PREFIX)}": value for key, value in own.items()}
 
 
@@ -196,12 +165,12 @@ def syncs_each_batch(said: StackSettings, path: Path, brought: Brought) -> bool 
     """
     if ACCELERATOR not in said:
         return None
-    kwargs = _configuration(said, ACCELERATOR, path, brought).get("gradient_accumulation_kwargs")
+    kwargs = mapping_of(said, ACCELERATOR, path, brought).get("gradient_accumulation_kwargs")
     inner = StackSettings(kwargs if isinstance(kwargs, Mapping) else {}, str(path))
     return inner.flag(_EACH) if _EACH in inner else None
 
 
-def _configuration(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
+def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
     """A mapping of an argument: itself, as JSON, or in the file that it names."""
     said = stated[key]
     if isinstance(said, Mapping):

@@ -3,23 +3,24 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.experiments.accelerate.program import CONFIG, check_values, is_said, syncs_each_batch, with_file
+from asap.core.text import plain
+from asap.experiments.accelerate.program import CONFIG, is_said, syncs_each_batch, with_file
 from asap.experiments.deepspeed import training_arguments as terms
-from asap.experiments.deepspeed import training_arguments as trainer
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, blamed_on
+from asap.experiments.files.documents import Brought, blamed_on, open_variable
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_devices, with_nodes
-from asap.experiments.remarks import NO_BATCH, no_batch, note_on_unmodelled
+from asap.experiments.remarks import GATHERED, NO_BATCH, no_batch, note_on_unmodelled
 from asap.experiments.training_program import check_arguments
 from asap.models import Workload
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError
-from asap.plans.plan import Plan, Remat
+from asap.plans.plan import Remat
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import OPTION
 from asap.stacks.deepspeed import stack as inline
@@ -39,6 +40,8 @@ LAUNCH_FILE = "accelerate_config"
 """TRL's argument that names a configuration of Accelerate."""
 UNSAID = "set by a variable whose value is not said"
 _DEEPSPEED = "deepspeed"
+_SHARDS = {_DEEPSPEED: "FILE.json", OPTION: "full_shard"}
+"""Arguments that make the program shard, each with a value."""
 ARGUMENTS = abstract("trainer").words()
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
 _NO_RECOMPUTATION = (
@@ -77,11 +80,13 @@ def read_accelerate(
     return read_started(dotted(values) | own, arguments, path, experiment, overrides=rest)
 
 
-def split_overrides(overrides: Iterable[str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+def split_overrides(
+    overrides: Iterable[str], words: frozenset[str] = ARGUMENTS
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
     """Accelerate's own settings, arguments of the program, and what else is said; raises UsageError."""
     given = overriding(overrides)
     own = {key: value for key, value in given.items() if key.partition(".")[0] in _OWN}
-    arguments = {key: value for key, value in given.items() if key in ARGUMENTS}
+    arguments = {key: value for key, value in given.items() if key in words}
     rest = [f"{key}={value}" for key, value in given.items() if key not in own and key not in arguments]
     return own, arguments, rest
 
@@ -93,7 +98,7 @@ def read_started(
     experiment: Experiment,
     *,
     overrides: Iterable[str] = (),
-    unsaid: frozenset[str] = frozenset(),
+    unsaid: Mapping[str, str] = MappingProxyType({}),
     brought: Brought | None = None,
     defaults: Mapping[str, Any] | None = None,
     of_yaml: bool = False,
@@ -106,7 +111,7 @@ def read_started(
         path: the file that says them.
         experiment: what is known besides.
         overrides: ``key=value`` of DeepSpeed's settings.
-        unsaid: arguments whose value only a run can tell.
+        unsaid: arguments whose value only a run can tell, as they are written.
         brought: files that come along with it.
         defaults: what the program takes where it is told nothing.
         of_yaml: whether the arguments are the top level of a YAML file.
@@ -123,23 +128,30 @@ def read_started(
     stated |= assumed
     said = StackSettings(stated, str(path))
     settings = StackSettings(dict(configuration), str(path))
-    check_values(settings)
     experiment = _with_devices(settings, experiment)
     kind = str(settings.get(accelerate.KIND, "NO")).upper()
     if kind in _REPLICATED:
-        _check_sharding_is_said(path, unsaid)
-    if kind in _REPLICATED and (named := _own_deepspeed(said)):
-        kind = "DEEPSPEED"
-        settings = settings.overridden({accelerate.KIND: kind, inline.IN_FILE: named})
+        if key := next((key for key in _SHARDS if key in unsaid), None):
+            reason = f"the program's {key} is set by a variable whose value is not said"
+            raise ConfigError(reason, where=str(path), hint=f"add {key}={_SHARDS[key]}, or {key}=false")
+        named = said.get(_DEEPSPEED)
+        if isinstance(named, Mapping) or str(named).endswith(".json"):
+            kind, settings = "DEEPSPEED", settings.overridden({accelerate.KIND: "DEEPSPEED", inline.IN_FILE: named})
     if kind == "DEEPSPEED":
-        read = _with_deepspeed(settings, said, path, overrides, experiment, unsaid, brought, of_yaml)
+        named = settings.get(inline.IN_FILE)
+        configuration = _of_deepspeed(settings, said, path, brought)
+        read = terms.read_with_arguments(configuration, said, path, overrides, experiment, unsaid, of_yaml=of_yaml)
+        own = {} if named is not None else {accelerate.KIND: settings[accelerate.KIND]}
+        read = with_note_on_shipped(read, named, path, brought).knowing(hyperparameters=own)
     elif kind in ("FSDP", *_REPLICATED):
         each = syncs_each_batch(said, path, brought or {})
-        read = _with_torch(settings, said, path, trainer.with_model(said, experiment), unsaid, each)
+        read = _with_torch(settings, said, path, terms.with_model(said, experiment), unsaid, each)
     else:
         raise settings.wrong(accelerate.KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
-    undecided = ", ".join(sorted(unsaid & ARGUMENTS))
-    notes = [f"{UNSAID}: {undecided}"] if undecided else []
+    undecided = sorted(unsaid.keys() & ARGUMENTS)
+    variables = dict.fromkeys(plain(name, 40) for key in undecided if (name := open_variable(unsaid[key])))
+    ask = f"; add {' '.join(f'{name}=…' for name in variables)}" if variables else ""
+    notes = [f"{UNSAID}: {', '.join(undecided)}{ask}"] if undecided else []
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")
@@ -148,39 +160,39 @@ def read_started(
     return read.knowing(*notes, *terms.notes_on(said))
 
 
-def _check_sharding_is_said(path: Path, unsaid: frozenset[str]) -> None:
-    """Raise ConfigError where a variable holds the argument that makes the program shard."""
-    for key, example in ((_DEEPSPEED, "FILE.json"), (OPTION, "full_shard")):
-        if key in unsaid:
-            reason = f"the program's {key} is set by a variable whose value is not said"
-            raise ConfigError(reason, where=str(path), hint=f"add {key}={example}, or {key}=false")
-
-
-def _own_deepspeed(said: StackSettings) -> Any:
-    """The DeepSpeed configuration that an argument of the program names, as the Trainer has it; ``None`` for none."""
-    named = said.get(_DEEPSPEED)
-    return named if isinstance(named, Mapping) or str(named).endswith(".json") else None
-
-
 def _with_torch(
     settings: StackSettings,
     said: StackSettings,
     path: Path,
     experiment: Experiment,
-    unsaid: frozenset[str],
+    unsaid: Mapping[str, str],
     syncs_each: bool | None,
 ) -> Experiment:
     recorded = settings.harmless() | {f"{SECTION}.{key}": value for key, value in _of_trainer(said, unsaid).items()}
+    table, devices, notes = spec("accelerate"), experiment.hardware.devices, list[str]()
+    plan, batch = None, None
     with blamed_on(settings.where()):
-        plan, batch, notes = _plan_and_batch(
-            recorded, experiment.hardware.devices, syncs_each, _unsaid_batch(said, unsaid)
-        )
         sharded = accelerate.layout(recorded) != "replica"
-    precision = terms.precision(said, settings)
+        try:
+            if devices is None:
+                raise InexpressiblePlanError(DEVICES_UNKNOWN)
+            counted = accelerate.prepared(recorded, devices)
+            plan = from_settings(table, counted, devices)
+            batch = global_batch_of(table, counted, plan)
+        except InexpressiblePlanError as error:
+            notes.append(error.message if devices is None else f"the plan is unknown: {error.message}")
+    if plan is not None:
+        if plan.remat is Remat.NONE and f"{SECTION}.{RECOMPUTE}" not in recorded:
+            plan = plan.model_copy(update={"remat": None})
+        kept_whole = accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1 and not syncs_each
+        notes += [_unsaid_batch(said, unsaid)] if batch is None else []
+        notes += [_NO_RECOMPUTATION] if plan.remat is None else []
+        notes += [_WHOLE_GRADIENTS] if kept_whole else []
+        notes += [GATHERED] if accelerate.keeps_gathered(recorded) else []
     workload = Workload(
         global_batch=batch,
         sequence_length=terms.sequence_length(said),
-        precision=precision,
+        precision=terms.precision(said, settings),
         weight_precision=terms.weight_precision(said, settings, sharded),
         framework="Accelerate FSDP" if accelerate.is_fsdp(recorded) else "Accelerate DDP",
         zero_stage=3 if sharded else 0,
@@ -195,7 +207,7 @@ def _with_torch(
     )  # fmt: skip
 
 
-def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
+def _of_trainer(said: StackSettings, unsaid: Mapping[str, str]) -> dict[str, Any]:
     """Arguments for the record; accumulation that only a run can tell hides the micro-batch, too."""
     known = said.harmless()
     if RECOMPUTE in said:
@@ -205,7 +217,7 @@ def _of_trainer(said: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
     return {TRAINER_ACCUMULATION: 1, **known} if TRAINER_MICRO_BATCH in known else known
 
 
-def _unsaid_batch(said: StackSettings, unsaid: frozenset[str]) -> str:
+def _unsaid_batch(said: StackSettings, unsaid: Mapping[str, str]) -> str:
     """What to add where the batch is unknown: what a variable holds, or the micro-batch, which a file may say."""
     open_ = [key for key in (TRAINER_MICRO_BATCH, TRAINER_ACCUMULATION) if key in unsaid]
     if open_ or TRAINER_MICRO_BATCH in said:
@@ -213,56 +225,20 @@ def _unsaid_batch(said: StackSettings, unsaid: frozenset[str]) -> str:
     return f"{NO_BATCH}: add {TRAINER_MICRO_BATCH}=…, {CONFIG}=FILE.yaml with the program's arguments, or --batch N"
 
 
-def _plan_and_batch(
-    recorded: Mapping[str, object], devices: int | None, syncs_each: bool | None, no_batch_note: str
-) -> tuple[Plan | None, int | None, tuple[str, ...]]:
-    if devices is None:
-        return None, None, (DEVICES_UNKNOWN,)
-    table = spec("accelerate")
-    try:
-        counted = accelerate.prepared(recorded, devices)
-        plan = from_settings(table, counted, devices)
-    except InexpressiblePlanError as error:
-        return None, None, (f"the plan is unknown: {error.message}",)
-    batch = global_batch_of(table, counted, plan)
-    if plan.remat is Remat.NONE and f"{SECTION}.{RECOMPUTE}" not in recorded:
-        plan = plan.model_copy(update={"remat": None})
-    notes = [note for note, holds in ((no_batch_note, batch is None), (_NO_RECOMPUTATION, plan.remat is None)) if holds]
-    if accelerate.is_fsdp(recorded) and (plan.microbatches or 1) > 1 and not syncs_each:
-        notes.append(_WHOLE_GRADIENTS)
-    if accelerate.keeps_gathered(recorded):
-        notes.append("weights that stay gathered until the backward pass are not modelled: taken as gathered twice")
-    return plan, batch, tuple(notes)
-
-
-def _with_deepspeed(
-    settings: StackSettings,
-    said: StackSettings,
-    path: Path,
-    overrides: Iterable[str],
-    experiment: Experiment,
-    unsaid: frozenset[str],
-    brought: Brought | None,
-    of_yaml: bool,
-) -> Experiment:
+def _of_deepspeed(settings: StackSettings, said: StackSettings, path: Path, brought: Brought | None) -> dict[str, Any]:
+    """DeepSpeed's settings, of the file that is named or as Accelerate says them, with the precision of the program."""
     named, computed = settings.get(inline.IN_FILE), terms.precision(said, settings)
     if named is not None:
         configuration = read_named_configuration(named, path, brought)
         decided = [kind for kind in ("bf16", "fp16") if configuration.get(f"{kind}.enabled") == AUTO and computed]
     else:
-        stage = settings.get(f"{inline.CONFIG}.zero_stage", 2)
-        configuration = {key: settings[word] for key, word in inline.OF_ACCELERATE.items() if word in settings}
-        configuration |= {"zero_optimization.stage": stage, MICRO_BATCH: AUTO}
-        configuration[ACCUMULATION] = configuration.get(ACCUMULATION, AUTO)
-        if TRAINER_ACCUMULATION in said:
-            configuration[ACCUMULATION] = AUTO
         decided = ["bf16", "fp16"]
+        configuration = {"zero_optimization.stage": 2, ACCUMULATION: AUTO, MICRO_BATCH: AUTO}
+        configuration |= {key: settings[word] for key, word in inline.OF_ACCELERATE.items() if word in settings}
+        configuration |= {ACCUMULATION: AUTO} if TRAINER_ACCUMULATION in said else {}
     configuration |= {f"{kind}.enabled": computed == kind for kind in decided}
-    if (sequence := settings.get(accelerate.size_key(settings, "sp_size"))) is not None:
-        configuration[SEQUENCE] = sequence
-    found = trainer.read_with_arguments(configuration, said, path, overrides, experiment, unsaid, of_yaml=of_yaml)
-    own = {} if named is not None else {accelerate.KIND: settings[accelerate.KIND]}
-    return with_note_on_shipped(found, named, path, brought).knowing(hyperparameters=own)
+    sequence = settings.get(accelerate.size_key(settings, "sp_size"))
+    return configuration | ({} if sequence is None else {SEQUENCE: sequence})
 
 
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:

@@ -12,21 +12,20 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, said, with_file
-from asap.experiments.accelerate.reader import ARGUMENTS, UNSAID, read_started, split_overrides
+from asap.experiments.accelerate.reader import read_started, split_overrides
 from asap.experiments.accelerate.trainer_file import (
     OF_FACTORY,
+    SFT,
     TRL,
-    check_trl_command,
     configuration_of,
     defaults_of,
     in_words_of_trainer,
     is_training_file,
-    is_trl_command,
     notes_on_launch,
 )
 from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, below_variable, find_named, missing, open_variable
+from asap.experiments.files.documents import Brought, below_variable, find_named, missing
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
@@ -49,7 +48,7 @@ _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 def starts(command: Command) -> bool:
     """Whether a command starts Accelerate, or the Trainer under torchrun without DeepSpeed."""
-    if _ACCELERATE.search(command.text) or is_trl_command(command.text):
+    if _ACCELERATE.search(command.text) or TRL.search(command.text):
         return True
     asked = f"--{TRAINER_MICRO_BATCH}" in command.text and "--deepspeed" not in command.text
     return asked and (_TORCHRUN.search(command.text) or PYTHON.search(command.text)) is not None
@@ -65,19 +64,19 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
     """
     text, path, files = start.command.text, start.path, start.files
     (before, program, after), launcher = _parts(text), _launcher_of(text)
-    if by_trl := is_trl_command(text):
-        check_trl_command(text, path)
+    by_trl = TRL.search(text) is not None
     by_accelerate, by_deepspeed = _ACCELERATE.search(text) is not None, starts_deepspeed(start.command)
     if launcher is not None and launcher.re is PYTHON and not by_deepspeed and not by_trl:
         experiment = in_one_process(text, start.text, start.environment, path, experiment)
     if program is None:
         raise ConfigError("starts Accelerate with a program that it does not name", where=str(path))
-    if not by_trl:
-        check_program(program, path, experiment.model is not None)
+    check_program(f"trl_{program}.py" if by_trl else program, path, experiment.model is not None)
+    if by_trl and program != SFT:
+        raise ConfigError(f"starts trl {program}, which is not read", where=str(path), hint=f"read is {SFT}")
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     arguments |= start.undecided
     given = settled(arguments)
-    unsaid = frozenset(arguments.keys() - given.keys())
+    unsaid = {key: str(value) for key, value in arguments.items() if key not in given}
     notes = list[str]()
     own, more, rest = split_overrides(() if by_deepspeed and not by_accelerate else overrides)
     known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
@@ -106,29 +105,18 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         path,
         experiment,
         overrides=rest,
-        unsaid=unsaid - more.keys(),
+        unsaid={key: value for key, value in unsaid.items() if key not in more},
         brought=files,
         defaults=defaults_of(program) or defaults_under(arguments, program),
     )
-    read = _with_variables(read, [str(arguments[key]) for key in sorted((unsaid - more.keys()) & ARGUMENTS)])
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     named = str(launched.get(_FILE, ""))
     return read.knowing(*notes, *([note] if strays else []), *(start.note_on_made(named) if named else ()))
 
 
-def _with_variables(read: Experiment, unsaid: Iterable[str]) -> Experiment:
-    """What was read, with the variables that decide what is not said."""
-    names = dict.fromkeys(plain(name, 40) for text in unsaid if (name := open_variable(text)))
-    if not names:
-        return read
-    ask = f"; add {' '.join(f'{name}=…' for name in names)}"
-    notes = (note + ask if note.startswith(UNSAID) else note for note in read.notes)
-    return read.model_copy(update={"notes": tuple(notes)})
-
-
 def _parts(start: str) -> tuple[str, str | None, str]:
     """Options of the launcher, the program, and its arguments; of a command of TRL its name as the program."""
-    if (of_trl := TRL.search(start)) is not None and is_trl_command(start):
+    if (of_trl := TRL.search(start)) is not None:
         return "", of_trl[1], start[of_trl.end() :]
     launcher = _launcher_of(start)
     rest = start[launcher.end() :] if launcher else f" {start}"
@@ -210,22 +198,15 @@ def starts_deepspeed(command: Command) -> bool:
 
 def _configuration(arguments: Mapping[str, Any], start: Start) -> str:
     """The configuration that the command names."""
-    name, path = _named(arguments), start.path
-    variable = next((said for key in _CONFIG if has_substitution(said := str(arguments.get(key, "")))), None)
-    if name is None and variable:
-        raise missing("starts DeepSpeed with", variable, path, "give the DeepSpeed JSON as --config")
+    keys = (*_CONFIG, *(key for key in arguments if _CONFIG_OF_PROGRAM.fullmatch(key)))
+    said = [str(arguments[key]) for key in keys if key in arguments]
+    name = next((one for one in said if one.endswith(_JSON)), next(filter(has_substitution, said), None))
     if name is None:
         own = ", which its program makes of --zero_stage and other arguments" if "zero_stage" in arguments else ""
         reason = f"starts DeepSpeed without naming its configuration{own}"
-        raise ConfigError(reason, where=str(path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
+        raise ConfigError(reason, where=str(start.path), hint=f"give the DeepSpeed JSON as --config; {NO_MODEL}")
     start.check_made(name)
-    found = find_named(name, path, start.files)
-    if found is None:
+    if find_named(name, start.path, start.files) is None:
         hint = f"lay it beside the script, or give {plain(Path(name).name, 60)} as --config, with --hardware"
-        raise missing("starts DeepSpeed with", name, path, hint)
+        raise missing("starts DeepSpeed with", name, start.path, hint)
     return name
-
-
-def _named(arguments: Mapping[str, Any]) -> str | None:
-    keys = (*_CONFIG, *(key for key in arguments if _CONFIG_OF_PROGRAM.fullmatch(key)))
-    return next((str(arguments[key]) for key in keys if str(arguments.get(key, "")).endswith(_JSON)), None)

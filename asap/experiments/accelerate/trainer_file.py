@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import LARGEST_COUNT
 from asap.core.text import plain
-from asap.experiments.accelerate.program import KINDS, of_command, of_trainer, with_file
+from asap.experiments.accelerate.program import KINDS, PRESETS, of_command, of_trainer, with_file
 from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
-from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
 from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
 from asap.experiments.deepspeed.training_arguments import TRAINER
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, find_named
-from asap.experiments.processes import with_devices
-from asap.experiments.training_program import check_arguments, check_program, refuse
+from asap.experiments.training_program import check_arguments, refuse
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import KIND, OPTION
 from asap.stacks.deepspeed.stack import IN_FILE
@@ -29,7 +26,7 @@ OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""
 _FACTORY = abstract("llama-factory")
 _DEFAULTS = {key: value for key, value in _FACTORY.defaults.items() if key not in TRAINER.defaults}
-_DEEPSPEED, _WORKERS = "deepspeed", "ray_num_workers"
+_DEEPSPEED = "deepspeed"
 
 
 def is_training_file(values: Mapping[str, Any]) -> bool:
@@ -50,15 +47,13 @@ def in_words_of_trainer(values: Mapping[str, Any], path: Path) -> dict[str, Any]
     return {**stated, RECOMPUTE: not stated.flag(KEEP)}
 
 
-def read_alone(values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with a YAML that no command starts, which has to say how it is sharded; raises like
-    :func:`read_trainer_file`."""
-    sharded = values.get(OPTION) and not values.get(_DEEPSPEED)
-    return read_trainer_file(values if sharded else {_DEEPSPEED: None, **values}, True, path, overrides, experiment)
-
-
 def read_trainer_file(
-    values: Mapping[str, Any], of_yaml: bool, path: Path, overrides: Iterable[str], experiment: Experiment
+    values: Mapping[str, Any],
+    of_yaml: bool,
+    path: Path,
+    overrides: Iterable[str],
+    experiment: Experiment,
+    alone: bool = False,
 ) -> Experiment:
     """``experiment`` with what the arguments say.
 
@@ -68,26 +63,29 @@ def read_trainer_file(
         path: the file that says them.
         overrides: ``key=value`` of the user.
         experiment: what is known besides, with the processes that are started.
+        alone: no command starts them, so that they have to say how they are sharded.
 
     Raises:
         ConfigError: not all parameters are trained on tokens, or a file that is named is not there.
         UsageError: an override is not ``key=value``.
     """
-    experiment = _with_workers(values, experiment)
     own, more, rest = split_overrides(overrides)
     given = {key: value for key, value in overriding(rest).items() if not is_deepspeed_setting(key) or key in values}
-    written = {**values, **more, **given}
+    written = with_file({**values, **more, **given}, path)
+    stated = {key: value for key, value in in_words_of_trainer(written, path).items() if value is not None}
+    check_arguments(stated, path)
     experiment = experiment.knowing(*_on_recomputation(written))
-    stated = in_words_of_trainer(written, path)
-    stated = {key: value for key, value in stated.items() if value is not None}
-    if _DEEPSPEED in {**values, **more}:
+    started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, accelerate.PROCESSES)) or KIND in own
+    if written.get(_DEEPSPEED) or (not started and (alone or _DEEPSPEED in written)):
         sharded = {KIND: "DEEPSPEED", IN_FILE: stated.get(_DEEPSPEED) or ""}
         assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False}
         left = [override for override in rest if override.partition("=")[0] not in given]
         return read_started(sharded, assumed | stated, path, experiment, overrides=left, of_yaml=of_yaml)
-    stated = {OPTION: "", **stated}
-    read = read_started(of_trainer(stated, path, {}) | own, stated, path, experiment, defaults=TRAINER.defaults)
-    if not of_yaml:
+    stated |= {} if LAUNCH_FILE in stated else {OPTION: stated.get(OPTION, "")}
+    configuration = configuration_of(stated, path, {}) | of_command(stated) | own
+    read = read_started(configuration, stated, path, experiment, overrides=rest, defaults=TRAINER.defaults)
+    read = read.knowing(*notes_on_launch(stated, configuration))
+    if not of_yaml or LAUNCH_FILE in stated:
         return read
     top = {TRAINER_MICRO_BATCH: stated.get(TRAINER_MICRO_BATCH, TRAINER.defaults[TRAINER_MICRO_BATCH])}
     return read.model_copy(update={"hyperparameters": read.hyperparameters | top})
@@ -102,79 +100,19 @@ def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
     return [f"not said, and taken as the program has it today: {default}"] if factory or _DEEPSPEED in written else []
 
 
-def _with_workers(values: Mapping[str, Any], experiment: Experiment) -> Experiment:
-    """``experiment`` with the devices of the workers that LLaMA-Factory has Ray start, where no hardware is said."""
-    each = values.get("resources_per_worker")
-    workers, gpus = values.get(_WORKERS), each.get("GPU", 1) if isinstance(each, dict) else 1
-    devices = workers * gpus if isinstance(workers, int) and isinstance(gpus, int) else 0
-    return with_devices(devices if 0 < devices <= LARGEST_COUNT else None, experiment)
-
-
-TRL = re.compile(r"(?:^|\s)trl\s+([a-z][\w-]*)(?=\s|$)")
+TRL = re.compile(r"(?:^|\s)trl\s+(?!(?:env|chat|skills|vllm-serve|completion)(?:\s|$))([a-z][\w-]*)(?=\s|$)")
+"""A command of TRL's that trains."""
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
-_SFT, _MODEL = "sft", "model_name_or_path"
-_OTHER_COMMANDS = ("env", "chat", "skills", "vllm-serve", "completion")
-_OF_FACTORY = {*_FACTORY.files.own, _DEEPSPEED}
+SFT = "sft"
 _OF_SFT = abstract("trl").defaults
 _ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
-_OF_FSDP = {accelerate.KIND: "FSDP", f"{accelerate.FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
-_PROFILES: Mapping[str, Mapping[str, Any]] = {
-    "single_gpu": {accelerate.KIND: "NO", accelerate.PROCESSES: 1},
-    "multi_gpu": {accelerate.KIND: "MULTI_GPU"},
-    "fsdp1": _OF_FSDP | {f"{accelerate.FSDP}.fsdp_version": 1},
-    "fsdp2": _OF_FSDP | {f"{accelerate.FSDP}.fsdp_version": 2},
-    **{f"zero{stage}": {accelerate.KIND: "DEEPSPEED", "deepspeed_config.zero_stage": stage} for stage in (1, 2, 3)},
-}
+_PROFILES = PRESETS["trl"]
 """Configurations of Accelerate that TRL brings along."""
 
 
 def defaults_of(program: str) -> Mapping[str, Any]:
     """What a program takes where it is told nothing: that of TRL's own, as a file, a module or a command."""
-    return _OF_SFT if program == _SFT or _PROGRAM.search(program) else {}
-
-
-def is_trl_command(text: str) -> bool:
-    """Whether a command is one of TRL's that trains."""
-    found = TRL.search(text)
-    return found is not None and found[1] not in _OTHER_COMMANDS
-
-
-def check_trl_command(text: str, path: Path) -> None:
-    """Raise ConfigError where a command of TRL trains by another method than the prediction of tokens."""
-    found = TRL.search(text)
-    if found is not None and found[1] != _SFT:
-        check_program(f"trl_{found[1]}.py", path)
-        raise ConfigError(f"starts trl {plain(found[1], 40)}, which is not read", where=str(path), hint="read is sft")
-
-
-def is_trl_file(values: Mapping[str, Any]) -> bool:
-    """Whether a mapping holds arguments of a program of Hugging Face's that Accelerate starts."""
-    return _MODEL in values and TRAINER_MICRO_BATCH in values and not _OF_FACTORY & values.keys()
-
-
-def is_setting(key: str) -> bool:
-    """Whether an override of such a mapping is one of its arguments, or of how it is started."""
-    return key == _DEEPSPEED or is_accelerate_setting(key)
-
-
-def read_trl_file(
-    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
-) -> Experiment:
-    """``experiment`` with a YAML of arguments; raises like :func:`read_trainer_file`, and where it does not say how its
-    program is started."""
-    overrides = list(overrides)
-    given = {*values, *(override.partition("=")[0] for override in overrides)}
-    if _DEEPSPEED in given:
-        return read_trainer_file(values, True, path, overrides, experiment)
-    check_arguments({**values, **overriding(overrides)}, path)
-    if not given & {LAUNCH_FILE, OPTION, accelerate.KIND, accelerate.PROCESSES}:
-        hint = f"add {LAUNCH_FILE}=FILE.yaml or one of TRL's ({', '.join(_PROFILES)}), or deepspeed=FILE.json"
-        raise ConfigError("does not say how its program is started, and sharded", where=str(path), hint=hint)
-    own, more, rest = split_overrides(overrides)
-    stated = with_file({**values, **more}, path)
-    configuration = configuration_of(stated, path, {}) | of_command(stated) | own
-    read = read_started(configuration, stated, path, experiment, overrides=rest)
-    return read.knowing(*notes_on_launch(stated, configuration))
+    return _OF_SFT if program == SFT or _PROGRAM.search(program) else {}
 
 
 def notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:

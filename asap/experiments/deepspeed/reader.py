@@ -1,6 +1,5 @@
 """An experiment from a DeepSpeed configuration (https://www.deepspeed.ai/docs/config-json) and a Hugging Face model."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -8,40 +7,23 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, Document, blamed_on, find_named, missing, read_document
+from asap.experiments.files.documents import Brought, blamed_on, find_named, missing, read_document
 from asap.experiments.huggingface_model import NO_MODEL, read_huggingface
-from asap.experiments.remarks import no_batch, note_on_unmodelled
-from asap.models import Workload
+from asap.experiments.remarks import no_batch, table_notes
 from asap.plans.degrees import DEVICES_UNKNOWN
 from asap.plans.plan import Plan
 from asap.stacks.deepspeed import stack as zero
-from asap.stacks.deepspeed.stack import ACCUMULATION, BATCH, MICRO_BATCH, STAGE
 from asap.stacks.reading import from_settings, global_batch_of
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
 from asap.stacks.trainer.arguments import AUTO
 
-PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
-    Path(zero.__file__).with_name("presets.toml").read_text(encoding="utf-8")
-)
-_OPEN = (MICRO_BATCH, ACCUMULATION, BATCH, "bf16.enabled", "fp16.enabled")
 
-
-def shipped_configuration(named: str) -> dict[str, Any] | None:
+def _shipped(named: str) -> dict[str, Any] | None:
     """What decides a step in the configuration of that path, by dotted key; ``None`` where no stack brings it along."""
-    path = PurePosixPath(named)
-    known = PRESETS.get(path.parent.name, {}).get(path.name)
-    return None if known is None else preset(**known)
-
-
-def preset(stage: int, offload: Iterable[str] = (), bf16: bool = False) -> dict[str, Any]:
-    """Settings by dotted key, without what is left to the arguments of the run."""
-    found: dict[str, Any] = dict.fromkeys(_OPEN, AUTO) | {STAGE: stage}
-    found |= {f"zero_optimization.offload_{what}.device": "cpu" for what in offload}
-    if bf16:
-        found["bf16.enabled"] = True
-        del found["fp16.enabled"]
-    return found
+    folder, name = PurePosixPath(named).parent, PurePosixPath(named).name.removeprefix("default-")
+    known = zero.PRESETS.get(folder.name or ".", {}).get(name)
+    return None if known is None else zero.PRESETS["any"] | known
 
 
 def read_named_configuration(named: Any, path: Path, brought: Brought | None = None) -> dict[str, Any]:
@@ -53,43 +35,28 @@ def read_named_configuration(named: Any, path: Path, brought: Brought | None = N
     """
     if isinstance(named, dict):
         return dotted(named)
-    if not isinstance(named, str) or not named.endswith((".json", ".conf")):
-        reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
-        hint = (
-            "add deepspeed=FILE.json, or give the script that starts it (accelerate launch, torchrun), or the model's"
-            " config.json, --hardware, --batch, --sequence and --plan"
-        )
-        raise ConfigError(reason, where=str(path), hint=hint)
-    found = find_named(named, path, brought)
-    if found is not None:
+    text = named if isinstance(named, str) else ""
+    is_file = text.endswith((".json", ".conf"))
+    if is_file and (found := find_named(text, path, brought)) is not None:
         return dotted(found.document().values)
-    if (shipped := shipped_configuration(named)) is not None:
+    if (shipped := _shipped(text)) is not None:
         return shipped
-    raise missing("names", named, path, "lay it beside the file")
+    if is_file:
+        raise missing("names", text, path, "lay it beside the file")
+    reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
+    hint = (
+        "add deepspeed=FILE.json, or give the script that starts it (accelerate launch, torchrun), or the model's"
+        " config.json, --hardware, --batch, --sequence and --plan"
+    )
+    raise ConfigError(reason, where=str(path), hint=hint)
 
 
 def with_note_on_shipped(experiment: Experiment, named: Any, path: Path, brought: Brought | None = None) -> Experiment:
     """``experiment`` with a note where the configuration that is named was taken for one that a stack brings along."""
-    if not isinstance(named, str) or shipped_configuration(named) is None or find_named(named, path, brought):
+    named = named if isinstance(named, str) and named.endswith(".json") else ""
+    if _shipped(named) is None or find_named(named, path, brought):
         return experiment
     return experiment.knowing(f"{plain(named, 80)} is not there, and taken as the one that the stack brings along")
-
-
-_ZERO = "zero_optimization"
-_DEVICES = (f"{_ZERO}.offload_optimizer.device", f"{_ZERO}.offload_param.device")
-_DISK = "nvme"
-_COMPRESSED = ("onebit", "zeroone")
-"""How the names of optimizers begin that exchange gradients of a bit."""
-
-
-def not_predicted(settings: StackSettings) -> tuple[str, ...]:
-    """Notes that name them; none where all are as DeepSpeed has them."""
-    notes = list(note_on_unmodelled(settings, spec("deepspeed").unmodelled))
-    if disk := [key for key in _DEVICES if str(settings.get(key)).casefold() == _DISK]:
-        notes.append(f"{' and '.join(disk)} is {_DISK}, taken as the memory of the host")
-    if str(settings.get("optimizer.type")).casefold().startswith(_COMPRESSED):
-        notes.append("optimizer.type compresses what is exchanged; taken as exchanged whole")
-    return tuple(notes)
 
 
 _TABLE = spec("deepspeed")
@@ -102,6 +69,8 @@ _MODEL_FILE = "config.json"
 _STAGE = "zero_optimization.stage"
 _BUCKET, _BUCKET_SIZE = "zero_optimization.reduce_bucket_size", 500_000_000
 _HALF, _OVERLAPPED = 2, 4.5
+"""Bytes of an element, and buckets where ZeRO-1 and 2 overlap them with the backward pass
+(https://huggingface.co/docs/transformers/v4.15.0/main_classes/deepspeed)."""
 
 
 def is_deepspeed(values: Mapping[str, Any]) -> bool:
@@ -126,88 +95,53 @@ def read_deepspeed(
         UsageError: an override is not ``key=value``.
     """
     settings = StackSettings(dotted(values) | overriding(overrides), str(path))
-    if settings.get(_STAGE) == "auto":
-        raise ConfigError(
-            "sets the ZeRO stage to what it does not say", where=str(path), hint=f"add {_STAGE}=N, from 0 to 3"
-        )
-    experiment, notes = _with_model(path, experiment)
-    plan, batch, more = _plan(settings, experiment.hardware.devices)
-    workload = _workload(settings, batch, experiment.workload)
+    if settings.get(_STAGE) == AUTO:
+        hint = f"add {_STAGE}=N, from 0 to 3"
+        raise ConfigError("sets the ZeRO stage to what it does not say", where=str(path), hint=hint)
+    experiment = _with_model(path, experiment)
+    with blamed_on(settings.where()):
+        plan, batch, notes = _plan(settings, experiment.hardware.devices)
+        said = {**_workload(settings), **({"global_batch": batch} if batch else {})}
+    workload, recorded = experiment.workload.model_copy(update=said), settings.harmless()
     return experiment.knowing(
-        *notes, *more, *not_predicted(settings), *settings.misspelt(),
-        plan=plan, workload=workload, hyperparameters=settings.harmless(),
+        *notes, *table_notes(_TABLE, recorded, None), *settings.misspelt(),
+        plan=plan, workload=workload, hyperparameters=recorded,
         provenance={"plan": f"{path.name}: zero_optimization", "workload": path.name},
     )  # fmt: skip
 
 
-def _with_model(path: Path, experiment: Experiment) -> tuple[Experiment, tuple[str, ...]]:
+def _with_model(path: Path, experiment: Experiment) -> Experiment:
     beside = path.parent / _MODEL_FILE
-    if beside != path and beside.is_file():
-        document: Document = read_document(beside)
-        if "model_type" in document.values:
-            return read_huggingface(document, experiment), ()
-    if experiment.model is not None:
-        return experiment, ()
-    return experiment, (f"{NO_MODEL}, or lay its config.json beside the file",)
+    if beside != path and beside.is_file() and "model_type" in (document := read_document(beside)).values:
+        return read_huggingface(document, experiment)
+    return experiment if experiment.model else experiment.knowing(f"{NO_MODEL}, or lay its config.json beside the file")
 
 
-def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, int | None, tuple[str, ...]]:
-    with blamed_on(settings.where()):
-        if devices is None:
-            said = settings.count(zero.BATCH) if settings.get(zero.BATCH) not in (None, "auto") else None
-            return None, said, (DEVICES_UNKNOWN,)
-        known = _TABLE.words() & settings.keys()
-        said = zero.prepared({key: settings[key] for key in known}, devices)
-        plan = from_settings(_TABLE, said, devices).model_copy(update={"remat": None})
-        batch = global_batch_of(_TABLE, said, plan)
-    notes = [RECOMPUTATION_UNKNOWN]
-    if batch is None:
-        left = [key for key in (zero.MICRO_BATCH, zero.ACCUMULATION) if settings.get(key, "auto") == "auto"]
-        notes.append(no_batch(left))
-    if "pipeline" in settings or any(key.startswith("pipeline.") for key in settings):
-        notes.append("pipeline stages are the model's code (PipelineModule): say them with --plan")
-    return plan, batch, tuple(notes)
+def _plan(settings: StackSettings, devices: int | None) -> tuple[Plan | None, int | None, list[str]]:
+    if devices is None:
+        said = settings.count(zero.BATCH) if settings.get(zero.BATCH) not in (None, AUTO) else None
+        return None, said, [DEVICES_UNKNOWN]
+    said = zero.prepared({key: settings[key] for key in _TABLE.words() & settings.keys()}, devices)
+    plan = from_settings(_TABLE, said, devices).model_copy(update={"remat": None})
+    batch = global_batch_of(_TABLE, said, plan)
+    left = [key for key in (zero.MICRO_BATCH, zero.ACCUMULATION) if settings.get(key, AUTO) == AUTO]
+    return plan, batch, [RECOMPUTATION_UNKNOWN, *([no_batch(left)] if batch is None else [])]
 
 
-def _workload(settings: StackSettings, batch: int | None, given: Workload) -> Workload:
-    return given.model_copy(
-        update={
-            "global_batch": batch if batch is not None else given.global_batch,
-            "precision": _precision(settings),
-            "optimizer": _optimizer(settings),
-            "framework": _TABLE.framework,
-            "zero_stage": zero.zero_stage(settings),
-            "secondary_shards": _secondary_shards(settings),
-            "reduction_buffers": _reduction_buffers(settings),
-        }
-    )
-
-
-def _secondary_shards(settings: StackSettings) -> int | None:
-    """``auto``, as the Trainer fills in no such value, is DeepSpeed's default."""
-    size = settings.get(zero.SECONDARY, 1)
-    return settings.count(zero.SECONDARY) if size not in (1, None, "auto") else None
-
-
-def _reduction_buffers(settings: StackSettings) -> float | None:
-    """Bytes of a bucket, and of 4.5 where ZeRO-1 and 2 overlap them with the backward pass; ``auto`` is little.
-
-    The factor is that of https://huggingface.co/docs/transformers/v4.15.0/main_classes/deepspeed.
-    """
-    stage, size = zero.zero_stage(settings), settings.get(_BUCKET, _BUCKET_SIZE)
-    if not stage or size in (None, "auto"):
-        return None
-    overlaps = stage < 3 and str(settings.get("zero_optimization.overlap_comm")).casefold() == "true"
-    return _HALF * (settings.whole(_BUCKET, _BUCKET_SIZE) or 0) * (_OVERLAPPED if overlaps else 1)
-
-
-def _precision(settings: StackSettings) -> str | None:
-    """``bf16`` or ``fp16`` where they are enabled; ``auto`` is the launcher's choice, not known here."""
+def _workload(settings: StackSettings) -> dict[str, Any]:
+    """Fields of the workload; ``auto`` is the launcher's choice, not known here, or of a size DeepSpeed's default."""
+    stage, optimizer = zero.zero_stage(settings), settings.text("optimizer.type")
     said = {kind: str(settings.get(f"{kind}.enabled", "false")).casefold() for kind in ("bf16", "fp16")}
     enabled = next((kind for kind, value in said.items() if value == "true"), None)
-    return enabled or (None if "auto" in said.values() else "fp32")
-
-
-def _optimizer(settings: StackSettings) -> str | None:
-    kind = settings.text("optimizer.type")
-    return kind.casefold() if kind else None
+    overlaps = stage < 3 and str(settings.get("zero_optimization.overlap_comm")).casefold() == "true"
+    bucket = settings.whole(_BUCKET, _BUCKET_SIZE) if stage and settings.get(_BUCKET) != AUTO else None
+    return {
+        "precision": enabled or (None if AUTO in said.values() else "fp32"),
+        "optimizer": optimizer and optimizer.casefold(),
+        "framework": _TABLE.framework,
+        "zero_stage": stage,
+        "secondary_shards": settings.count(zero.SECONDARY)
+        if settings.get(zero.SECONDARY, 1) not in (1, AUTO)
+        else None,
+        "reduction_buffers": bucket and _HALF * bucket * (_OVERLAPPED if overlaps else 1),
+    }

@@ -1,37 +1,36 @@
 """Arguments of Hugging Face's Trainer: their numerics, and what they fill and say beside a DeepSpeed configuration."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.deepspeed.reader import RECOMPUTATION_UNKNOWN, read_deepspeed
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import blamed_on
 from asap.experiments.huggingface_model import name_at_end, read_named_model
 from asap.experiments.remarks import (
     in_words_of_program,
     moments_of_bits,
     note_on_attention,
-    note_on_unmodelled,
     optimizer_family,
+    table_notes,
 )
 from asap.experiments.shell import has_substitution
 from asap.plans import Remat
-from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH
+from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.reading import field_of, is_on
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.stack_settings import StackSettings, dotted
 from asap.stacks.trainer.arguments import AUTO, KEEP, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 TRAINER = abstract("trainer")
+_FIELDS = ("optimizer", "attention", "fused_linear_cross_entropy", "compiled")
 ATTENTION = tuple(dict.fromkeys(word_keys(TRAINER.workload["attention"])))
 SEQUENCE_NAMES = word_keys(TRAINER.workload["sequence_length"])
-_LOADED_AS, _BF16 = ("torch_dtype", "dtype", "model_dtype"), ("bfloat16", "torch.bfloat16", "bf16")
-_LIGER = ("use_liger_kernel", "enable_liger_kernel")
-"""Of the Trainer, and of LLaMA-Factory."""
-_OF_LIGER, _FUSED_LINEAR = "liger_kernel_config", "fused_linear_cross_entropy"
 _OF_PROGRAM = re.compile(r"(?:use_|enable_)?(?:compile(?:_model)?|(?:cpu_|activation_)?offload(?:_\w+)?)")
 """Switches of a program's own that change the step and that no library has."""
 _TRAINED = re.compile(
@@ -46,7 +45,7 @@ def precision(said: StackSettings, settings: StackSettings) -> str | None:
     """Of matrix products: the program's own argument wins over Accelerate's ``mixed_precision``; ``None`` where the
     arguments are not known, or neither is said and the program, which is not the Trainer, decides it."""
     mixed = _mixed(said, settings)
-    if mixed in ("bf16", "fp16", "fp8"):
+    if mixed != "no":
         return mixed
     if loaded_in_bf16(said):
         return "bf16"
@@ -63,57 +62,38 @@ def weight_precision(said: StackSettings, settings: StackSettings, sharded: bool
 
 def of_program(said: StackSettings) -> dict[str, Any]:
     """Fields of a workload, those that are said; the Trainer's optimizer and its loss where nothing else is."""
-    named = field_of(TRAINER, "optimizer", said)
-    found = {
-        "optimizer": optimizer_family(named),
-        "attention": field_of(TRAINER, "attention", said),
-        "fused_linear_cross_entropy": _has_fused_linear_cross_entropy(said),
-        "compiled_loss": is_on(said, "torch_compile") if TRAINER_MICRO_BATCH in said else None,
-        "compiled": True if said.flag("torch_compile") else None,
-        **moments_of_bits(named),
-    }
+    flat = dotted(said)
+    found = {field: field_of(TRAINER, field, flat) for field in _FIELDS}
+    named = found["optimizer"]
+    found |= {"optimizer": optimizer_family(named), **moments_of_bits(named)}
+    found |= {"compiled_loss": bool(found["compiled"])} if TRAINER_MICRO_BATCH in said else {}
     return {field: value for field, value in found.items() if value is not None}
 
 
 def notes_on(said: StackSettings) -> tuple[str, ...]:
     """What is modelled otherwise than it runs."""
-    notes = []
-    key = next((key for key in ("max_seq_length", "max_length", "model_max_length", "cutoff_len") if key in said), None)
-    if key and not said.flag("packing"):
-        notes.append(f"sequences are cut at {plain(said[key], 20)} tokens ({key}); all are taken as that long")
     own = [key for key in sorted(said) if _OF_PROGRAM.fullmatch(key) and is_on(said, key)]
     own += [key for key in sorted(said) if _TRAINED.fullmatch(key) and str(said[key]).casefold() not in _OFF]
-    if own:
-        notes.append(
-            f"not read, as only the program knows what it changes: {', '.join(f'--{plain(key, 40)}' for key in own)}"
-        )
-    return (*notes, *note_on_unmodelled(said, TRAINER.unmodelled))
+    shown = ", ".join(f"--{plain(key, 40)}" for key in own)
+    unread = (f"not read, as only the program knows what it changes: {shown}",) if own else ()
+    length = digits(str(TRAINER.cut.said(said))) if TRAINER.cut else None
+    return (*unread, *table_notes(TRAINER, said, length))
 
 
 def _mixed(said: StackSettings, settings: StackSettings) -> str:
-    own = next((kind for kind in ("bf16", "fp16") if said.flag(kind)), None)
-    mixed = said.get("mixed_precision", settings.get("mixed_precision"))
-    return "fp8" if is_on(said, "fp8") else own or ("no" if mixed in (None, False) else str(mixed).casefold())
+    both = {key: value for key, value in {**settings, **said}.items() if not has_substitution(str(value))}
+    with blamed_on(settings.where()):
+        return str(field_of(TRAINER, "precision", both))
 
 
 def loaded_in_bf16(said: Mapping[str, object]) -> bool:
     """Whether weights load in bf16, in which they multiply unless something casts them."""
-    return any(str(said.get(key)).casefold() in _BF16 for key in _LOADED_AS)
+    return field_of(TRAINER, "weight_precision", said) is not None
 
 
 def sequence_length(said: StackSettings) -> int | None:
     """Tokens of a sequence; ``None`` where no argument says it."""
     return next((said.count(key) for key in SEQUENCE_NAMES if key in said), None)
-
-
-def _has_fused_linear_cross_entropy(said: StackSettings) -> bool | None:
-    """Whether Liger's kernel takes the output projection and the loss, as it does where nothing turns that off;
-    ``None`` where Liger is not used."""
-    if not any(is_on(said, key) for key in _LIGER):
-        return None
-    own = said.get(_OF_LIGER)
-    kernel = own.get(_FUSED_LINEAR) if isinstance(own, Mapping) else said.get(f"{_OF_LIGER}.{_FUSED_LINEAR}")
-    return str(kernel).casefold() not in ("false", "0", "no")
 
 
 _MODEL = TRAINER.model.name.keys if TRAINER.model.name else ()
@@ -122,7 +102,8 @@ _FILLED = {
     ACCUMULATION: TRAINER_ACCUMULATION,
     "bf16.enabled": "bf16",
     "fp16.enabled": "fp16",
-    "sequence_parallel_size": "sequence_parallel_size",
+    SEQUENCE: "sequence_parallel_size",
+    TENSOR: "deepspeed_autotp_size",
 }
 """DeepSpeed's settings by the argument that fills them."""
 _CONFIGURATION = "deepspeed"
@@ -135,7 +116,7 @@ def read_with_arguments(
     path: Path,
     overrides: Iterable[str],
     experiment: Experiment,
-    unsaid: frozenset[str] = frozenset(),
+    unsaid: Collection[str] = (),
     *,
     of_yaml: bool = False,
 ) -> Experiment:
@@ -156,30 +137,21 @@ def read_with_arguments(
     """
     values = {**configuration, **_fillings(configuration, arguments, unsaid)}
     found = read_deepspeed(values, path, overrides, with_model(arguments, experiment))
-    if found.plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
+    plan, notes, recorded, known = found.plan, found.notes, found.hyperparameters, found.workload
+    if plan is not None and (RECOMPUTE in arguments or KEEP in arguments):
         keeps = arguments.flag(KEEP) if KEEP in arguments else not arguments.flag(RECOMPUTE)
-        found = _with_recomputation(found, Remat.NONE if keeps else Remat.FULL)
+        plan = plan.model_copy(update={"remat": Remat.NONE if keeps else Remat.FULL})
+        notes = tuple(note for note in notes if note != RECOMPUTATION_UNKNOWN)
+    said = {"sequence_length": sequence_length(arguments)} | of_program(arguments)
+    if arguments.flag("fp8") or (known.precision == "fp32" and loaded_in_bf16(arguments)):
+        said["precision"] = "fp8" if arguments.flag("fp8") else "bf16"
     if TRAINER_MICRO_BATCH in arguments:
-        settings = _recorded(found.hyperparameters, configuration, arguments, of_yaml)
-        found = found.model_copy(update={"hyperparameters": settings})
-    notes = (*note_on_attention(arguments), *in_words_of_program(found.notes))
-    found = found.model_copy(update={"notes": notes})
-    said = {
-        "sequence_length": sequence_length(arguments),
-        "precision": _precision(arguments, found.workload.precision),
-        **of_program(arguments),
-    }
-    if found.workload.optimizer is not None or TRAINER_MICRO_BATCH not in arguments:
+        recorded = _recorded(recorded, configuration, arguments, of_yaml)
+    if known.optimizer is not None or TRAINER_MICRO_BATCH not in arguments:
         said.pop("optimizer")
-    workload = found.workload.model_copy(update={key: value for key, value in said.items() if value is not None})
-    return found.model_copy(update={"workload": workload})
-
-
-def _precision(arguments: StackSettings, enabled: str | None) -> str | None:
-    """What arguments say beside DeepSpeed's configuration, which casts nothing where it enables nothing."""
-    if arguments.flag("fp8"):
-        return "fp8"
-    return "bf16" if enabled == "fp32" and loaded_in_bf16(arguments) else None
+    workload = known.model_copy(update={key: value for key, value in said.items() if value is not None})
+    notes = (*note_on_attention(arguments), *in_words_of_program(notes))
+    return found.model_copy(update={"plan": plan, "notes": notes, "hyperparameters": recorded, "workload": workload})
 
 
 def settled(stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,19 +183,12 @@ def _recorded(
     return {**read, **left_open, **{f"{SECTION}.{key}": value for key, value in said.items()}}
 
 
-def _fillings(configuration: Mapping[str, Any], arguments: StackSettings, unsaid: frozenset[str]) -> dict[str, Any]:
+def _fillings(configuration: Mapping[str, Any], arguments: StackSettings, unsaid: Collection[str]) -> dict[str, Any]:
     """What arguments fill; gradients of one microbatch, the Trainer's default, where none says accumulation."""
     once = TRAINER_MICRO_BATCH in arguments and TRAINER_ACCUMULATION not in (*arguments, *unsaid)
     default = {ACCUMULATION: 1} if once and configuration.get(ACCUMULATION) == AUTO else {}
     filled = default | {key: arguments[name] for key, name in _FILLED.items() if name in arguments}
     return filled | {key: "auto" for key, name in _FILLED.items() if name in unsaid and key not in filled}
-
-
-def _with_recomputation(experiment: Experiment, remat: Remat) -> Experiment:
-    assert experiment.plan is not None
-    notes = tuple(note for note in experiment.notes if note != RECOMPUTATION_UNKNOWN)
-    plan = experiment.plan.model_copy(update={"remat": remat})
-    return experiment.model_copy(update={"plan": plan, "notes": notes})
 
 
 def with_model(arguments: StackSettings, experiment: Experiment) -> Experiment:

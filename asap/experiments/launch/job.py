@@ -145,17 +145,13 @@ def read_job(documents: list[Document], read: ReadScript, experiment: Experiment
         ConfigError: there is none, or what the reader of the command's stack says of it.
     """
     experiment = _with_tpus(documents, experiment)
-    try:
-        for document in documents:
-            all_ = list(_containers(document.values))
-            known = _with_gpus(document, all_, experiment)
-            for each in all_:
-                if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
-                    return found
-        raise _refusal(documents)
-    except ConfigError as error:
-        error.hint = _in_config_map(documents, error.message) or error.hint
-        raise
+    for document in documents:
+        all_ = list(_containers(document.values))
+        known = _with_gpus(document, all_, experiment)
+        for each in all_:
+            if (found := read(_script_of(each, read_text(document.path)), document.path, known)) is not None:
+                return found
+    raise _refusal(documents)
 
 
 def _refusal(documents: list[Document]) -> ConfigError:
@@ -167,21 +163,6 @@ def _refusal(documents: list[Document]) -> ConfigError:
     reason = f"is a manifest ({plain(of_job.values['kind'], 40)}){starts}: no training command that is read"
     hint = "give the script or the configuration that it starts, with --hardware"
     return UnreadError(reason, where=str(of_job.path), hint=hint)
-
-
-def _in_config_map(documents: list[Document], refused: str) -> str | None:
-    """What to give in the place of a file that a ConfigMap holds, where it is spoken of."""
-    for document in documents:
-        held = document.values.get("data") if document.values["kind"] == "ConfigMap" else None
-        named = (
-            next((key for key in held if re.search(rf"(?<!\w){re.escape(str(key))}(?!\w)", refused)), None)
-            if isinstance(held, dict)
-            else None
-        )
-        if named is not None:
-            name = next(_all(document.values.get("metadata"), ("name",)), "")
-            return f"ConfigMap {plain(name, 60)} is not read: give its {plain(named, 60)} as a file, with --hardware"
-    return None
 
 
 def _script_of(container: _Container, manifest: str) -> str:

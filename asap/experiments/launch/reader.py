@@ -3,21 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from asap.core.errors import ConfigError, UnreadError
-from asap.core.files import is_file
+from asap.core.errors import UnreadError
 from asap.core.secrets import redacted
-from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Document, blamed_on, read_document
-from asap.experiments.launch.script import Launch, launch_of
+from asap.experiments.files.documents import Document, blamed_on, find_named, missing
+from asap.experiments.launch.script import Launch
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
 from asap.experiments.record_file import FIELDS
-from asap.experiments.shell import Start
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 
 _BASE = Path("base.yml")
-_MOST_STRAYS = 3
 
 
 def is_setting(key: str) -> bool:
@@ -30,15 +26,15 @@ def is_override(key: str) -> bool:
     return "." not in key and (key not in FIELDS or is_setting(key))
 
 
-def read_started(start: Start, overrides: Sequence[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with one start of MaxText, and overrides of the user on top.
+def read_started(launch: Launch, path: Path, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with one start of MaxText in a script, and overrides of the user on top.
 
     Raises:
         ConfigError: its configuration is not there, or wrong.
     """
-    launch, path = launch_of(start.outer, start.command), start.path
     given = {text.partition("=")[0] for text in overrides}
-    if unsaid := [key for key in launch.unknown if key in TABLE.words() and key not in {*given, *_NO_MATTER}]:
+    unknown = [key for key in launch.unknown if key not in {*given, *_NO_MATTER}]
+    if unsaid := [key for key in unknown if key in TABLE.words()]:
         reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
         raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
     document = _configuration(launch, path)
@@ -49,23 +45,20 @@ def read_started(start: Start, overrides: Sequence[str], experiment: Experiment)
     environment = {name: redacted(value) for name, value in launch.environment.items()}
     sources = {f"environment.{name}": origin for name in environment}
     environment = environment | experiment.environment
-    return experiment.knowing(*_remarks(launch, given), environment=environment, provenance=sources)
+    notes = (f"set by a variable whose value is not said: {', '.join(unknown)}",) if unknown else ()
+    return experiment.knowing(*notes, environment=environment, provenance=sources)
 
 
 def _configuration(launch: Launch, path: Path) -> Document:
     """The file that MaxText is started with, from the folder of the script or one above it."""
     if launch.config is None:
         return Document(_BASE, {}, {})
-    below = Path(launch.config.lstrip("/"))
-    folders = (path.parent, *path.absolute().parents)
-    places = (folder / name for folder in folders for name in (below, Path("src") / below))
-    found = next((place for place in places if is_file(place)), None)
-    if found is not None:
-        return read_document(found)
-    if below.name == _BASE.name:
+    if (found := find_named(launch.config, path)) is not None:
+        return found.document()
+    if Path(launch.config).name == _BASE.name:
         return Document(_BASE, {}, {})
     hint = "give the configuration itself, with the overrides of the script"
-    raise ConfigError(f"starts {plain(launch.config, 80)}, which is not there", where=str(path), hint=hint)
+    raise missing("starts MaxText with", launch.config, path, hint)
 
 
 def with_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
@@ -82,16 +75,6 @@ def with_slices(name: str | None, slices: int | None, experiment: Experiment, or
         hardware, notes = refer_to_hardware(name, slices=slices)
     provenance = dict.fromkeys((f"hardware.{field}" for field in type(hardware).model_fields), origin)
     return experiment.knowing(*notes, hardware=hardware, provenance=provenance)
-
-
-def _remarks(launch: Launch, given: set[str]) -> tuple[str, ...]:
-    notes = []
-    if unknown := [key for key in launch.unknown if key not in given and key not in _NO_MATTER]:
-        notes.append(f"set by a variable whose value is not said: {', '.join(unknown)}")
-    if launch.strays:
-        shown = ", ".join(plain(word, 40) for word in launch.strays[:_MOST_STRAYS])
-        notes.append(f"no key=value, which MaxText refuses: {shown}")
-    return tuple(notes)
 
 
 _NO_MATTER = (

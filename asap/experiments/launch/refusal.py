@@ -10,9 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from asap.core.errors import ConfigError, UnreadError
-from asap.core.files import is_file
 from asap.core.text import plain
-from asap.experiments.files.documents import below_variable, find_named, read_text
+from asap.experiments.files.documents import below_variable
 from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
@@ -123,10 +122,6 @@ _READ = "MaxText, Megatron-LM, DeepSpeed, Accelerate or torchtitan"
 _INSTEAD = (
     "give the configuration that it starts, or the model's config.json with --hardware, --batch, --sequence and --plan"
 )
-_SCRIPT = re.compile(r"[\w.-]{1,200}\.(?:sh|sbatch|slurm)\b")
-_SHELLS = ("bash", "sh", "zsh", "exec", "nohup", "time", "sbatch", "srun", "sudo")
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
-_FILLED = re.compile(r"\$\{?\w+\}?", re.ASCII)
 _PROGRAM = re.compile(
     r"(?<![\w=-])(?:[\w./${}-]{0,400}/)?(?P<file>[\w-]{1,200}\.py)(?=[\s\"']|$)|\s-m\s+(?P<module>(?!torch\.)[\w.-]+)"
 )
@@ -136,10 +131,7 @@ _STARTS = re.compile(
     re.MULTILINE,
 )
 """What a command begins with that starts a training."""
-_TEST = re.compile(r"^[ \t]*(?:if|elif)\s+(.*?)(?:;|$)", re.MULTILINE)
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)", re.ASCII)
 _PRINTED = re.compile(r"\$\(.*\)|`.*`", re.DOTALL)
-_MOST_LISTED = 4
 _TRAINS = re.compile(
     r"^(?!.*(?:convert|ckpt)).*(?:train|tune|sft|cpt|recipe|bench|llama|gpt|qwen|deepseek|mi[sx]tral|olmo|moe)"
 )
@@ -158,28 +150,19 @@ def refuse_script(text: str, path: Path) -> ConfigError:
     commands = list(_commands(text))
     if (known := refusal_of_text("otherwise", "\n".join(command.text for command in commands), path)) is not None:
         return known
-    named = (path.parent / name for name in _SCRIPT.findall(text) if name != path.name)
-    other = next((script.name for script in named if is_file(script) and ".py" in read_text(script)), None)
     calls = [name for name in map(_called, commands) if name]
-    missing = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
+    called = next(filter(_TRAINS.search, reversed(calls)), calls[-1] if calls else None)
     program, start = next(((name, each) for each in commands if (name := _program(each))), (None, None))
     if program and start:
         check_program(program, path)
         check_arguments({one.name: one.words[0] if one.words else True for one in options(start.text)}, path)
     reason, hint = f"has no command of {_READ}", _INSTEAD
     if any(not command.certain and starts_launcher(command.text) for command in read_commands(text)):
-        undecided = _undecided(text)[:_MOST_LISTED]
-        listed = f": it hangs on {plain(', '.join(undecided), 120)}, which only a run can tell" if undecided else ""
-        reason += f" that is sure to run{listed}"
-        hint = f"add {' '.join(f'{plain(name, 40)}=…' for name in undecided)}" if undecided else hint
-    elif other:
-        hint = f"give {plain(other, 60)}, which it names"
+        reason += " that is sure to run: it hangs on what only a run can tell"
     elif program:
         reason += f": it starts {plain(program, 60)}, whose settings are not known"
-    elif missing:
-        there = find_named(missing, path) is not None
-        hint = f"give {plain(missing.rpartition('/')[2], 60)}, which it hands over to"
-        hint += "" if there else " and which is not beside it"
+    elif called:
+        hint = f"give {plain(called.rpartition('/')[2], 60)}, which it hands over to"
     if (line := unread_line(text)) is not None:
         reason += f"; what begins in line {line} is no syntax of bash that is read"
     return UnreadError(reason, where=str(path), hint=hint)
@@ -193,14 +176,6 @@ def check_evaluated(text: str, path: Path) -> None:
         raise UnreadError("starts its run by eval, which is not read", where=f"{path}:{start.line}")
 
 
-def _undecided(text: str) -> list[str]:
-    """Variables in conditions of a script that it sets to what only a run can tell: ``$(nvidia-smi -L | wc -l)``."""
-    tested = dict.fromkeys(name for test in _TEST.findall(text) for name in _VARIABLE.findall(test))
-    commands = list(read_commands(text))
-    known = commands[-1].scope.variables if commands else {}
-    return [name for name in tested if name in known and has_substitution(known[name] or "$")]
-
-
 def _commands(text: str) -> Iterator[Command]:
     for command in read_commands(text):
         if not command.assigns:
@@ -210,11 +185,8 @@ def _commands(text: str) -> Iterator[Command]:
 
 def _called(command: Command) -> str | None:
     """The script that a command hands over to, by its path."""
-    said = words(command.text)
-    before = (word for word in said if not (_ASSIGNED.match(word) or _FILLED.fullmatch(word) or word[:1] == "-"))
-    first = next((word for word in before if word not in _SHELLS), "")
-    name = first.rpartition("/")[2]
-    return below_variable(first) if name.endswith(SCRIPTS) and not has_substitution(name) else None
+    named = next((word for word in words(command.text) if word.endswith(SCRIPTS)), "$")
+    return None if has_substitution(named.rpartition("/")[2]) else below_variable(named)
 
 
 def _program(command: Command) -> str | None:

@@ -34,8 +34,6 @@ class Launch:
     slices: int | None = None
     unknown: tuple[str, ...] = ()
     """Keys whose value is not said."""
-    strays: tuple[str, ...] = ()
-    """Arguments that are no ``key=value``, which MaxText refuses."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that hold flags of a compiler or runtime, or are one."""
 
@@ -62,7 +60,6 @@ def launch_of(outer: Command, command: Command) -> Launch:
     given = [word for word in arguments if _OVERRIDE.match(word)]
     keys = {word.partition("=")[0] for word in given}
     given += [f"{key}={value}" for key, value in _settings_of(environment) if key not in keys]
-    strays = (word for word in arguments if word != config and not _OVERRIDE.match(word) and not word.isdigit())
     around = {option.name: option.words[0] for option in options(outer.text) if option.words}
     slices = next((around[key] for key in _SLICES if key in around), "")
     return Launch(
@@ -72,7 +69,6 @@ def launch_of(outer: Command, command: Command) -> Launch:
         hardware=next((around[key] for key in _HARDWARE if not has_substitution(around.get(key, "$"))), None),
         slices=int(slices) if re.fullmatch(r"[1-9]\d{0,4}", slices, re.ASCII) else None,
         unknown=(*_open_keys(given), *_open_arguments(arguments, command)),
-        strays=tuple(word for word in strays if not has_substitution(word)),
         environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
     )
 

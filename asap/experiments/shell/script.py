@@ -8,8 +8,9 @@ from pathlib import Path
 from asap.core.errors import UnreadError
 from asap.experiments.files.documents import below_variable, read_text
 from asap.experiments.shell.scope import Command, Variables
+from asap.experiments.shell.syntax import quoted_texts
 from asap.experiments.shell.walk import Walk
-from asap.experiments.shell.words import unquoted, written_words
+from asap.experiments.shell.words import unquoted
 
 _SOURCE = re.compile(r"^[ \t]*(?:source|\.)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 
@@ -48,10 +49,8 @@ def with_sources(text: str, folder: Path, deeper: int = 3) -> str:
 def commands_within(command: Command) -> Iterator[Command]:
     """Commands of what stands in quotes, also as the value of an option, with the variables that are exported."""
     known = command.scope.environment()
-    for said in written_words(command.text):
-        word = said.partition("=")[2] if said.startswith("--") else said
-        if word[:1] in ("'", '"'):
-            yield from read_commands(unquoted(word), known)
+    for text in quoted_texts(command.text):
+        yield from read_commands(unquoted(text), known)
 
 
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")

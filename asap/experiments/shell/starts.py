@@ -26,10 +26,17 @@ def made_files(commands: Iterable[Command]) -> dict[str, str]:
     """Texts of the files that commands write by here-documents; one that is made in another way is empty."""
     files: dict[str, str] = {}
     for command in commands:
-        if command.document:
-            files |= _written(command)
-        else:
-            files |= dict.fromkeys(filter(_is_configuration, _changed(command)), "")
+        said, targets = words(command.text), list(_TARGET.finditer(command.text))
+        changed = [(target["file"] or target["copy"]).strip("\"'") for target in targets]
+        if command.document and targets:
+            whole = command.certain and not (targets[0]["appended"] or targets[0]["more"])
+            files |= {changed[0]: command.document if whole else ""}
+        elif not command.document:
+            program = said[0].rpartition("/")[2] if said else ""
+            if program in _EDITORS and any(word.startswith(_IN_PLACE) for word in said[1:]):
+                changed += said[1:]
+            changed += said[-1:] if program in _COPYING else []
+            files |= {name: "" for name in changed if name.endswith(_CONFIGURATIONS)}
     return files
 
 
@@ -45,28 +52,6 @@ def note_on_made(named: str, files: Brought, path: Path) -> tuple[str, ...]:
     if find_brought(named, files) is None:
         return ()
     return (f"{path.name} makes {plain(named, 80)} itself before the run: change it there",)
-
-
-def _written(command: Command) -> dict[str, str]:
-    found = _TARGET.search(command.text)
-    if found is None:
-        return {}
-    whole = command.certain and not (found["appended"] or found["more"])
-    return {(found["file"] or found["copy"]).strip("\"'"): command.document if whole else ""}
-
-
-def _changed(command: Command) -> list[str]:
-    """Files that a command redirects into, edits in place, or copies another one to."""
-    said = words(command.text)
-    found = [(target["file"] or target["copy"]).strip("\"'") for target in _TARGET.finditer(command.text)]
-    program = said[0].rpartition("/")[2] if said else ""
-    if program in _EDITORS and any(word.startswith(_IN_PLACE) for word in said[1:]):
-        found += said[1:]
-    return found + (said[-1:] if program in _COPYING and len(said) > 2 else [])
-
-
-def _is_configuration(name: str) -> bool:
-    return name.endswith(_CONFIGURATIONS)
 
 
 _FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)

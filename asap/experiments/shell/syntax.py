@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -16,8 +15,10 @@ _PLACEHOLDER = re.compile(r"^[ \t]*(?:export[ \t]+)?\w+=<\w[^<>\n]*>[^\\\n]*$", 
 """What a user is to fill in: ``DATA=<path of the data>``, which a shell takes as redirections; it sets nothing."""
 _ENDLESS = re.compile(rf"[^\n]{{{LONGEST + 1},}}")
 """A line that is longer than any command of a run."""
+_VALUE = r"[A-Za-z_]\w*=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;\"'()<>|&\\])*"
+_ASSIGNMENTS = re.compile(rf"^[ \t]*(?:{_VALUE}[ \t]+)+{_VALUE}(?=[ \t]*$)", re.ASCII | re.MULTILINE)
+"""Several in a line, which the grammar takes for the beginning of the next line's command."""
 _CONTINUED = re.compile(r"\\\n")
-_MOST_PARSES = 3
 _LONGEST_S, _CHUNK = 2.0, 65_536
 """Processor time of a parse: a thousand lines take a hundredth of it."""
 _QUOTED = ("string", "raw_string", "ansi_c_string", "translated_string")
@@ -27,28 +28,8 @@ class Script:
     """The tree of a script, and the text of its nodes."""
 
     def __init__(self, text: str) -> None:
-        self._source = _PLACEHOLDER.sub("", _ENDLESS.sub("", text)).encode()
+        self._source = _ASSIGNMENTS.sub(r"\g<0>;", _PLACEHOLDER.sub("", _ENDLESS.sub("", text))).encode()
         self.root = _parsed(self._source)
-        for _ in range(_MOST_PARSES):
-            ends = [place for node in _nodes(self.root) if (place := self._joined(node)) is not None]
-            if not ends:
-                break
-            pieces = (self._source[start:end] for start, end in pairwise([0, *sorted(ends), len(self._source)]))
-            self._source = b";".join(pieces)
-            self.root = _parsed(self._source)
-
-    def _joined(self, node: Node) -> int | None:
-        """Where assignments end that the grammar takes for the beginning of the next line's command."""
-        if node.type != "command" or node.children[0].type != "variable_assignment":
-            return None
-        children = [child for child in node.children if child.type != "comment"]
-        places = (place for place, child in enumerate(children) if child.type == "command_name")
-        place = next(places, 0)
-        if not place:
-            return None
-        before, name = children[place - 1], children[place]
-        between = self._source[before.end_byte : name.start_byte]
-        return before.end_byte if b"\n" in between.replace(b"\\\n", b"") else None
 
     def slice(self, start: int, end: int) -> str:
         """The text between two places."""
@@ -91,6 +72,15 @@ def _quotes_and_comments(node: Node) -> Iterator[Node]:
             waiting += reversed(inner.children)
 
 
+def quoted_texts(text: str) -> list[str]:
+    """What of a command stands in quotes, with them."""
+    if '"' not in text and "'" not in text:
+        return []
+    script = Script(text)
+    found = (node for node in _quotes_and_comments(script.root) if node.type != "comment")
+    return [script.slice(node.start_byte, node.end_byte) for node in found]
+
+
 def unread_line(text: str) -> int | None:
     """The first line of a script that the grammar does not take; ``None`` where it takes all."""
     waiting = [Script(text).root]
@@ -100,19 +90,6 @@ def unread_line(text: str) -> int | None:
             return node.start_point[0] + 1
         waiting += reversed([child for child in node.children if child.has_error or child.is_missing])
     return None
-
-
-def called_names(script: Script) -> frozenset[str]:
-    """Names of all commands of a script."""
-    names = (node for node in _nodes(script.root) if node.type == "command_name")
-    return frozenset(script.slice(node.start_byte, node.end_byte) for node in names)
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    waiting = [root]
-    while waiting:
-        yield (node := waiting.pop())
-        waiting += node.children
 
 
 def branches(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:

@@ -20,8 +20,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*|[\d#@]", re.ASCII)
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d+\})")
 _WHOLE_ARRAY = re.compile(r"\[[@*]\]")
 _DEFAULT = re.compile(r":?[-=]")
-_INSTEAD = re.compile(r":?\+")
-"""Before what stands where a variable has a value: ``${WANDB:+--wandb-project $WANDB}``."""
 _NAMED = re.compile(r"\$(?=[A-Za-z_])", re.ASCII)
 _QUOTED_ARRAY = re.compile(r"\"(\$\{\w+\[@\]\}|\$@|\$\{@\})\"", re.ASCII)
 _BRACES = re.compile(r"[{}]")
@@ -77,10 +75,6 @@ def _in_braces(text: str, start: int, known: Values, depth: int) -> tuple[int, s
     default = _DEFAULT.match(rest)
     value, itself = known.get(name[0], "." if name[0] == "PWD" else None), text[start : end + 1]
     is_open = name[0] in known and value is None
-    if (instead := _INSTEAD.match(rest)) is not None:
-        taken = value is not None and (bool(value) or instead[0] == "+") and depth < _DEEPEST
-        open_ = f"${{{name[0]}}}" if is_open else ""
-        return end + 1, expand(rest[instead.end() :].strip("\"'"), known, depth + 1) if taken else open_
     if default is not None and value is not None and _ARGUMENT.fullmatch(value):
         value = ""  # an argument that is not given, under a name
     if is_open or (rest and default is None):
@@ -167,6 +161,7 @@ def slurm_variables(words: Sequence[str], known: Mapping[str, str | None]) -> di
 
 
 _TEST = re.compile(r"\[\[?\s(.*)\s\]\]?", re.DOTALL)
+_SEVERAL = re.compile(r"\s(?:&&|\|\||-a|-o)\s")
 _COMPARISON = re.compile(r"(?:(\S*)\s+)?(==|=|!=|-eq|-ne|-gt|-ge|-lt|-le)(?:\s+(\S*))?")
 
 _COMPARE = {
@@ -178,21 +173,7 @@ _COMPARE = {
 def holds(condition: str, known: Values) -> bool | None:
     """Whether a test holds; ``None`` where the script does not tell."""
     test = _TEST.fullmatch(condition.strip())
-    return _inside(test[1], known) if test else None
-
-
-def _joined(values: list[bool | None], between: list[str]) -> bool | None:
-    if all(symbol == "||" for symbol in between):
-        return True if True in values else None if None in values else False
-    if all(symbol == "&&" for symbol in between):
-        return False if False in values else None if None in values else True
-    return None
-
-
-def _inside(test: str, known: Values) -> bool | None:
-    parts = re.split(r"\s(&&|\|\||-a|-o)\s", test)
-    symbols = [{"-a": "&&", "-o": "||"}.get(symbol, symbol) for symbol in parts[1::2]]
-    return _joined([_holds(part.strip(), known) for part in parts[::2]], symbols)
+    return _holds(test[1].strip(), known) if test and not _SEVERAL.search(test[1]) else None
 
 
 def _holds(test: str, known: Values) -> bool | None:

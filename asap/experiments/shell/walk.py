@@ -7,9 +7,9 @@ from tree_sitter import Node
 
 from asap.core.errors import UnreadError
 from asap.experiments.shell.scope import EVALUATED, Command, Variables
-from asap.experiments.shell.syntax import Script, branches, called_names
+from asap.experiments.shell.syntax import Script, branches
 from asap.experiments.shell.variables import LONGEST, expand, has_substitution, holds, slurm_variables
-from asap.experiments.shell.words import unquoted, written_words
+from asap.experiments.shell.words import unquoted
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _DEFAULT = re.compile(r":\s+\"?\$\{([A-Za-z_]\w*):?=(.*?)\}\"?", re.ASCII | re.DOTALL)
@@ -40,10 +40,13 @@ class Walk:
         self._script = Script(text)
         self._variables = variables
         self._level = 0
-        self._called = called_names(self._script)
         self._functions: dict[str, Node] = {}
+        self._called: set[str] = set()
         self.commands: list[Command] = []
         self._block(self._script.root, True)
+        for name in [*self._functions]:  # what calls them may not be followed
+            if name not in self._called:
+                self._statement(self._functions[name], True)
 
     def _block(self, node: Node, certain: bool) -> _Outcome:
         """Statements one after the other; the outcome is that of the last."""
@@ -82,7 +85,7 @@ class Walk:
         elif kind == "case_statement":
             self._case(node)
         elif kind == "function_definition":
-            self._function(node, certain)
+            self._function(node)
         elif kind == "ERROR":
             self._block(node, False)
         elif kind in ("compound_statement", "subshell", "do_group", "else_clause", "pipeline", "program"):
@@ -134,15 +137,10 @@ class Walk:
             for statement in item.named_children[len(item.children_by_field_name("value")) :]:
                 self._statement(statement, False)
 
-    def _function(self, node: Node, certain: bool) -> None:
-        """A function that nothing calls is read where it is, as what calls it may not be followed."""
+    def _function(self, node: Node) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if name is None or body is None:
-            return
-        if (called := self._text(name)) in self._called:
-            self._functions[called] = body
-        else:
-            self._statement(body, certain)
+        if name is not None and body is not None:
+            self._functions[self._text(name)] = body
 
     def _redirected(self, node: Node, certain: bool) -> _Outcome:
         body = node.child_by_field_name("body")
@@ -168,7 +166,7 @@ class Walk:
             line = self._line(node) + written.count("\n", 0, printed.start())
             self._add(Command(printed[0], printed[0], line, False, self._variables.scope()))
         written = _PRINTS.sub("", written)
-        said = written_words(written)
+        said = self._words(node)
         if not said:
             return _Ran.RAN
         variables, line = self._variables, self._line(node)
@@ -208,6 +206,19 @@ class Walk:
         self._add(Command(expanded, written, line, certain, variables.scope(), assigns=True))
         return True
 
+    def _words(self, node: Node) -> list[str]:
+        """The words of a command as they are written, without what prints options."""
+        node = (node.child_by_field_name("body") or node) if node.type == "redirected_statement" else node
+        parts = [node] if node.type == "variable_assignment" else node.children
+        found, end = list[str](), -1
+        for part in parts:
+            if part.type == "comment" or part.type.endswith("redirect"):
+                continue
+            text = _PRINTS.sub("", self._script.written(part))
+            found += [found.pop() + text if part.start_byte == end else text]  # the grammar ends words too early
+            end = part.end_byte
+        return [*filter(None, found)]
+
     def _assign(self, by: str, word: str, assignment: re.Match[str] | None, certain: bool) -> None:
         variables, name = self._variables, assignment[1] if assignment else word
         if assignment:
@@ -221,6 +232,7 @@ class Walk:
     def _call(self, said: list[str], certain: bool) -> _Outcome:
         """A function, whose arguments stay open unless they are those of the script."""
         self._variables.spend(_OF_CALL)
+        self._called.add(said[0])
         body, values = self._functions.pop(said[0]), self._variables.values
         before = {key: values[key] for key in _ARGUMENTS if key in values}
         self._variables.set({} if said[1:] == ['"$@"'] else dict.fromkeys(_ARGUMENTS))

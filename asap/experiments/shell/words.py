@@ -9,13 +9,6 @@ _WITHIN_WORD = re.compile(r"(?<=[\w=./-])\$\([^()\"']*\)")
 _ESCAPED_IN_QUOTES = '"\\$`\n'
 
 
-def written_words(command: str) -> list[str]:
-    """The words of a command with their quotes and substitutions."""
-    gaps = [place for place in _outside(command) if command[place].isspace()]
-    edges = zip([-1, *gaps], [*gaps, len(command)], strict=True)
-    return [command[start + 1 : end] for start, end in edges if end > start + 1]
-
-
 def unquoted(word: str) -> str:
     """A written word without quotes and escapes."""
     parts: list[str] = []
@@ -47,41 +40,6 @@ def words(command: str) -> list[str]:
         return list(lexer)
     except ValueError:
         return command.split()
-
-
-def _outside(text: str) -> Iterator[int]:
-    """Places of what is outside of quotes, substitutions, arrays, ``[[ … ]]`` and ``(( … ))``."""
-    closing: list[str] = []
-    index = 0
-    while index < len(text):
-        char, inner = text[index], closing[-1] if closing else ""
-        if char == "\\" and inner != "'":
-            index += 2
-            continue
-        if char == inner:
-            closing.pop()
-        elif opened := _opens(text, index, inner):
-            closing.append(opened)
-            index += char == "$"
-        elif not closing:
-            yield index
-        index += 1
-
-
-def _opens(text: str, index: int, inner: str) -> str:
-    """What closes that which the character at a place opens; nothing if it opens nothing."""
-    char, before = text[index], text[index - 1] if index else ""
-    if inner == "'":
-        return ""
-    if char == "$":
-        return {"(": ")", "{": "}"}.get(text[index + 1 : index + 2], "")
-    if char == "[" and not inner:
-        return "]" if text.startswith("[[ ", index) and (not before or before.isspace()) else ""
-    if char == "(":
-        arithmetic = text.startswith("((", index) and (not before or before.isspace())
-        return ")" if inner == ")" or (not inner and (before == "=" or arithmetic)) else ""
-    quotes = '"`' if inner == '"' else "'\"`"
-    return char if char in quotes else ""
 
 
 _TARGET = r"[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'|;&()<>])+"

@@ -184,7 +184,10 @@ def _option_lines(changed: Mapping[str, str], current: Settings) -> str:
 
 
 def _version(settings: Settings) -> str:
-    return str(settings.get(fsdp_key(settings, "version")) or "1")
+    said = str(settings.get(key := fsdp_key(settings, "version")) or "1")
+    if said not in ("1", "2"):
+        raise PlanError(f"{key} must be 1 or 2, not {plain(said, 40)}")
+    return said
 
 
 def _strategy(settings: Settings) -> str:

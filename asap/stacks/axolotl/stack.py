@@ -9,14 +9,6 @@ from asap.core.text import plain
 from asap.stacks.reading import is_on
 
 Settings = Mapping[str, object]
-_PLUGINS = {
-    "spectrum": "trains a part of the parameters",
-    "kd": "distils another model",
-    "diffusion": "trains by diffusion",
-    "densemixer": "computes all experts",
-    "mora": "trains adapters",
-}
-"""Axolotl's own (``src/axolotl/integrations``) that change what a step does, by the name of their package."""
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _SYNCS = "accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _FLASH = ("flash_attention_2", "flash_attention_3", "kernels-community/flash-attn2", "kernels-community/flash-attn3")
@@ -25,12 +17,7 @@ _FEW_BITS, _COUNTED_BITS = re.compile(r"(?<!\d)[48]-?bit$"), re.compile(r"adam\w
 
 
 def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
-    """The settings with offloading as a switch of its own, which goes with recomputation alone; raises ValueError where
-    a plugin trains otherwise than on tokens."""
-    said = settings.get("plugins") or ()
-    named = re.findall(r"axolotl\.integrations\.(\w+)", str(said))
-    if other := next((name for name in named if name in _PLUGINS), None):
-        raise ValueError(f"the plugin {other} {_PLUGINS[other]}, which is not modelled")
+    """The settings with offloading as a switch of its own, which goes with recomputation alone."""
     recomputes = str(settings.get("gradient_checkpointing")).casefold()
     on = recomputes not in ("none", "false", "no") or _of_fsdp(settings, "activation_checkpointing") == "true"
     moves = settings.get("activation_offloading") or recomputes in ("offload", "offload_disk")
@@ -64,16 +51,9 @@ def workload(settings: Settings) -> dict[str, object]:
 
 def notes(settings: Settings) -> Iterator[str]:
     """What a reader should know beside the table's notes."""
-    if not (is_on(settings, "sample_packing") or is_on(settings, "pad_to_sequence_len")):
-        length = settings.get("sequence_len")
-        yield f"sequences are cut at {length} tokens (sequence_len); all are taken as that long"
     optimizer = str(settings.get("optimizer") or "")
     if _FEW_BITS.search(optimizer) and not _COUNTED_BITS.search(optimizer.replace("_bnb_", "_")):
         yield f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32"
-    if any(key.startswith("overrides_of_model_config.") for key in settings):
-        yield "overrides_of_model_config is not read: the model is taken as published"
-    if any(key.startswith("qat.") for key in settings):
-        yield "qat: weights and activations that are quantized and back are not modelled"
     gathered = _of_fsdp(settings, "sharding_strategy").upper() == "SHARD_GRAD_OP"
     if layout(settings) != "replica" and (gathered or _of_fsdp(settings, "reshard_after_forward") == "false"):
         yield "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"

@@ -1,7 +1,9 @@
 """What of DeepSpeed no table says: the stage of ZeRO, what is left to the launcher, what it refuses; and its lines."""
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from asap.core.errors import PlanError
@@ -157,8 +159,7 @@ PYTHON = f"{SECTION}("
 """How arguments in Python begin."""
 NAMED = f"{SECTION}.deepspeed"
 """Among a run's settings: a configuration of the launcher's own, named instead of a file (``zero3`` of ms-swift)."""
-_OWN_OFFLOADS = {0: (), 1: (), 2: ("optimizer",), 3: ("optimizer", "parameters")}
-"""What ``zero2_offload`` and ``zero3_offload`` offload (modelscope/ms-swift, ``swift/config``)."""
+PRESETS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 
 
 def lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
@@ -230,13 +231,12 @@ def _in_python(arguments: Mapping[str, object]) -> str:
 
 def _own_name(changed: Mapping[str, object], whole: Mapping[str, object]) -> str | None:
     """The name of ms-swift's own configuration that says what changes; ``None`` where none does."""
-    if changed.keys() - {STAGE, *OFFLOAD.values()} or str(whole.get(TENSOR, 1)) != "1":
+    deciding = (STAGE, *OFFLOAD.values())
+    if changed.keys() - {*deciding} or str(whole.get(TENSOR, 1)) != "1":
         return None
-    stage = zero_stage(whole)
-    offloaded = tuple(what for what, key in OFFLOAD.items() if whole.get(key) not in (None, "none"))
-    if offloaded and offloaded != _OWN_OFFLOADS[stage]:
-        return None
-    return f"zero{stage}_offload" if offloaded else f"zero{stage}"
+    said = {key: str(whole[key]) for key in deciding if str(whole.get(key) or "none") != "none"}
+    own = ((name, {key: str(value) for key, value in one.items()}) for name, one in PRESETS["."].items())
+    return next((name for name, one in own if one == said), None)
 
 
 CONFIG = "deepspeed_config"
