@@ -35,11 +35,10 @@ from asap.experiments.shell import Command, Given, Start, find_start, is_script,
 from asap.experiments.swift import megatron as swift
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
-from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
 from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import OF_YAML
+from asap.stacks.registry import OF_YAML, of_toml
 from asap.stacks.spec import Spec
 
 _TOML, _GIN = ".toml", ".gin"
@@ -88,11 +87,12 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == _TOML:
         values = parse_toml(read_text(path), str(path))
         refuse_mapping("configuration", values, path)
-        if not torchtitan.is_torchtitan(values):
+        table = of_toml()
+        if values.keys().isdisjoint(table.files.own):
             sections = plain(", ".join(values), 80) or "nothing"
-            raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
-        read = partial(torchtitan.read_torchtitan, values, path)
-        return _read(read, torchtitan.is_setting, overrides, experiment)
+            raise ConfigError(f"is not a {table.name} configuration: it has {sections}", where=str(path))
+        read = partial(tables.read_table, table, values, path)
+        return _read(read, partial(tables.is_setting, table, values), overrides, experiment)
     if is_script(path):
         text = script_text(path)
         if (found := read_script(text, path, overrides, experiment)) is None:
@@ -207,8 +207,6 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(trainer_file.read_trl_file, values, path), trainer_file.is_setting
     if trainer_file.is_training_file(values):
         return partial(trainer_file.read_alone, values, path), accelerate.is_setting
-    if torchtitan.is_torchtitan(values) and "parallelism" in values:
-        return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
         return partial(nemo.read_nemo, values, kind, path), partial(nemo.is_setting, values)
     refuse_mapping("remaining", values, path)

@@ -13,7 +13,6 @@ from asap.core.errors import ConfigError, UnreadError
 from asap.core.files import is_file
 from asap.core.text import plain
 from asap.experiments.files.documents import below_variable, find_named, read_text
-from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
     EVALUATED,
@@ -27,6 +26,7 @@ from asap.experiments.shell import (
     words,
 )
 from asap.experiments.training_program import check_arguments, check_program
+from asap.models.architecture import SHAPES
 
 
 class _Part(BaseModel):

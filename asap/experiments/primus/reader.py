@@ -12,7 +12,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
-from asap.experiments.torchtitan import reader as torchtitan
+from asap.experiments.tables import reader as tables
 from asap.stacks.megatron.workload import CORE
 from asap.stacks.registry import merged, spec
 from asap.stacks.stack_settings import StackSettings, dotted
@@ -67,7 +67,7 @@ def is_primus(values: Mapping[str, Any]) -> bool:
 def is_setting(values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is a setting of the backend."""
     _, module = _trainer(values, "")
-    kinds = {"megatron": is_argument, "torchtitan": torchtitan.is_setting}
+    kinds = {"megatron": is_argument, "torchtitan": partial(tables.is_setting, spec("torchtitan"), values)}
     return kinds.get(str(module.get("framework")), str.isidentifier)(key)
 
 
@@ -89,7 +89,11 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     overrides = list(overrides)
     _refuse_open(written, overrides, str(path))
     said, experiment = _over_presets(module, framework, experiment, with_defaults(written))
-    read = torchtitan.read_torchtitan if framework == "torchtitan" else partial(_read_megatron, written)
+    read = (
+        partial(tables.read_table, spec("torchtitan"))
+        if framework == "torchtitan"
+        else partial(_read_megatron, written)
+    )
     found = read(said, path, overrides, experiment)
     found = found.model_copy(update={"hyperparameters": found.hyperparameters | {PRIMUS_MODULE: name}})
     if found.model is not None and found.model.name is None and (preset := str(module.get("model") or "")):

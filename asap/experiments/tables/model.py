@@ -11,8 +11,9 @@ from asap.experiments.deepspeed.reader import read_named_configuration, with_not
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
-from asap.experiments.huggingface_model import NO_MODEL, SHAPES, name_at_end, read_huggingface, read_named_model
+from asap.experiments.huggingface_model import NO_MODEL, name_at_end, read_huggingface, read_named_model
 from asap.models import Architecture, find_architecture
+from asap.models.architecture import SHAPES
 from asap.models.catalogue import find_base
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
@@ -30,9 +31,25 @@ def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Expe
     Raises:
         ConfigError: it is of no kind that is read, or contradicts itself.
     """
+    own = code(folder_of(spec))
+    if own is not None and hasattr(own, "model_of"):
+        return _of_code(own.model_of(settings), settings, experiment)
     if spec.model.section is not None:
         return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
     return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
+
+
+def _of_code(
+    said: tuple[Architecture | str, tuple[str, ...]], settings: StackSettings, experiment: Experiment
+) -> Experiment:
+    """The model that the stack's own code finds, or the one that is said where it leaves something open."""
+    found, notes = said
+    if isinstance(found, str):
+        found, more = read_named_model(found)
+        notes += more
+    if experiment.model is not None and found.missing():
+        return experiment
+    return experiment.knowing(*notes, model=found, provenance={"model": settings.where().rpartition("/")[2]})
 
 
 def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
@@ -140,7 +157,12 @@ def _validated(fields: Mapping[str, Any], settings: StackSettings) -> Architectu
 
 
 def planned(
-    spec: Spec, settings: Mapping[str, Any], devices: int | None, unsettled: frozenset[str], slices: int = 1
+    spec: Spec,
+    settings: Mapping[str, object],
+    devices: int | None,
+    unsettled: frozenset[str],
+    slices: int = 1,
+    layers: int | None = None,
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan, ``None`` where it hangs on what is not settled, and what is to be said of it.
 
@@ -150,6 +172,7 @@ def planned(
         devices: of the job, where they are known.
         unsettled: settings whose value is not known.
         slices: of TPUs.
+        layers: of the model.
 
     Raises:
         PlanError: the degrees do not divide the devices, or a word has no meaning.
@@ -163,7 +186,7 @@ def planned(
     known = {key: value for key, value in settings.items() if key not in unsettled}
     open_batch = {*keys_of(batch.whole, batch.micro, batch.accumulation)} & unsettled
     try:
-        plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices, slices)
+        plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices, slices, layers)
     except InexpressiblePlanError as error:
         asks = devices is None and "how many devices" in error.message
         return None, (error.message if asks else f"the plan is unknown: {error.message}",)

@@ -98,21 +98,25 @@ def read_table(
     full = spec.with_defaults(settings)
     with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
-        hardware = experiment.hardware
-        plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices)
+        hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
+        plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices, layers)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
+        whole |= {*keys_of(spec.batch.micro)} if own is not None and hasattr(own, "global_batch") else set()
         batch = None if whole & unsettled else global_batch_of(spec, settings, plan, sequence)
-        workload = _workload(spec, full, batch, experiment, settings.where())
+        open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(words)})
+        workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     if batch is None and (whole & unsettled or all(word.said(full) is None for word in sizes)):
         notes += (no_batch([sizes[0].keys[0]]),)
+    asked = sorted(key for field in open_ for key in word_keys(spec.workload[field]) if key in unsettled)
+    notes += (f"set by a variable whose value is not said: {', '.join(asked)}; add as key=value",) if asked else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
     return experiment.knowing(
-        *notes, *_notes(spec, full, sequence), *_misread(spec, settings),
+        *notes, *_notes(spec, full, sequence, plan), *_misread(spec, settings),
         plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 
@@ -145,11 +149,19 @@ def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experi
 
 
 def _workload(
-    spec: Spec, settings: Mapping[str, object], batch: int | None, experiment: Experiment, where: str
+    spec: Spec,
+    settings: Mapping[str, object],
+    batch: int | None,
+    plan: Plan | None,
+    experiment: Experiment,
+    where: str,
+    open_: frozenset[str],
 ) -> Workload:
-    found = _fields(spec, settings)
+    own, found = code(folder_of(spec)), _fields(spec, settings)
+    found |= own.of_plan(settings, plan, experiment.model) if own is not None and hasattr(own, "of_plan") else {}
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
+    found = {field: value for field, value in found.items() if field not in open_}
     return validated(Workload, {**known, **found, "global_batch": batch, "framework": spec.framework}, where)
 
 
@@ -192,10 +204,13 @@ def _with_said_devices(
     return with_machine(devices or 0, chip, experiment, settings.where())
 
 
-def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
+def _notes(
+    spec: Spec, settings: Mapping[str, object], sequence: int | None, plan: Plan | None = None
+) -> tuple[str, ...]:
     own = code(folder_of(spec))
     more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
-    return (*table_notes(spec, settings, sequence), *more)
+    of_plan = own.notes_on(settings, plan) if own is not None and hasattr(own, "notes_on") else ()
+    return (*table_notes(spec, settings, sequence), *more, *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

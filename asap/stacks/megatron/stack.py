@@ -85,10 +85,10 @@ def launch_line(
     return hydra_overrides(arguments, stack, current)
 
 
-def plan_of(settings: Settings, devices: int) -> Plan:
+def plan_of(settings: Settings, devices: int, layers: int | None = None) -> Plan:
     """The plan that arguments say, some of which may be written as off; raises like :func:`from_arguments`."""
     said = {key: value for key, value in settings.items() if str(value).casefold() != "false"}
-    return from_arguments(said, devices, global_batch=batch_of(said, devices))
+    return from_arguments(said, devices, layers, global_batch=batch_of(said, devices))
 
 
 def changes(plan: Plan, current: Settings, global_batch: int | None) -> dict[str, str]:
