@@ -84,6 +84,10 @@ class StackSettings(Mapping[str, Any]):
         line = f":{self._lines[key]}" if key in self._lines else ""
         return f"{self._place.rpartition('/')[2]}{line}: {key}"
 
+    def lines(self) -> Mapping[str, int]:
+        """Where settings stand, as far as that is known."""
+        return self._lines
+
     def where(self, key: str | None = None) -> str:
         """The place of a setting, for errors."""
         return f"{self._place}:{self._lines[key]}" if key and key in self._lines else self._place

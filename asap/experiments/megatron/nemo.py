@@ -47,6 +47,8 @@ def read_nemo(
         if shapes := sorted(key for key in _SHAPES if found.pop(key, None) is not None):
             notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
         unsettled = _left_to_recipe(found, isinstance(values.get("mixed_precision"), str))
+        if _OPTIMIZER in unsettled:
+            notes.append(f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another")
     settings = StackSettings(found, str(path))
     experiment = experiment.knowing(*notes)
     return read_megatron(settings, overrides, experiment, kind, unsettled)

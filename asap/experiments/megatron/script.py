@@ -4,7 +4,7 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import below_variable
-from asap.experiments.megatron.forks import foreign_arguments, note_on_foreign, with_configuration
+from asap.experiments.megatron.deepspeed import with_configuration
 from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.remarks import recomputes
@@ -20,7 +20,7 @@ from asap.experiments.shell import Command, Option, Start, has_substitution, opt
 from asap.flags.environment import is_performance_variable
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks
 from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION
-from asap.stacks.registry import spec
+from asap.stacks.registry import irrelevant, spec
 from asap.stacks.stack_settings import StackSettings
 
 _NODES = {
@@ -37,6 +37,8 @@ _NO_TRAINING = re.compile(
 _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_OF_EXPERTS = re.compile(r"(?:^|_)(?:num|n|number_of)_(?:\w+_)?experts$|(?:^|_)experts_(?:num|count|number)$")
+_ONE = ("0", "1", "none", "null", "")
 _BLOCKS, _MODE, _OTHER_MODES = ("MODEL_ARGS", "args", "arguments"), "MODE", ("inference", "rl")
 _GRANULARITY, _TOKENIZER, _EXPERTS = "recompute_granularity", "tokenizer_model", "num_experts"
 _ENVIRONMENT = re.compile(
@@ -88,7 +90,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     lines = {_name(o): o.line for c in commands if c.certain for o in options(c.written, c.line)}
     maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
     maybe = {name: line for name, line in maybe.items() if name in read_words()}
-    values, unknown = _last_values(o for c in read for o in options(_LAYOUT.sub(r"\1'\2'", c.text), c.line))
+    values, unknown = _last_values(option for command in read for option in _options_of(command))
     unknown = {name: lines.get(name, line) for name, line in unknown.items()}
     if run is None and not signs_among((*values, *unknown, *maybe)):
         reason = "has arguments of Megatron-LM, and no command that is read which takes them"
@@ -99,15 +101,15 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
     notes += _note_on_open(open_, run)
-    parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
-    foreign, counts_experts = foreign_arguments(run.text if run else parts, bool(run))
+    known = read_words() | irrelevant("megatron") | {*spec("megatron").switches}
+    foreign = {name: said for name, said in values.items() if name not in known}
+    counts_experts = any(_OF_EXPERTS.search(name) and str(said) not in _ONE for name, said in foreign.items())
     for said, what in ((maybe, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
     if run and not {"world_size", "nproc_per_node"} & values.keys() and (ranks := ranks_of_mpi(run.text)):
         values["world_size"] = str(ranks)
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
-    notes += [note] if (note := note_on_foreign(foreign)) else []
     settings = StackSettings(values, str(path), lines)
     left = {*maybe, *unknown, *({_EXPERTS} if counts_experts and _EXPERTS not in values else ())}
     if values.get(_GRANULARITY) != "full" and any(map(recomputes, foreign)):
@@ -142,13 +144,17 @@ def _check_program(text: str, path: Path) -> None:
         raise ConfigError(reason, where=str(path), hint="give the script that trains")
 
 
+def _options_of(command: Command) -> Iterator[Option]:
+    """The options of its program, and those of its launcher that count devices."""
+    launcher, program, rest = command.text.partition(".py ")
+    if command.text.startswith("sbatch ") or (program and not command.assigns):
+        yield from (one for one in options(launcher, command.line) if _name(one) in _OF_LAUNCHER)
+    if not command.text.startswith("sbatch "):
+        yield from options(_LAYOUT.sub(r"\1'\2'", rest if program else command.text), command.line)
+
+
 def _is_run(command: Command) -> bool:
     return signs_among(option.name for option in options(command.text)) >= 2
-
-
-def _is_part_of_run(command: Command) -> bool:
-    """Whether an assignment collects arguments of Megatron-LM, and not those of a launcher alone."""
-    return any(option.name in read_words() - _OF_LAUNCHER for option in options(command.text))
 
 
 def _open_words(command: Command) -> list[str]:

@@ -1,6 +1,6 @@
 """The model and the plan of settings, some of which only a run can tell, by the table of their stack."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 
-def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
+def with_model(
+    spec: Spec, settings: StackSettings, path: Path, experiment: Experiment, unsettled: frozenset[str] = frozenset()
+) -> Experiment:
     """``experiment`` with what is trained: the section of a Hugging Face configuration, shapes, or a name.
 
     Raises:
@@ -33,23 +35,48 @@ def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Expe
     """
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "model_of"):
-        return _of_code(own.model_of(settings), settings, experiment)
+        open_ = unsettled & {*keys_of(*_every(spec.model.shapes)), *spec.names.get("shapes", ())}
+        said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
+        return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
         return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
     return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
 
 
 def _of_code(
-    said: tuple[Architecture | str, tuple[str, ...]], settings: StackSettings, experiment: Experiment
+    spec: Spec,
+    said: tuple[Architecture | str | Mapping[str, Any], tuple[str, ...]],
+    settings: StackSettings,
+    experiment: Experiment,
 ) -> Experiment:
     """The model that the stack's own code finds, or the one that is said where it leaves something open."""
     found, notes = said
-    if isinstance(found, str):
-        found, more = read_named_model(found)
-        notes += more
-    if experiment.model is not None and found.missing():
+    if isinstance(found, str) and (name := name_at_end(found)):
+        found, notes = read_named_model(name)
+    model = found if isinstance(found, Architecture) else Architecture()
+    model = _validated(found, settings) if isinstance(found, Mapping) and found else model
+    given = experiment.model
+    if given is not None and (model.layers is None or (model.missing() and not given.missing())):
         return experiment
-    return experiment.knowing(*notes, model=found, provenance={"model": settings.where().rpartition("/")[2]})
+    notes = notes if found else notes or (NO_MODEL,)
+    shapes = {
+        f"model.{field}": settings.source(key) for field, key in _said_shapes(spec, settings) if getattr(model, field)
+    }
+    sources = {"model": settings.where().rpartition("/")[2]} | shapes
+    return experiment.knowing(*notes, model=model, provenance=sources)
+
+
+_HANGS = "the model is unknown: it hangs on {}; add them as key=value, or model=NAME"
+
+
+def _every(words: Mapping[str, Word | tuple[Word, ...]]) -> Iterator[Word]:
+    for each in words.values():
+        yield from each if isinstance(each, tuple) else (each,)
+
+
+def _said_shapes(spec: Spec, settings: StackSettings) -> Iterator[tuple[str, str]]:
+    for field, words in spec.model.shapes.items():
+        yield from ((field, key) for key in word_keys(words) if key in settings)
 
 
 def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
@@ -180,7 +207,7 @@ def planned(
     axes, batch = spec.axes, spec.batch
     moved = {key for one in spec.offload for key in keys_of(*one.keys)}
     words = (axes.seq, axes.model, axes.expert, axes.stage, axes.replica, axes.data, axes.slices, axes.strategy)
-    degrees = ({*keys_of(*words)} | moved) & unsettled
+    degrees = ({*keys_of(*words), *spec.names.get("degrees", ())} | moved) & unsettled
     if devices is not None and degrees:
         return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add as key=value",)
     known = {key: value for key, value in settings.items() if key not in unsettled}
@@ -191,10 +218,10 @@ def planned(
         asks = devices is None and "how many devices" in error.message
         return None, (error.message if asks else f"the plan is unknown: {error.message}",)
     asked = {*keys_of(batch.whole or batch.micro)}
-    recompute = {*keys_of(*spec.recompute)} & unsettled
+    recompute = {*keys_of(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch
     update: dict[str, Any] = ({"microbatches": None} if counts else {}) | ({"remat": None} if recompute else {})
-    left = sorted((open_batch | recompute) - asked)
+    left = sorted((open_batch | (recompute & {*keys_of(*spec.recompute)})) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
     return plan.model_copy(update=update), notes
 

@@ -87,7 +87,7 @@ def workload(settings: Settings) -> dict[str, object]:
     return found
 
 
-def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None) -> dict[str, Any]:
+def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
     """Fields of the workload that hang on the plan: what is sharded, and over which axes experts lie."""
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     split = plan is not None and plan.degree("model") > 1
@@ -105,7 +105,7 @@ _OVERLAPS = "enable_async_tensor_parallel"
 """Asynchronous tensor parallelism, which torch.compile makes of the compiled model."""
 
 
-def notes_on(settings: Settings, plan: Plan | None) -> Iterator[str]:
+def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
     """What of the settings the plan says otherwise, or leaves open."""
     if PYTHON in settings and _precision(settings) is None:
         yield _UNKNOWN
