@@ -20,7 +20,6 @@ from asap.experiments.launch import reader as maxtext
 from asap.experiments.launch import script as launch
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
 from asap.experiments.megatron import nemo
-from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import (
@@ -37,8 +36,7 @@ from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
-from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import OF_YAML, of_toml
+from asap.stacks.registry import OF_YAML, of_toml, spec
 from asap.stacks.spec import Spec
 
 _TOML, _GIN = ".toml", ".gin"
@@ -72,7 +70,7 @@ _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
-    _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
+    _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron_script.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(_by(launch.starts), maxtext.read_started, maxtext.is_setting, maxtext.is_override),
 )
@@ -211,7 +209,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(nemo.read_nemo, values, kind, path), partial(nemo.is_setting, values)
     refuse_mapping("remaining", values, path)
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
-        return lambda theirs, known: megatron.read_megatron(found, theirs, known, CORE), megatron.is_argument
+        return partial(tables.read_table, spec("megatron"), found, path), megatron_script.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None

@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.megatron.reader import is_argument
+from asap.experiments.megatron.script import is_argument
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.shell import Command, Start, options
 from asap.experiments.swift import trainer

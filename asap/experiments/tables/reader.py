@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from asap.core.errors import ConfigError
@@ -45,7 +44,9 @@ def is_setting(spec: Spec, values: Mapping[str, Any], key: str) -> bool:
         return True
     if section in ("hardware", "plan", "workload") or (section == "model" and field in Architecture.model_fields):
         return False
-    sections = {word.partition(".")[0] for word in known} | {plain_name(spec, said) for said in values}
+    sections = {word.partition(".")[0] for word in known | spec.sections.keys()} | {
+        plain_name(spec, said) for said in values
+    }
     return section in sections and (bool(field) or section != "model")
 
 
@@ -62,7 +63,6 @@ def read_table(
     overrides: Iterable[str],
     experiment: Experiment,
     unsettled: frozenset[str] = frozenset(),
-    lines: Mapping[str, int] = MappingProxyType({}),
 ) -> Experiment:
     """``experiment`` with what a mapping says, by the table of its stack.
 
@@ -73,7 +73,6 @@ def read_table(
         overrides: ``key=value`` of the user.
         experiment: what is known besides.
         unsettled: settings that a variable sets whose value is not known.
-        lines: of the file, where settings are said.
 
     Raises:
         ConfigError: it trains otherwise than is modelled, contradicts itself, or has a word without meaning.
@@ -82,6 +81,7 @@ def read_table(
     said = {plain_name(spec, key): value for key, value in dotted(values).items()}
     given = overriding(overrides, lambda key: plain_name(spec, key))
     given.pop(_SAID, None)
+    lines = values.lines() if isinstance(values, StackSettings) else {}
     settings = StackSettings(resolved(said | given), str(path), lines)
     unsettled -= given.keys()
     found = _open(spec, settings, given)

@@ -1,4 +1,4 @@
-"""What ms-swift's arguments say besides Megatron-LM's: precision, length, a model by its name, how experts are split."""
+"""What ms-swift's arguments say besides Megatron-LM's: precision, length, models by name, how experts are split."""
 
 import re
 from collections.abc import Iterator, Mapping
