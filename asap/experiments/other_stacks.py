@@ -190,8 +190,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     """What reads a document, and whether an override is one of its stack's settings."""
     values, path = document.values, document.path
     if swift.is_arguments_file(values):
-        read = partial(swift.read_arguments_file, values, path)
-        return read, swift.is_setting_of(values)
+        return partial(swift.read_arguments_file, values, path), swift.is_setting
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
     if (table := tables.stack_of_file(values, path, overrides)) is not None:

@@ -48,8 +48,6 @@ _ENVIRONMENT = re.compile(
 _INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
 _FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
-_HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | re.DOTALL)
-"""What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
 
 
 def find_arguments(text: str, path: Path) -> Start | None:
@@ -156,10 +154,8 @@ def _is_run(command: Command) -> bool:
 
 def _open_words(command: Command) -> list[str]:
     """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
-    words = command.text.split()
-    bare = [word.strip("\"'") for word in words]
-    places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
-    return [bare[place] for place in places if not _takes_value(words[place - 1])]
+    beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(command.text))
+    return [word for words in beside for word in words if has_substitution(word)]
 
 
 def _note_on_open(words: list[str], command: Command | None) -> list[str]:
@@ -168,12 +164,6 @@ def _note_on_open(words: list[str], command: Command | None) -> list[str]:
     found = [word for word in words if (said := _FILLED.fullmatch(word)) and said[1] in filled]
     listed = plain(", ".join(dict.fromkeys(found)), 120)
     return [f"adds {listed} to its command, which only a run can tell: not read"] if found else []
-
-
-def _takes_value(word: str) -> bool:
-    """Whether the next word is its value: after an option, or as the target of a redirection."""
-    switches = _TABLE.switches
-    return ">" in word or (word.startswith("-") and "=" not in word and plain_name(_TABLE, word) not in switches)
 
 
 def _by_line(arguments: Mapping[str, int]) -> str:

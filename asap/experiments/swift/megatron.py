@@ -1,7 +1,7 @@
 """ms-swift: arguments of ``megatron sft`` (table ``megatron-swift``), and scripts and files of either kind."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,41 +9,14 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.megatron.script import is_argument
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.shell import Command, Start, options
-from asap.experiments.swift import trainer
 from asap.experiments.swift.trainer import check_trains_decoder, read_trainer
 from asap.experiments.swift.trainer import is_setting as is_trainer_setting
 from asap.experiments.tables.reader import read_table
 from asap.stacks.megatron.degrees import TENSOR
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, overriding
-
-
-def is_megatron_setting(key: str) -> bool:
-    """Whether an override is one of the arguments."""
-    return key in spec("megatron-swift").names["lengths"] or is_argument(key)
-
-
-def read_megatron_swift(
-    said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
-) -> Experiment:
-    """``experiment`` with what the arguments say.
-
-    Args:
-        said: by name.
-        path: the file that says them.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides, with the processes that are started.
-
-    Raises:
-        ConfigError: not all parameters are trained on tokens, or a value of the wrong kind.
-        UsageError: an override is not ``key=value``.
-    """
-    check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
-    return read_table(spec("megatron-swift"), said, path, overrides, experiment)
-
 
 _COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)
 _PROGRAM = re.compile(
@@ -55,7 +28,7 @@ _MANY = ("recompute_modules", "freeze_parameters")
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments."""
-    return is_trainer_setting(key) or is_megatron_setting(key)
+    return is_trainer_setting(key) or key.startswith("--") or key in spec("megatron-swift").words()
 
 
 def starts(command: Command) -> bool:
@@ -75,8 +48,7 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     assert found is not None
     by_megatron, each = (found["tool"] or "").rstrip("/.") in _MEGATRON, gpus_of_a_process(command)
     if found["task"] == "rlhf":
-        reason = "starts training on preferences or rewards, which is not modelled"
-        raise ConfigError(reason, where=start.where, hint="give a run that trains on tokens")
+        raise _on_preferences("starts training on preferences or rewards, which is not modelled", start.where)
     if not by_megatron and (each or 1) > 1:
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
@@ -84,8 +56,17 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     said = with_file(_arguments(found["said"]) | start.undecided, start.path, start.files)
     experiment = with_devices(processes_of(command), experiment)
     if by_megatron:
-        return read_megatron_swift(said, start.path, overrides, experiment)
+        return _read_megatron(said, start.path, overrides, experiment)
     return read_trainer(said, start.path, overrides, experiment, start.files)
+
+
+def _read_megatron(said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
+    return read_table(spec("megatron-swift"), said, path, overrides, experiment)
+
+
+def _on_preferences(reason: str, where: str) -> ConfigError:
+    return ConfigError(reason, where=where, hint="give a run that trains on tokens")
 
 
 def _start(command: Command) -> re.Match[str] | None:
@@ -110,19 +91,13 @@ def is_arguments_file(values: Mapping[str, Any]) -> bool:
     return _VERSION in values and ("model" in values or "model_type" in values)
 
 
-def is_setting_of(values: Mapping[str, Any]) -> Callable[[str], bool]:
-    """What tells whether an override is one of the arguments."""
-    return is_megatron_setting if TENSOR in values else trainer.is_setting
-
-
 def read_arguments_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what the arguments say; raises like :func:`asap.experiments.swift.trainer.read_trainer`."""
     if values.get(_OF_PREFERENCES):
-        reason = f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled"
-        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")
+        raise _on_preferences(f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled", str(path))
     experiment = with_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
     if TENSOR in values:
-        return read_megatron_swift(values, path, overrides, experiment)
-    return trainer.read_trainer(values, path, overrides, experiment)
+        return _read_megatron(values, path, overrides, experiment)
+    return read_trainer(values, path, overrides, experiment)
