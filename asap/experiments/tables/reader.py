@@ -106,7 +106,8 @@ def read_table(
         asked = _batch_asked(spec, experiment)
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
-        whole |= {*keys_of(spec.batch.micro)} if own is not None and hasattr(own, "global_batch") else set()
+        if hasattr(own, "global_batch") and all(str(settings.get(key, -1)) == "-1" for key in whole):
+            whole |= {*keys_of(spec.batch.micro)}
         batch = (
             None if whole & unsettled - asked.keys() else global_batch_of(spec, {**settings, **asked}, plan, sequence)
         )

@@ -115,7 +115,8 @@ def _microbatches(arguments: Settings, groups: int, global_batch: int | None) ->
     count, rest = divmod(global_batch, each * groups)
     if rest or not count:
         shares = f"{MICRO_BATCH} {each} x {groups} data-parallel groups"
-        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}")
+        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
+        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}", hint=hint)
     return count
 
 
