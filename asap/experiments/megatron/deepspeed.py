@@ -8,7 +8,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.text import plain
-from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_brought, find_named
+from asap.experiments.files.documents import Brought, NamedFile, below_variable, find_named
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.stacks.deepspeed.stack import OFFLOAD, STAGE
 from asap.stacks.megatron.releases import ZERO
@@ -36,7 +36,8 @@ def with_configuration(
     named = settings.text(_NAMED)
     if named is None:
         return settings, frozenset(), ()
-    found = _find(named, files, path)
+    found = find_named(below_variable(named), path, files)
+    found = found if found and found.text else None
     values = {} if found is None else _values(found)
     stage = str(values.get(STAGE, 0)) if found else ""
     if stage not in _STAGES:
@@ -56,12 +57,6 @@ def with_configuration(
         said |= {kind: kind == precision for kind in _PRECISIONS}
         notes.append(f"--{precision} is not said; {precision} of the DeepSpeed configuration is run")
     return settings.overridden(said), frozenset(), tuple(notes)
-
-
-def _find(named: str, files: Brought, path: Path) -> NamedFile | None:
-    if (text := find_brought(named, files)) is not None:
-        return NamedFile(path.parent / Path(below_variable(named)).name, text) if text else None
-    return find_named(below_variable(named), path)
 
 
 def _values(found: NamedFile) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """The model and the plan of settings, some of which only a run can tell, by the table of their stack."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ def with_model(
     """
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "model_of"):
-        open_ = unsettled & {*keys_of(*_every(spec.model.shapes)), *spec.names.get("shapes", ())}
+        shapes = {key for words in spec.model.shapes.values() for key in word_keys(words)}
+        open_ = unsettled & {*shapes, *spec.names.get("shapes", ())}
         said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
         return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
@@ -59,24 +60,13 @@ def _of_code(
     if given is not None and (model.layers is None or (model.missing() and not given.missing())):
         return experiment
     notes = notes if found else notes or (NO_MODEL,)
-    shapes = {
-        f"model.{field}": settings.source(key) for field, key in _said_shapes(spec, settings) if getattr(model, field)
-    }
+    said_by = ((field, key) for field, words in spec.model.shapes.items() for key in word_keys(words))
+    shapes = {f"model.{f}": settings.source(key) for f, key in said_by if key in settings and getattr(model, f)}
     sources = {"model": settings.where().rpartition("/")[2]} | shapes
     return experiment.knowing(*notes, model=model, provenance=sources)
 
 
 _HANGS = "the model is unknown: it hangs on {}; add them as key=value, or model=NAME"
-
-
-def _every(words: Mapping[str, Word | tuple[Word, ...]]) -> Iterator[Word]:
-    for each in words.values():
-        yield from each if isinstance(each, tuple) else (each,)
-
-
-def _said_shapes(spec: Spec, settings: StackSettings) -> Iterator[tuple[str, str]]:
-    for field, words in spec.model.shapes.items():
-        yield from ((field, key) for key in word_keys(words) if key in settings)
 
 
 def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
