@@ -1,5 +1,6 @@
 """What of torchtitan no table says: what a run writes as JSON, precision, kernels, and what hangs on the plan."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ Settings = Mapping[str, object]
 _SPEC, _SHAPES = "model_spec.", "model_spec.model."
 _RECOMPUTATION, _GROUPS = "activation_checkpoint", "optimizer.param_groups"
 _BUDGET, _FORCED = f"{_RECOMPUTATION}.memory_budget", f"{_RECOMPUTATION}.force_recompute_mm_shapes_by_fqns"
+_ADAPTERS = re.compile(r"(?:^|\.)(?:q?lora|dora|peft|adapters?)\.(?:enabled?|use\w*)$")
+"""Switches of adapters, without which the rest of their section says nothing."""
 _MOMENTS = "fused_opt_states_bf16"
 _KERNELS = {
     "flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen",
@@ -28,9 +31,11 @@ _UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.
 
 def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     """The settings; those of the JSON that a run writes since 2026 with the names that TOML has for them."""
-    found = {key: value for key, value in settings.items() if not key.startswith(_SPEC)}
-    if len(found) == len(settings):
+    off = {key.rpartition(".")[0] for key in settings if _ADAPTERS.search(key) and not _is_on(settings, key)}
+    found = {key: value for key, value in settings.items() if key.rpartition(".")[0] not in off}
+    if not any(key.startswith(_SPEC) for key in settings):
         return found
+    found = {key: value for key, value in found.items() if not key.startswith(_SPEC)}
     layers = settings.get(f"{_SHAPES}layers", settings.get(f"{_SHAPES}n_layers"))
     found |= {f"model.{key}": settings.get(f"{_SPEC}{key}") for key in ("name", "flavor")}
     found |= {f"model.{key}": settings.get(f"{_SHAPES}{key}") for key in ("dim", "vocab_size")}
