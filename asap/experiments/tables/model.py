@@ -199,7 +199,7 @@ def planned(
     words = (axes.seq, axes.model, axes.expert, axes.stage, axes.replica, axes.data, axes.slices, axes.strategy)
     degrees = ({*keys_of(*words), *spec.names.get("degrees", ())} | moved) & unsettled
     if devices is not None and degrees:
-        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add as key=value",)
+        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     known = {key: value for key, value in settings.items() if key not in unsettled}
     open_batch = {*keys_of(batch.whole, batch.micro, batch.accumulation)} & unsettled
     try:
