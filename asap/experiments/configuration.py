@@ -19,16 +19,13 @@ from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, is_told_by, known_keys, model_name_of
-from asap.experiments.megatron.reader import read_megatron
 from asap.experiments.megatron.script import signs_among
 from asap.experiments.other_stacks import read_as_document, read_as_text, read_script
 from asap.experiments.record_file import FIELDS, apply_field_overrides, read_record_file, split_overrides
 from asap.experiments.remarks import note_on_attention, note_on_paged, with_vocabulary
 from asap.experiments.shell import is_script
-from asap.stacks.megatron.releases import of_forks
-from asap.stacks.megatron.workload import CORE, DEEPSPEED
-from asap.stacks.registry import is_claimed
-from asap.stacks.stack_settings import StackSettings
+from asap.experiments.tables.reader import read_table
+from asap.stacks.registry import is_claimed, spec
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 OPTIONS = "options"
@@ -174,9 +171,7 @@ def _read_settings(document: Document, overrides: Sequence[str], experiment: Exp
     if document.values.keys() & _ONLY_MAXTEXT:
         return read_maxtext(document, _from_command_line(overrides), experiment)
     if signs_among(document.values) > 1 and not is_claimed(document.values):
-        settings = of_forks(StackSettings(document.values, str(document.path), document.lines, resolved=True))
-        framework = DEEPSPEED if settings.flag("deepspeed") else CORE
-        return read_megatron(settings, overrides, experiment, framework)
+        return read_table(spec("megatron"), document.values, document.path, overrides, experiment)
     return _read_document(document, overrides, experiment)
 
 

@@ -16,7 +16,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
 from asap.experiments.shell import has_substitution
 from asap.models import Architecture, find_architecture
-from asap.models.architecture import REQUIRED
+from asap.models.architecture import SHAPES
 from asap.models.catalogue import find_base
 
 
@@ -226,9 +226,6 @@ def other_kind(name: str) -> str | None:
     last = re.sub(r"[\W_]+", "_", name.rstrip("/").rpartition("/")[2].casefold())
     return next((kind for kind, named in _NAMED.items() if named.search(last)), None)
 
-
-SHAPES = " ".join(f"model.{field}=…" for field in REQUIRED)
-"""An architecture as fields of a record, as they are added to a command."""
 
 NO_MODEL = f"the model is not said: add model=NAME (such as llama3.1-8b), or {SHAPES}"
 _CACHED = re.compile(r"(?:^|/)models--([\w.-]+?)--([\w.-]+)(?:/|$)")

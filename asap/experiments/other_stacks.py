@@ -20,7 +20,6 @@ from asap.experiments.launch import reader as maxtext
 from asap.experiments.launch import script as launch
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
 from asap.experiments.megatron import nemo
-from asap.experiments.megatron import reader as megatron
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
 from asap.experiments.processes import (
@@ -35,11 +34,9 @@ from asap.experiments.shell import Command, Given, Start, find_start, is_script,
 from asap.experiments.swift import megatron as swift
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
-from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.launchers import COMMAND
 from asap.stacks.megatron.sections import dialect
-from asap.stacks.megatron.workload import CORE
-from asap.stacks.registry import OF_YAML
+from asap.stacks.registry import OF_YAML, of_toml, spec
 from asap.stacks.spec import Spec
 
 _TOML, _GIN = ".toml", ".gin"
@@ -77,7 +74,7 @@ _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
-    _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron.is_argument),
+    _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron_script.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(_by(launch.starts), _read_maxtext, maxtext.is_setting, maxtext.is_override),
 )
@@ -92,11 +89,12 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
     if path.suffix == _TOML:
         values = parse_toml(read_text(path), str(path))
         refuse_mapping("configuration", values, path)
-        if not torchtitan.is_torchtitan(values):
+        table = of_toml()
+        if values.keys().isdisjoint(table.files.own):
             sections = plain(", ".join(values), 80) or "nothing"
-            raise ConfigError(f"is not a torchtitan configuration: it has {sections}", where=str(path))
-        read = partial(torchtitan.read_torchtitan, values, path)
-        return _read(read, torchtitan.is_setting, overrides, experiment)
+            raise ConfigError(f"is not a {table.name} configuration: it has {sections}", where=str(path))
+        read = partial(tables.read_table, table, values, path)
+        return _read(read, partial(tables.is_setting, table, values), overrides, experiment)
     if is_script(path):
         text = script_text(path)
         if (found := read_script(text, path, overrides, experiment)) is None:
@@ -196,8 +194,7 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     """What reads a document, and whether an override is one of its stack's settings."""
     values, path = document.values, document.path
     if swift.is_arguments_file(values):
-        read = partial(swift.read_arguments_file, values, path)
-        return read, swift.is_setting_of(values)
+        return partial(swift.read_arguments_file, values, path), swift.is_setting
     if "schema" in values or ("model_type" in values and "base_model" not in values):
         return None
     if (table := tables.stack_of_file(values, path, overrides)) is not None:
@@ -209,13 +206,11 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
         return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
     if trainer_file.is_training_file(values):
         return partial(trainer_file.read_trainer_file, values, True, path, alone=True), accelerate.is_setting
-    if torchtitan.is_torchtitan(values) and "parallelism" in values:
-        return partial(torchtitan.read_torchtitan, values, path), torchtitan.is_setting
     if kind := dialect(values):
         return partial(nemo.read_nemo, values, kind, path), partial(nemo.is_setting, values)
     refuse_mapping("remaining", values, path)
     if (found := megatron_script.mapping_arguments(values, path, document.lines)) is not None:
-        return lambda theirs, known: megatron.read_megatron(found, theirs, known, CORE), megatron.is_argument
+        return partial(tables.read_table, spec("megatron"), found, path), megatron_script.is_argument
     if deepspeed.is_deepspeed(values):
         return partial(deepspeed.read_deepspeed, values, path), deepspeed.is_setting
     return None

@@ -15,10 +15,10 @@ from asap.core.text import plain
 from asap.experiments.experiment import SCHEMA, Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document, blamed_on, validated, validation_reason
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.remarks import still_open
 from asap.hardware import parse_topology
 from asap.models import Architecture, Workload, find_architecture, known_architectures
+from asap.models.architecture import SHAPES
 from asap.plans import Plan
 from asap.stacks.stack_settings import not_a_setting
 

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from asap.core.units import Count, CountOrZero
 
 REQUIRED = ("layers", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "vocab")
+SHAPES = " ".join(f"model.{field}=…" for field in REQUIRED)
+"""An architecture as fields of a record, as they are added to a command."""
 
 
 class Architecture(BaseModel):

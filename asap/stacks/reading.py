@@ -18,7 +18,9 @@ INNER = ("seq", "model", "stage")
 """Axes whose devices see the same sequences."""
 
 
-def from_settings(spec: Spec, settings: Settings, devices: int | None = None, slices: int = 1) -> Plan:
+def from_settings(
+    spec: Spec, settings: Settings, devices: int | None = None, slices: int = 1, layers: int | None = None
+) -> Plan:
     """The plan that a stack makes of its settings on so many devices.
 
     Args:
@@ -26,14 +28,17 @@ def from_settings(spec: Spec, settings: Settings, devices: int | None = None, sl
         settings: under its names.
         devices: of the job; ``None`` where only the degrees say them.
         slices: of TPUs.
+        layers: of the model, where they are known.
 
     Raises:
         PlanError: the degrees do not divide the devices, or a word has no meaning.
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
     own, said = code(folder_of(spec)), spec.with_defaults(settings)
-    if devices is not None and own is not None and hasattr(own, "plan_of"):
-        return own.plan_of(said, devices)
+    if own is not None and hasattr(own, "plan_of"):
+        if devices is None:
+            raise InexpressiblePlanError(DEVICES_UNKNOWN)
+        return own.plan_of(said, devices, layers)
     inner = {axis: axis_degree(spec, said, axis) for axis in INNER}
     experts = axis_degree(spec, said, "expert")
     groups = _groups(spec, said, devices, inner, 1 if spec.axes.folded else experts)
@@ -59,7 +64,9 @@ def from_settings(spec: Spec, settings: Settings, devices: int | None = None, sl
 
 def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None) -> int | None:
     """Sequences in a step; ``None`` where settings and plan do not say it. Raises like :func:`from_settings`."""
-    said = spec.with_defaults(settings)
+    own, said = code(folder_of(spec)), spec.with_defaults(settings)
+    if own is not None and hasattr(own, "global_batch"):
+        return own.global_batch(said, plan)
     whole = _count(spec, said, spec.batch.whole)
     if whole is not None:
         return _sequences(spec, whole, sequence)

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 Meaning = str | int | bool
 Layout = Literal["data", "replica", "hybrid"]
 """What devices that see different sequences do with parameters: share them, copy them, share copies in groups."""
-Form = Literal["yaml", "options", "equals", "assigned", "switches"]
-"""``key: value``, ``--key value``, ``--key=value``, ``key=value``, ``--key-name value`` with bare switches."""
+Form = Literal["yaml", "options", "equals", "assigned", "switches", "toml"]
+"""``key: value``, ``--key value``, ``--key=value``, ``key=value``, ``--key-name value`` with bare switches, TOML."""
 
 
 class _Part(BaseModel):

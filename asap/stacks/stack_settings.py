@@ -47,17 +47,13 @@ class StackSettings(Mapping[str, Any]):
         values: by name.
         place: the file, for errors.
         lines: ``name → line`` where it is known.
-        resolved: as a program printed all of them, so that no name can be misspelt.
     """
 
-    def __init__(
-        self, values: Mapping[str, Any], place: str, lines: Mapping[str, int] | None = None, *, resolved: bool = False
-    ):
+    def __init__(self, values: Mapping[str, Any], place: str, lines: Mapping[str, int] | None = None):
         self._values = {key: value for key, value in values.items() if value is not None}
         self._place = place
         self._lines = lines or {}
         self._asked: set[str] = set()
-        self._resolved = resolved
 
     def __getitem__(self, key: str) -> Any:
         self._asked.add(key)
@@ -72,17 +68,20 @@ class StackSettings(Mapping[str, Any]):
     def overridden(self, values: Mapping[str, Any]) -> "StackSettings":
         """The settings with others on top, which have no line."""
         lines = {key: line for key, line in self._lines.items() if key not in values}
-        return StackSettings(self._values | dict(values), self._place, lines, resolved=self._resolved)
+        return StackSettings(self._values | dict(values), self._place, lines)
 
     def misspelt(self) -> tuple[str, ...]:
         """A note on settings that nothing has asked for so far and that almost have the name of a missing one."""
-        said = self._values.keys() if not self._resolved else set[str]()
-        return near_misses(said - self._asked, self._asked - said)
+        return near_misses(self._values.keys() - self._asked, self._asked - self._values.keys())
 
     def source(self, key: str) -> str:
         """``train.sh:12: num_layers``: for provenance."""
         line = f":{self._lines[key]}" if key in self._lines else ""
         return f"{self._place.rpartition('/')[2]}{line}: {key}"
+
+    def lines(self) -> Mapping[str, int]:
+        """Where settings stand, as far as that is known."""
+        return self._lines
 
     def where(self, key: str | None = None) -> str:
         """The place of a setting, for errors."""

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.files.documents import below_variable
-from asap.experiments.huggingface_model import SHAPES
 from asap.experiments.processes import starts_launcher
 from asap.experiments.shell import (
     EVALUATED,
@@ -26,6 +25,7 @@ from asap.experiments.shell import (
     words,
 )
 from asap.experiments.training_program import check_arguments, check_program
+from asap.models.architecture import SHAPES
 
 
 class _Part(BaseModel):

@@ -12,9 +12,9 @@ from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.logs.formats import DeviceForm
 from asap.experiments.logs.reading import LogHardware, LogReading
 from asap.experiments.logs.scan import Scan
-from asap.experiments.torchtitan.forks import printed_model
 from asap.hardware import Slice, find_chip, known_chips, load_chip, resolve_hardware
 from asap.models import find_architecture
+from asap.stacks.torchtitan.model import printed_model
 
 _MAKERS = re.compile(
     r"\b(?:NVIDIA|AMD|Tesla|Instinct|GeForce|Graphics Device|HBM\d\w*|PCIe?|SXM\d?|OAM)\b", re.IGNORECASE

@@ -102,7 +102,7 @@ def instead_of_script(text: str, path: Path) -> str:
     """
     known = next((one["prints"] for one in table("printing").values() if any(map(text.__contains__, one["signs"]))), "")
     started = (one.prints for one in specs().values() if one.command and re.search(one.command.program, text))
-    prints = next(started, known)
+    prints = known or next(started, "")
     log = f"give the log of the run ({prints})" if prints else "give the log of the run"
     return f"{log}, or asap resolve -- {_program_of(path)} {shlex.quote(str(path))}"
 

@@ -4,29 +4,31 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.megatron.reader import is_argument, read_megatron
+from asap.experiments.tables.reader import is_setting as is_of_table
+from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
-from asap.models import Architecture
 from asap.stacks.megatron.sections import BRIDGE, arguments_of
 from asap.stacks.megatron.workload import PRECISION
 from asap.stacks.registry import spec
-from asap.stacks.stack_settings import StackSettings, dotted, not_a_setting
+from asap.stacks.stack_settings import StackSettings, dotted, overriding
 
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 _SHAPES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_query_groups")
 _OPTIMIZER, _GRANULARITY = "optimizer", "recompute_granularity"
-_ADDS, _DELETES = "+", "~"
+_ADDS = "+"
 
 
 def read_nemo(
     values: Mapping[str, Any], kind: str, path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
-    """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_megatron`."""
-    values, overrides = _laid_over(values, overrides)
+    """``experiment`` with what a YAML of NeMo or Megatron-Bridge says; raises like :func:`read_table`."""
+    given = overriding(overrides, lambda key: key.lstrip(_ADDS))
+    sections = {key: parse_yaml(text, f"override {key}")[0] for key, text in given.items() if "." in key}
+    replaced = tuple(f"{key}." for key in sections)
+    values = {key: value for key, value in dotted(values).items() if not key.startswith(replaced)} | sections
     refuse(spec("nemo"), StackSettings(values, str(path)))
     found, open_ = arguments_of(values, kind)
     archive = str(values.get("model.restore_from_path") or "")
@@ -43,42 +45,16 @@ def read_nemo(
         if shapes := sorted(key for key in _SHAPES if found.pop(key, None) is not None):
             notes.append(f"{', '.join(shapes)} of the recipe's model are changed: say the whole model")
         unsettled = _left_to_recipe(found, isinstance(values.get("mixed_precision"), str))
-    settings = StackSettings(found, str(path))
-    experiment = experiment.knowing(*notes)
-    return read_megatron(settings, overrides, experiment, kind, unsettled)
+        if _OPTIMIZER in unsettled:
+            notes.append(f"the optimizer is not said, and taken for Adam: add {_OPTIMIZER}=NAME where it is another")
+    others = [f"{key}={text}" for key, text in given.items() if "." not in key]
+    table = spec("megatron-bridge" if kind == BRIDGE else "nemo")
+    return read_table(table, found, path, others, experiment.knowing(*notes), unsettled)
 
 
 def is_setting(values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is a setting of a section, in Hydra's grammar, or one of Megatron-LM's arguments."""
-    section, dot, name = key.lstrip(_ADDS + _DELETES).partition(".")
-    if not dot or (section == "model" and name in Architecture.model_fields):
-        return not dot and is_argument(key)
-    return section in {*values, *spec("megatron-bridge").sections} or key.startswith((_ADDS, _DELETES))
-
-
-def _laid_over(values: Mapping[str, Any], overrides: Iterable[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Settings by dotted key with the overrides of sections on top, and the other overrides.
-
-    Raises:
-        ConfigError: a value is no YAML, or what stands before its last dot is no section.
-        UsageError: an override is not ``key=value``.
-    """
-    found, others = dotted(values), list[str]()
-    for override in overrides:
-        key, separator, text = override.partition("=")
-        name = key.lstrip(_ADDS + _DELETES)
-        section = name.rpartition(".")[0]
-        if not section:
-            others.append(override)
-            continue
-        if not separator and not key.startswith(_DELETES):
-            raise not_a_setting(override)
-        if section in found and found[section] is not None:
-            raise ConfigError(f"{plain(section, 60)} is no section", where=f"override {plain(key, 80)}")
-        found = {one: value for one, value in found.items() if one != name and not one.startswith(f"{name}.")}
-        if not key.startswith(_DELETES):
-            found[name] = parse_yaml(text, f"override {plain(key, 80)}")[0]
-    return found, tuple(others)
+    return is_of_table(spec("megatron-bridge"), values, key.lstrip(_ADDS)) or key.startswith(_ADDS)
 
 
 def _left_to_recipe(found: Mapping[str, Any], says_precision: bool) -> frozenset[str]:

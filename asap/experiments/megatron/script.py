@@ -4,7 +4,7 @@ Everything is kept under the name that ``megatron/training/arguments.py`` gives 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,17 @@ from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import below_variable
-from asap.experiments.megatron.forks import foreign_arguments, note_on_foreign, with_configuration
-from asap.experiments.megatron.reader import plain_name, read_megatron, read_words
+from asap.experiments.megatron.deepspeed import with_configuration
 from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.remarks import recomputes
 from asap.experiments.shell import Command, Option, Start, has_substitution, options, read_commands, with_sources
-from asap.flags.environment import is_performance_variable
+from asap.experiments.tables.reader import plain_name, read_table
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks
-from asap.stacks.megatron.workload import CORE, DEEPSPEED, PRECISION
-from asap.stacks.registry import spec
+from asap.stacks.megatron.workload import PRECISION
+from asap.stacks.registry import irrelevant, spec
 from asap.stacks.stack_settings import StackSettings
 
+_TABLE = spec("megatron")
 _NODES = {
     "nodes": "nnodes", "num_nodes": "nnodes", "gpus_per_node": "nproc_per_node", "ntasks_per_node": "nproc_per_node",
     "num_gpus": "nproc_per_node",
@@ -37,6 +37,8 @@ _NO_TRAINING = re.compile(
 _LAYOUT = re.compile(r"(--pipeline[-_]model[-_]parallel[-_]layout[=\s]+)([^\s'\"]+)")
 """A layout that a variable holds: its bars and brackets are no operators of the shell."""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_OF_EXPERTS = re.compile(r"(?:^|_)(?:num|n|number_of)_(?:\w+_)?experts$|(?:^|_)experts_(?:num|count|number)$")
+_ONE = ("0", "1", "none", "null", "")
 _BLOCKS, _MODE, _OTHER_MODES = ("MODEL_ARGS", "args", "arguments"), "MODE", ("inference", "rl")
 _GRANULARITY, _TOKENIZER, _EXPERTS = "recompute_granularity", "tokenizer_model", "num_experts"
 _ENVIRONMENT = re.compile(
@@ -46,8 +48,6 @@ _ENVIRONMENT = re.compile(
 _INSTEAD = "give the script that starts it, or the model's config.json with --hardware, --batch, --sequence and --plan"
 _UNUSED = "--deepspeed_config is not used without --deepspeed"
 _FILLED = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?", re.ASCII)
-_HOLDS_WORDS = re.compile(rf"(?:{_FILLED.pattern}|\$[@*])+|\$\(.*", re.ASCII | re.DOTALL)
-"""What a shell may fill with several words; of ``$ROOT/data`` it makes one."""
 
 
 def find_arguments(text: str, path: Path) -> Start | None:
@@ -64,12 +64,12 @@ def find_arguments(text: str, path: Path) -> Start | None:
 
 def signs_among(names: Iterable[str]) -> int:
     """How many of the names are arguments two of which make a file one of Megatron-LM."""
-    return len({*spec("megatron").names["signs"]} & {*names})
+    return len({*_TABLE.names["signs"]} & {*names})
 
 
 def _signs(text: str, joint: str) -> int:
     said = _COMMENT.sub("", text)
-    return sum(f"--{sign.replace('_', joint)}" in said for sign in spec("megatron").names["signs"])
+    return sum(f"--{sign.replace('_', joint)}" in said for sign in _TABLE.names["signs"])
 
 
 def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -79,7 +79,7 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
 
     Raises:
         ConfigError: it trains something else than a decoder, an argument that is read has no value, or what
-            :func:`read_megatron` raises.
+            :func:`read_table` raises.
         UsageError: an override is not ``key=value``.
     """
     text, path, commands = start.text, start.path, start.before
@@ -87,8 +87,8 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     read = [c for c in commands if c is run or (c.certain and (run is None or c.text.startswith("sbatch ")))]
     lines = {_name(o): o.line for c in commands if c.certain for o in options(c.written, c.line)}
     maybe = {_name(o): o.line for c in commands if not c.certain for o in options(c.written, c.line)}
-    maybe = {name: line for name, line in maybe.items() if name in read_words()}
-    values, unknown = _last_values(o for c in read for o in options(_LAYOUT.sub(r"\1'\2'", c.text), c.line))
+    maybe = {name: line for name, line in maybe.items() if name in _TABLE.words()}
+    values, unknown = _last_values(option for command in read for option in _options_of(command))
     unknown = {name: lines.get(name, line) for name, line in unknown.items()}
     if run is None and not signs_among((*values, *unknown, *maybe)):
         reason = "has arguments of Megatron-LM, and no command that is read which takes them"
@@ -99,15 +99,15 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
     notes = [f"sources {plain(name, 60)}, which is not followed" for name in sources]
     notes += [] if run else ["starts no run itself: the arguments that it sets are read, with Megatron-LM's defaults"]
     notes += _note_on_open(open_, run)
-    parts = "\n".join(c.text for c in read if c.assigns and _is_part_of_run(c))
-    foreign, counts_experts = foreign_arguments(run.text if run else parts, bool(run))
+    known = _TABLE.words() | irrelevant("megatron") | {*_TABLE.switches}
+    foreign = {name: said for name, said in values.items() if name not in known}
+    counts_experts = any(_OF_EXPERTS.search(name) and str(said) not in _ONE for name, said in foreign.items())
     for said, what in ((maybe, "under conditions that it does not decide"), (unknown, "to what it does not say")):
         notes += [f"sets {_by_line(said)} {what}: left out"] if said else []
     if run and not {"world_size", "nproc_per_node"} & values.keys() and (ranks := ranks_of_mpi(run.text)):
         values["world_size"] = str(ranks)
     if _signs(text, "_") > _signs(text, "-"):
         values[JOINT] = "_"
-    notes += [note] if (note := note_on_foreign(foreign)) else []
     settings = StackSettings(values, str(path), lines)
     left = {*maybe, *unknown, *({_EXPERTS} if counts_experts and _EXPERTS not in values else ())}
     if values.get(_GRANULARITY) != "full" and any(map(recomputes, foreign)):
@@ -121,19 +121,16 @@ def read_megatron_script(start: Start, overrides: Iterable[str], experiment: Exp
         settings, more = settings.overridden({"deepspeed_config": None}), (_UNUSED,)
     left |= left_to_checkpoint(settings)
     if sources and (run is None or open_):
-        kinds = (PRECISION, frozenset(spec("megatron").names["recomputation"]))
+        kinds = (PRECISION, frozenset(_TABLE.names["recomputation"]))
         left = left.union(*(keys for keys in kinds if not keys & settings.keys()))
-    exports = commands[-1].scope.environment() if commands else {}
-    environment = {key: value for key, value in exports.items() if is_performance_variable(key)}
-    every = (*experiment.notes, *(f"{path.name} {note}" for note in notes), *more)
-    experiment = experiment.model_copy(update={"environment": experiment.environment | environment, "notes": every})
-    return read_megatron(settings, overrides, experiment, DEEPSPEED if deepspeed else CORE, frozenset(left))
+    experiment = experiment.knowing(*(f"{path.name} {note}" for note in notes), *more)
+    return read_table(_TABLE, settings, path, overrides, experiment, frozenset(left))
 
 
 def _check_program(text: str, path: Path) -> None:
     """Raise ConfigError where a script runs a program that trains no decoder."""
     shown = _COMMENT.sub("", text)
-    program = next((each for each in spec("megatron").names["other_programs"] if f"{each}.py" in shown), None)
+    program = next((each for each in _TABLE.names["other_programs"] if f"{each}.py" in shown), None)
     if program:
         raise ConfigError(f"runs {program}.py; only decoders (pretrain_gpt.py) are read", where=str(path))
     other = None if _TRAINING.search(text) else _NO_TRAINING.search(text)
@@ -142,21 +139,23 @@ def _check_program(text: str, path: Path) -> None:
         raise ConfigError(reason, where=str(path), hint="give the script that trains")
 
 
+def _options_of(command: Command) -> Iterator[Option]:
+    """The options of its program, and those of its launcher that count devices."""
+    launcher, program, rest = command.text.partition(".py ")
+    if command.text.startswith("sbatch ") or (program and not command.assigns):
+        yield from (one for one in options(launcher, command.line) if _name(one) in _OF_LAUNCHER)
+    if not command.text.startswith("sbatch "):
+        yield from options(_LAYOUT.sub(r"\1'\2'", rest if program else command.text), command.line)
+
+
 def _is_run(command: Command) -> bool:
     return signs_among(option.name for option in options(command.text)) >= 2
 
 
-def _is_part_of_run(command: Command) -> bool:
-    """Whether an assignment collects arguments of Megatron-LM, and not those of a launcher alone."""
-    return any(option.name in read_words() - _OF_LAUNCHER for option in options(command.text))
-
-
 def _open_words(command: Command) -> list[str]:
     """Words of a command besides the values of its options that only a run can tell: ``$EXTRA_ARGS``."""
-    words = command.text.split()
-    bare = [word.strip("\"'") for word in words]
-    places = [place for place, word in enumerate(bare) if place and _HOLDS_WORDS.fullmatch(word)]
-    return [bare[place] for place in places if not _takes_value(words[place - 1])]
+    beside = (one.words[0 if one.name in _TABLE.switches else 1 :] for one in options(command.text))
+    return [word for words in beside for word in words if has_substitution(word)]
 
 
 def _note_on_open(words: list[str], command: Command | None) -> list[str]:
@@ -167,18 +166,17 @@ def _note_on_open(words: list[str], command: Command | None) -> list[str]:
     return [f"adds {listed} to its command, which only a run can tell: not read"] if found else []
 
 
-def _takes_value(word: str) -> bool:
-    """Whether the next word is its value: after an option, or as the target of a redirection."""
-    switches = spec("megatron").switches
-    return ">" in word or (word.startswith("-") and "=" not in word and plain_name(word) not in switches)
-
-
 def _by_line(arguments: Mapping[str, int]) -> str:
     """``--num-layers, --hidden-size (line 4), --bf16 (line 9)``."""
     lines: dict[int, list[str]] = {}
     for name, line in arguments.items():
         lines.setdefault(line, []).append(f"--{name.replace('_', '-')}")
     return ", ".join(f"{', '.join(names)} (line {line})" for line, names in lines.items())
+
+
+def is_argument(key: str) -> bool:
+    """Whether an override is one of Megatron-LM's arguments."""
+    return key.startswith("--") or plain_name(_TABLE, key) in _TABLE.words()
 
 
 def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str, int]) -> StackSettings | None:
@@ -194,19 +192,19 @@ def mapping_arguments(values: Mapping[str, Any], path: Path, lines: Mapping[str,
         line = " ".join(f"'{str(word).replace(chr(39), '')}'" for word in block)
         found, _ = _last_values(options(line))
     else:
-        found = {plain_name(key): value for key, value in block.items()}
+        found = {plain_name(_TABLE, key): value for key, value in block.items()}
     if signs_among(found) < 2:
         return None
     if (mode := values.get(_MODE)) in _OTHER_MODES:
         where = f"{path}:{lines[_MODE]}" if _MODE in lines else str(path)
         raise ConfigError(f"{_MODE}: {mode} is no pre-training, which alone is read", where=where)
-    own_lines = {plain_name(key): line for key, line in lines.items()} if block is values else {}
+    own_lines = {plain_name(_TABLE, key): line for key, line in lines.items()} if block is values else {}
     return StackSettings(found, str(path), own_lines)
 
 
 def _last_values(said: Iterable[Option]) -> tuple[dict[str, Any], dict[str, int]]:
     """The value of each argument as argparse takes it, the last one; the lines of those not known."""
-    table, read = spec("megatron"), read_words()
+    table, read = _TABLE, _TABLE.words()
     values: dict[str, Any] = {}
     unknown: dict[str, int] = {}
     for option in said:

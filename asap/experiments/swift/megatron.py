@@ -1,7 +1,7 @@
 """ms-swift: arguments of ``megatron sft`` (table ``megatron-swift``), and scripts and files of either kind."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,92 +9,14 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.experiments.accelerate.program import with_file
 from asap.experiments.experiment import Experiment
-from asap.experiments.huggingface_model import name_at_end, read_named_model
-from asap.experiments.megatron.reader import is_argument, read_megatron, read_words
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
-from asap.experiments.shell import Command, Start, has_substitution, options
-from asap.experiments.swift import trainer
+from asap.experiments.shell import Command, Start, options
 from asap.experiments.swift.trainer import check_trains_decoder, read_trainer
 from asap.experiments.swift.trainer import is_setting as is_trainer_setting
-from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
-from asap.stacks.megatron.releases import JOINT, OF_SWIFT
-from asap.stacks.megatron.workload import CORE
+from asap.experiments.tables.reader import read_table
+from asap.stacks.megatron.degrees import TENSOR
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, overriding
-
-_SEQUENCE = "seq_length"
-_CONVERTED = re.compile(r"[-_.]mcore\b.*", re.IGNORECASE)
-_TYPES = {"float16": "fp16", "fp16": "fp16", "float32": None, "fp32": None}
-_UNSAID_SPLIT = f"{EXPERT_TENSOR} is not said, and taken as 1: before ms-swift 3.9 it was {TENSOR}; add it as key=value"
-
-
-def is_megatron_setting(key: str) -> bool:
-    """Whether an override is one of the arguments."""
-    return key in spec("megatron-swift").names["lengths"] or is_argument(key)
-
-
-def read_megatron_swift(
-    said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
-) -> Experiment:
-    """``experiment`` with what the arguments say.
-
-    Args:
-        said: by name.
-        path: the file that says them.
-        overrides: ``key=value`` of the user.
-        experiment: what is known besides, with the processes that are started.
-
-    Raises:
-        ConfigError: not all parameters are trained on tokens, or a value of the wrong kind.
-        UsageError: an override is not ``key=value``.
-    """
-    stated = {key: value for key, value in {**said, **overriding(overrides)}.items() if value is not None}
-    unsaid = frozenset(key for key, value in stated.items() if has_substitution(str(value)))
-    arguments = StackSettings({key: value for key, value in stated.items() if key not in unsaid}, str(path))
-    check_trains_decoder(arguments, "full")
-    experiment = _with_model(stated, experiment)
-    settings, notes = _settings(arguments, unsaid)
-    if EXPERT_TENSOR not in stated and _has_split_experts(arguments, experiment):
-        settings, notes = settings.overridden({EXPERT_TENSOR: 1}), (*notes, _UNSAID_SPLIT)
-    unsettled = unsaid & read_words()
-    if unsaid & {*spec("megatron-swift").names["lengths"]}:
-        settings = settings.overridden({_SEQUENCE: None})
-    read = read_megatron(settings, (), experiment, CORE, unsettled)
-    left = [f"set by a variable whose value is not said: {', '.join(sorted(unsettled))}"] if unsettled else []
-    return read.knowing(*notes, *left)
-
-
-def _has_split_experts(arguments: StackSettings, experiment: Experiment) -> bool:
-    """Whether there are experts beside tensor parallelism."""
-    has = str(arguments.get(EXPERT, 1)) != "1" or (experiment.model is not None and experiment.model.is_moe)
-    return has and str(arguments.get(TENSOR, 1)) != "1"
-
-
-def _settings(arguments: StackSettings, unsaid: frozenset[str]) -> tuple[StackSettings, tuple[str, ...]]:
-    """The arguments with defaults, under Megatron-LM's names, and notes."""
-    table, core = spec("megatron-swift"), spec("megatron").defaults
-    said = {*arguments, *unsaid, *core}
-    own: dict[str, Any] = {key: value for key, value in table.defaults.items() if key not in said}
-    if not {"bf16", "fp16"} & arguments.keys():
-        precision = _TYPES.get(str(arguments.get("torch_dtype")).casefold(), "bf16")
-        own |= {precision: True} if precision else {}
-    length = next((arguments[key] for key in table.names["lengths"] if key in arguments), None)
-    if _SEQUENCE not in arguments and length is not None:
-        own[_SEQUENCE] = length
-    cut = not arguments.flag("packing") and length is not None
-    notes = (f"sequences are cut at {length} tokens (max_length); all are taken as that long",) if cut else ()
-    return arguments.overridden({**own, JOINT: "_", OF_SWIFT: True}), notes
-
-
-def _with_model(stated: Mapping[str, Any], experiment: Experiment) -> Experiment:
-    """``experiment`` with the model that is trained or whose weights are loaded, where none is said."""
-    models = spec("megatron-swift").names["models"]
-    name = next((name_at_end(str(stated[key])) for key in models if stated.get(key)), None)
-    if name is None or experiment.model is not None or "num_layers" in stated:
-        return experiment
-    model, notes = read_named_model(_CONVERTED.sub("", name.rstrip("/")))
-    return experiment.knowing(*notes, model=model)
-
 
 _COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)
 _PROGRAM = re.compile(
@@ -106,7 +28,7 @@ _MANY = ("recompute_modules", "freeze_parameters")
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments."""
-    return is_trainer_setting(key) or is_megatron_setting(key)
+    return is_trainer_setting(key) or key.startswith("--") or key in spec("megatron-swift").words()
 
 
 def starts(command: Command) -> bool:
@@ -126,8 +48,7 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     assert found is not None
     by_megatron, each = (found["tool"] or "").rstrip("/.") in _MEGATRON, gpus_of_a_process(command)
     if found["task"] == "rlhf":
-        reason = "starts training on preferences or rewards, which is not modelled"
-        raise ConfigError(reason, where=start.where, hint="give a run that trains on tokens")
+        raise _on_preferences("starts training on preferences or rewards, which is not modelled", start.where)
     if not by_megatron and (each or 1) > 1:
         reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
         hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
@@ -135,8 +56,17 @@ def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experi
     said = with_file(_arguments(found["said"]) | start.undecided, start.path, start.files)
     experiment = with_devices(processes_of(command), experiment)
     if by_megatron:
-        return read_megatron_swift(said, start.path, overrides, experiment)
+        return _read_megatron(said, start.path, overrides, experiment)
     return read_trainer(said, start.path, overrides, experiment, start.files)
+
+
+def _read_megatron(said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
+    return read_table(spec("megatron-swift"), said, path, overrides, experiment)
+
+
+def _on_preferences(reason: str, where: str) -> ConfigError:
+    return ConfigError(reason, where=where, hint="give a run that trains on tokens")
 
 
 def _start(command: Command) -> re.Match[str] | None:
@@ -161,19 +91,13 @@ def is_arguments_file(values: Mapping[str, Any]) -> bool:
     return _VERSION in values and ("model" in values or "model_type" in values)
 
 
-def is_setting_of(values: Mapping[str, Any]) -> Callable[[str], bool]:
-    """What tells whether an override is one of the arguments."""
-    return is_megatron_setting if TENSOR in values else trainer.is_setting
-
-
 def read_arguments_file(
     values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
 ) -> Experiment:
     """``experiment`` with what the arguments say; raises like :func:`asap.experiments.swift.trainer.read_trainer`."""
     if values.get(_OF_PREFERENCES):
-        reason = f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled"
-        raise ConfigError(reason, where=str(path), hint="give a run that trains on tokens")
+        raise _on_preferences(f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled", str(path))
     experiment = with_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
     if TENSOR in values:
-        return read_megatron_swift(values, path, overrides, experiment)
-    return trainer.read_trainer(values, path, overrides, experiment)
+        return _read_megatron(values, path, overrides, experiment)
+    return read_trainer(values, path, overrides, experiment)

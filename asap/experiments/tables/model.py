@@ -11,8 +11,9 @@ from asap.experiments.deepspeed.reader import read_named_configuration, with_not
 from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
-from asap.experiments.huggingface_model import NO_MODEL, SHAPES, name_at_end, read_huggingface, read_named_model
+from asap.experiments.huggingface_model import NO_MODEL, name_at_end, read_huggingface, read_named_model
 from asap.models import Architecture, find_architecture
+from asap.models.architecture import SHAPES
 from asap.models.catalogue import find_base
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
@@ -24,15 +25,48 @@ from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 
-def with_model(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
+def with_model(
+    spec: Spec, settings: StackSettings, path: Path, experiment: Experiment, unsettled: frozenset[str] = frozenset()
+) -> Experiment:
     """``experiment`` with what is trained: the section of a Hugging Face configuration, shapes, or a name.
 
     Raises:
         ConfigError: it is of no kind that is read, or contradicts itself.
     """
+    own = code(folder_of(spec))
+    if own is not None and hasattr(own, "model_of"):
+        shapes = {key for words in spec.model.shapes.values() for key in word_keys(words)}
+        open_ = unsettled & {*shapes, *spec.names.get("shapes", ())}
+        said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
+        return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
         return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
     return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
+
+
+def _of_code(
+    spec: Spec,
+    said: tuple[Architecture | str | Mapping[str, Any], tuple[str, ...]],
+    settings: StackSettings,
+    experiment: Experiment,
+) -> Experiment:
+    """The model that the stack's own code finds, or the one that is said where it leaves something open."""
+    found, notes = said
+    if isinstance(found, str) and (name := name_at_end(found)):
+        found, notes = read_named_model(name)
+    model = found if isinstance(found, Architecture) else Architecture()
+    model = _validated(found, settings) if isinstance(found, Mapping) and found else model
+    given = experiment.model
+    if given is not None and (model.layers is None or (model.missing() and not given.missing())):
+        return experiment
+    notes = notes if found else notes or (NO_MODEL,)
+    said_by = ((field, key) for field, words in spec.model.shapes.items() for key in word_keys(words))
+    shapes = {f"model.{f}": settings.source(key) for f, key in said_by if key in settings and getattr(model, f)}
+    sources = {"model": settings.where().rpartition("/")[2]} | shapes
+    return experiment.knowing(*notes, model=model, provenance=sources)
+
+
+_HANGS = "the model is unknown: it hangs on {}; add them as key=value, or model=NAME"
 
 
 def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
@@ -140,7 +174,12 @@ def _validated(fields: Mapping[str, Any], settings: StackSettings) -> Architectu
 
 
 def planned(
-    spec: Spec, settings: Mapping[str, Any], devices: int | None, unsettled: frozenset[str], slices: int = 1
+    spec: Spec,
+    settings: Mapping[str, object],
+    devices: int | None,
+    unsettled: frozenset[str],
+    slices: int = 1,
+    layers: int | None = None,
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan, ``None`` where it hangs on what is not settled, and what is to be said of it.
 
@@ -150,6 +189,7 @@ def planned(
         devices: of the job, where they are known.
         unsettled: settings whose value is not known.
         slices: of TPUs.
+        layers: of the model.
 
     Raises:
         PlanError: the degrees do not divide the devices, or a word has no meaning.
@@ -157,21 +197,21 @@ def planned(
     axes, batch = spec.axes, spec.batch
     moved = {key for one in spec.offload for key in keys_of(*one.keys)}
     words = (axes.seq, axes.model, axes.expert, axes.stage, axes.replica, axes.data, axes.slices, axes.strategy)
-    degrees = ({*keys_of(*words)} | moved) & unsettled
+    degrees = ({*keys_of(*words), *spec.names.get("degrees", ())} | moved) & unsettled
     if devices is not None and degrees:
-        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add as key=value",)
+        return None, (f"the plan is unknown: it hangs on {', '.join(sorted(degrees))}; add them as key=value",)
     known = {key: value for key, value in settings.items() if key not in unsettled}
     open_batch = {*keys_of(batch.whole, batch.micro, batch.accumulation)} & unsettled
     try:
-        plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices, slices)
+        plan = from_settings(spec, {**known, **dict.fromkeys(open_batch, None)}, devices, slices, layers)
     except InexpressiblePlanError as error:
         asks = devices is None and "how many devices" in error.message
         return None, (error.message if asks else f"the plan is unknown: {error.message}",)
     asked = {*keys_of(batch.whole or batch.micro)}
-    recompute = {*keys_of(*spec.recompute)} & unsettled
+    recompute = {*keys_of(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch
     update: dict[str, Any] = ({"microbatches": None} if counts else {}) | ({"remat": None} if recompute else {})
-    left = sorted((open_batch | recompute) - asked)
+    left = sorted((open_batch | (recompute & {*keys_of(*spec.recompute)})) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
     return plan.model_copy(update=update), notes
 

@@ -11,7 +11,7 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import blamed_on, validated
 from asap.experiments.launch.job import with_devices as with_machine
-from asap.experiments.processes import with_devices
+from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.model import keys_of, planned, read_with_deepspeed, with_model
@@ -44,7 +44,9 @@ def is_setting(spec: Spec, values: Mapping[str, Any], key: str) -> bool:
         return True
     if section in ("hardware", "plan", "workload") or (section == "model" and field in Architecture.model_fields):
         return False
-    sections = {word.partition(".")[0] for word in known} | {plain_name(spec, said) for said in values}
+    sections = {word.partition(".")[0] for word in known | spec.sections.keys()} | {
+        plain_name(spec, said) for said in values
+    }
     return section in sections and (bool(field) or section != "model")
 
 
@@ -79,40 +81,50 @@ def read_table(
     said = {plain_name(spec, key): value for key, value in dotted(values).items()}
     given = overriding(overrides, lambda key: plain_name(spec, key))
     given.pop(_SAID, None)
-    settings = StackSettings(resolved(said | given), str(path))
+    lines = values.lines() if isinstance(values, StackSettings) else {}
+    settings = StackSettings(resolved(said | given), str(path), lines)
     unsettled -= given.keys()
-    unsettled |= _open(spec, settings, given)
+    found = _open(spec, settings, given)
+    unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
     experiment = _with_said_devices(spec, settings, unsettled, experiment)
     own = code(folder_of(spec))
     if own is not None and hasattr(own, "prepared"):
         try:
-            settings = StackSettings(own.prepared(dict(settings), experiment.hardware.devices), str(path))
+            settings = StackSettings(own.prepared(settings, experiment.hardware.devices), str(path), lines)
         except ValueError as error:
             raise ConfigError(plain(str(error), 200), where=str(path)) from error
     refuse(spec, settings)
-    experiment = with_model(spec, settings, path, experiment)
+    experiment = with_model(spec, settings, path, experiment, unsettled)
     named = settings.get(spec.deepspeed or "", values.get(spec.deepspeed or ""))
     if named:
         return _under_deepspeed(spec, settings, named, path, experiment)
-    full = spec.with_defaults(settings)
+    full = settings.overridden(spec.with_defaults(settings))
     with blamed_on(settings.where()):
         sequence = _whole(field_of(spec, "sequence_length", full))
-        hardware = experiment.hardware
-        plan, notes = planned(spec, settings, hardware.devices, unsettled, hardware.slices)
+        hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
+        asked = _batch_asked(spec, experiment)
+        plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
-        batch = None if whole & unsettled else global_batch_of(spec, settings, plan, sequence)
-        workload = _workload(spec, full, batch, experiment, settings.where())
+        if hasattr(own, "global_batch") and all(str(settings.get(key, -1)) == "-1" for key in whole):
+            whole |= {*keys_of(spec.batch.micro)}
+        batch = (
+            None if whole & unsettled - asked.keys() else global_batch_of(spec, {**settings, **asked}, plan, sequence)
+        )
+        open_ = frozenset(field for field, words in spec.workload.items() if unsettled & {*word_keys(words)})
+        workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
     if batch is None and (whole & unsettled or all(word.said(full) is None for word in sizes)):
         notes += (no_batch([sizes[0].keys[0]]),)
+    left = sorted(key for field in open_ for key in word_keys(spec.workload[field]) if key in found)
+    notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
     return experiment.knowing(
-        *notes, *_notes(spec, full, sequence), *_misread(spec, settings),
+        *notes, *_notes(spec, full, sequence, plan, layers), *_misread(spec, settings),
         plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 
@@ -145,12 +157,21 @@ def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experi
 
 
 def _workload(
-    spec: Spec, settings: Mapping[str, object], batch: int | None, experiment: Experiment, where: str
+    spec: Spec,
+    settings: Mapping[str, object],
+    batch: int | None,
+    plan: Plan | None,
+    experiment: Experiment,
+    where: str,
+    open_: frozenset[str],
 ) -> Workload:
-    found = _fields(spec, settings)
+    own, found = code(folder_of(spec)), _fields(spec, settings)
+    if own is not None and hasattr(own, "of_plan"):
+        found |= own.of_plan(settings, plan, experiment.model, batch, spec.framework)
     found.setdefault("zero_stage", 3 if layout_of(spec, settings) != "replica" else 0)
     known = experiment.workload.model_dump(exclude_none=True)
-    return validated(Workload, {**known, **found, "global_batch": batch, "framework": spec.framework}, where)
+    found = {field: value for field, value in found.items() if field not in open_}
+    return validated(Workload, {"framework": spec.framework, **known, **found, "global_batch": batch}, where)
 
 
 def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
@@ -161,6 +182,12 @@ def _fields(spec: Spec, settings: Mapping[str, object]) -> dict[str, Any]:
     if found.get("optimizer") is not None:
         found |= {"optimizer": optimizer_family(str(found["optimizer"])), **moments_of_bits(str(found["optimizer"]))}
     return {field: value for field, value in found.items() if value is not None}
+
+
+def _batch_asked(spec: Spec, experiment: Experiment) -> dict[str, int]:
+    """The batch that the user says, where the stack's own code counts microbatches by it."""
+    own, batch = code(folder_of(spec)), experiment.workload.global_batch
+    return {spec.batch.whole.keys[0]: batch} if batch and spec.batch.whole and hasattr(own, "plan_of") else {}
 
 
 def _whole(value: Any) -> int | None:
@@ -185,6 +212,9 @@ def _with_said_devices(
     counts = [settings.get(key) for key in keys if key in settings]
     open_ = unsettled & {*keys} or not counts or any(_whole(count) is None for count in counts)
     devices = None if open_ else math.prod(_whole(count) or 1 for count in counts)
+    each, nodes = (_whole(settings.get(key)) for key in spec.names.get("nodes", ("", "")))
+    if each and nodes:
+        experiment, devices = with_nodes(each, nodes, experiment), devices or each * nodes
     machine = str((spec.machine.said(settings) if spec.machine else None) or "").removeprefix("ml.")
     chip = machine if machine and find_instance(machine) else None
     if chip is None:
@@ -192,10 +222,17 @@ def _with_said_devices(
     return with_machine(devices or 0, chip, experiment, settings.where())
 
 
-def _notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
+def _notes(
+    spec: Spec,
+    settings: Mapping[str, object],
+    sequence: int | None,
+    plan: Plan | None = None,
+    layers: int | None = None,
+) -> tuple[str, ...]:
     own = code(folder_of(spec))
     more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
-    return (*table_notes(spec, settings, sequence), *more)
+    of_plan = own.notes_on(settings, plan, layers) if own is not None and hasattr(own, "notes_on") else ()
+    return (*table_notes(spec, settings, sequence), *more, *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

@@ -12,10 +12,9 @@ from asap.experiments.files.documents import Document, below_variable, find_name
 from asap.experiments.processes import with_devices, with_processes_of
 from asap.experiments.shell import Command, Start, environment_of, has_substitution, options, words
 from asap.experiments.tables.reader import plain_name, read_table
-from asap.experiments.torchtitan import reader as torchtitan
 from asap.stacks.registry import commanded, folder_of, irrelevant, score
 from asap.stacks.spec import Command as CommandWords
-from asap.stacks.spec import Spec
+from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import dotted
 
 _FILES = (".yml", ".yaml", ".json", ".toml")
@@ -35,7 +34,7 @@ def starts(command: Command) -> bool:
 def is_setting(key: str) -> bool:
     """Whether an override is a setting of one of the stacks: these are in sections, as ``trainer.mp``."""
     known = {word for spec in commanded() for word in spec.words()}
-    return torchtitan.is_setting(key) or any(plain_name(spec, key) in known for spec in commanded())
+    return any(plain_name(spec, key) in known for spec in commanded())
 
 
 def read_table_script(started: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -59,9 +58,6 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
         place = "Python, without a file that it names" if of_file else "its program"
         reason = f"starts {spec.name} with settings that stand in {place}, which is not read"
         raise UnreadError(reason, where=started.where, hint=spec.prints or None)
-    if of_file:
-        known = with_processes_of(started, experiment)
-        return torchtitan.read_started(documents[0], given, str(path), overrides, known)
     models = spec.model.name.keys if spec.model.name else ()
     undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in models)
     said |= {key: value for key, value in given.items() if key not in undecided}
@@ -69,7 +65,8 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
     known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
-    if others := sorted(undecided - spec.words()):
+    of_workload = {key for words in spec.workload.values() for key in word_keys(words)}
+    if others := sorted(undecided - (spec.words() - of_workload)):
         note = f"set by a variable whose value is not said: {', '.join(plain(key, 60) for key in others)}"
         read = read.knowing(note)
     return read
@@ -168,7 +165,8 @@ def _document(spec: Spec, named: str, started: Start) -> Document | None:
         shown = below if has_substitution(below) else named
         raise missing(f"starts {spec.name} with", shown, path, "; ".join(filter(None, (_BESIDE, spec.prints))))
     document = found.document() if found.path.suffix in _FILES else None
-    if document is None or (spec.files.needs and not score(spec.files, dotted(document.values))):
+    known = document is not None and (found.path.suffix == ".toml" or score(spec.files, dotted(document.values)))
+    if document is None or (spec.files.needs and not known):
         reason = f"starts {plain(named, 80)}, settings of {spec.name} of a kind that is not read"
         raise ConfigError(reason, where=f"{path}:{start.line}", hint=spec.prints or None)
     return document

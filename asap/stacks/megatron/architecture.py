@@ -30,20 +30,6 @@ _TERM = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
 _MOST_LAYERS = 10_000
 
 
-def sources_of(settings: StackSettings) -> dict[str, str]:
-    """Where fields of the model come from: an argument, or its default."""
-    return {
-        f"model.{field}": settings.source(key) if key in settings else f"Megatron-LM's default of {key}"
-        for field, key in arguments_of_shapes().items()
-    }
-
-
-def arguments_of_shapes() -> dict[str, str]:
-    """Field of the model → the argument that decides it."""
-    shapes = spec("megatron").model.shapes
-    return {field: word.keys[0] for field, word in shapes.items() if not isinstance(word, tuple)}
-
-
 def fields_of(settings: StackSettings) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Fields of the model, and what a reader should know.
 

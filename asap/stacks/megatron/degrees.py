@@ -115,7 +115,8 @@ def _microbatches(arguments: Settings, groups: int, global_batch: int | None) ->
     count, rest = divmod(global_batch, each * groups)
     if rest or not count:
         shares = f"{MICRO_BATCH} {each} x {groups} data-parallel groups"
-        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}")
+        hint = "on these devices it takes another batch or other degrees: say --batch N, or arguments as key=value"
+        raise PlanError(f"global_batch_size {global_batch} is not a multiple of {shares}", hint=hint)
     return count
 
 
@@ -170,6 +171,8 @@ def _experts(plan: Plan, current: Settings) -> Changes:
         expert *= plan.degree("seq")
     if "model" in over and (FOLDED in current or (tensor > 1 and has_biased_experts(current))):
         return {EXPERT: str(expert * tensor), EXPERT_TENSOR: "1"}
+    if is_of_swift(current) and EXPERT_TENSOR not in current and expert > 1:  # whose default is 1
+        return {EXPERT: str(expert), EXPERT_TENSOR: str(tensor)}
     if EXPERT_TENSOR not in current or ("num_layers" in current and not current.get("num_experts")):
         return {EXPERT: str(expert)}
     kept = degree(current, EXPERT_TENSOR)

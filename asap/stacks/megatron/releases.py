@@ -192,7 +192,7 @@ def of_forks(settings: StackSettings) -> StackSettings:
     said |= _experts(settings.overridden(said)) | _windows(settings)
     if settings.get("position_embedding_type") == "absolute":
         said["position_embedding_type"] = "learned_absolute"
-    if any(settings.flag(key) for key in ("fp8_hybrid", "fp8_e4m3")):
+    if "fp8" not in settings and any(settings.flag(key) for key in ("fp8_hybrid", "fp8_e4m3")):
         said["fp8_format"] = "hybrid" if "fp8_hybrid" in settings else "e4m3"
     recomputes = _METHOD in settings or any(is_set(settings, key) for key in RECOMPUTES_ALL)
     if recomputes and "recompute_granularity" not in settings:

@@ -9,10 +9,14 @@ from asap.stacks.megatron.degrees import (
     INSTANCES,
     OFFLOAD,
     STRATEGY,
-    batch_of,
-    from_arguments,
     to_arguments,
 )
+from asap.stacks.megatron.reading import global_batch as global_batch
+from asap.stacks.megatron.reading import model_of as model_of
+from asap.stacks.megatron.reading import notes_on as notes_on
+from asap.stacks.megatron.reading import of_plan as of_plan
+from asap.stacks.megatron.reading import plan_of as plan_of
+from asap.stacks.megatron.reading import prepared as prepared
 from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, reminder
 from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, of_start, required, unsplit
 from asap.stacks.megatron.stages import (
@@ -83,12 +87,6 @@ def launch_line(
         also = reminder(arguments) if of_deepspeed else connections(arguments)
         return command_line(arguments, str(current.get(JOINT, "-"))) + also
     return hydra_overrides(arguments, stack, current)
-
-
-def plan_of(settings: Settings, devices: int) -> Plan:
-    """The plan that arguments say, some of which may be written as off; raises like :func:`from_arguments`."""
-    said = {key: value for key, value in settings.items() if str(value).casefold() != "false"}
-    return from_arguments(said, devices, global_batch=batch_of(said, devices))
 
 
 def changes(plan: Plan, current: Settings, global_batch: int | None) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from typing import Any, get_args
 
 from asap.core.errors import ConfigError, PlanError
-from asap.models import Workload
 from asap.models.workload import CudaGraphs, GraphModule
 from asap.stacks.megatron.degrees import TENSOR, experts_over, is_fully_sharded
 from asap.stacks.megatron.releases import is_megatron_deepspeed, stage_of
@@ -17,15 +16,6 @@ CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
 PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
 """Arguments that decide the precision of matrix products."""
 _OF_FSDP = ("megatron_fsdp_grad_comm_dtype", "megatron_fsdp_main_grads_dtype")
-_DECIDED_BY = {
-    "precision": PRECISION,
-    "gradient_precision": frozenset(
-        ("grad_reduce_in_bf16", "main_grads_dtype", "accumulate_allreduce_grads_in_fp32", "bf16", *_OF_FSDP)
-    ),
-    "optimizer": frozenset(("optimizer",)),
-    "sequence_parallel": frozenset(("sequence_parallel",)),
-}
-"""Fields of a workload by the arguments that decide them."""
 _OF_TORCH = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "uint8": "fp8", "float32": "fp32"}
 _WAY, _SOFTMAX = "cp_comm_type", "fused softmax"
 _IMPLEMENTATIONS, _WHOLE_STEP = ("none", "local", "transformer_engine", "full_iteration"), "full_iteration"
@@ -35,16 +25,14 @@ def workload_of(
     settings: StackSettings,
     framework: str,
     batch: int | None,
-    unsettled: frozenset[str] = frozenset(),
     layers: int | None = None,
-) -> Workload:
-    """The workload that arguments describe.
+) -> dict[str, Any]:
+    """Fields of the workload that arguments describe.
 
     Args:
         settings: the arguments by name.
         framework: that runs them: ``CORE``, ``DEEPSPEED``, NeMo or Megatron-Bridge.
         batch: sequences in a step of the whole job.
-        unsettled: arguments that only a run can tell; what hangs on one is unknown.
         layers: decoder layers.
 
     Raises:
@@ -54,7 +42,7 @@ def workload_of(
     graphs, captured = _cuda_graphs(settings), _captured(settings)
     padded = settings.flag("moe_pad_expert_input_to_capacity")  # a factor alone drops tokens and pads nothing
     said = _of_table(settings, framework)
-    said |= {
+    return said | {
         "global_batch": batch,
         "sequence_length": settings.count("seq_length"),
         "gradient_precision": _gradient_precision(settings, framework),
@@ -69,8 +57,6 @@ def workload_of(
         "sequence_parallel": settings.flag("sequence_parallel") and (settings.count(TENSOR) or 1) > 1,
         "experts_over": experts_over(settings),
     }
-    open_ = {field for field, keys in _DECIDED_BY.items() if unsettled & keys}
-    return Workload.model_validate({field: value for field, value in said.items() if field not in open_})
 
 
 def _of_table(settings: StackSettings, framework: str) -> dict[str, Any]:

@@ -39,9 +39,9 @@ DTYPE = "training.dtype"
 LOCAL_BATCH_DEFAULT = 8
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16"}
 _OFFLOADED: tuple[Offload, ...] = ("optimizer", "parameters")
-_DEFAULTS = {key: "false" if value is False else str(value) for key, value in TABLE.defaults.items()}
-NAMES = frozenset(_DEFAULTS)
-"""Settings that decide a plan."""
+_DEFAULTS = {key: "false" if value is False else str(value) for key, value in TABLE.defaults.items()} | {
+    LOCAL_BATCH: str(LOCAL_BATCH_DEFAULT)
+}
 
 
 def from_settings(settings: Mapping[str, object], devices: int, layers: int | None = None) -> Plan:

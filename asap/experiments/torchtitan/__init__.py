@@ -1,1 +1,0 @@
-"""torchtitan's job configurations."""

@@ -1,0 +1,48 @@
+"""What ms-swift's arguments say besides Megatron-LM's: precision, length, models by name, how experts are split."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from asap.plans.plan import Plan
+from asap.stacks.megatron import reading as megatron
+from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
+from asap.stacks.megatron.reading import global_batch as global_batch
+from asap.stacks.megatron.reading import of_plan as of_plan
+from asap.stacks.megatron.reading import plan_of as plan_of
+from asap.stacks.megatron.releases import JOINT, OF_SWIFT
+from asap.stacks.megatron.stack import changes as changes
+from asap.stacks.registry import spec
+from asap.stacks.stack_settings import StackSettings
+
+_SEQUENCE, _SPLIT = "seq_length", "experts_taken_whole"
+_CONVERTED = re.compile(r"[-_.]mcore\b.*", re.IGNORECASE)
+_TYPES = {"float16": {"fp16": True}, "fp16": {"fp16": True}, "float32": {}, "fp32": {}}
+
+
+def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping[str, object]:
+    """The arguments with ms-swift's defaults, under Megatron-LM's names."""
+    table, core = spec("megatron-swift"), spec("megatron").defaults
+    own = {key: value for key, value in table.defaults.items() if key not in {*settings, *core}}
+    if not {"bf16", "fp16"} & settings.keys():
+        own |= _TYPES.get(str(settings.get("torch_dtype")).casefold(), {"bf16": True})
+    length = next((settings[key] for key in table.names["lengths"] if settings.get(key)), None)
+    own |= {_SEQUENCE: length} if length is not None and _SEQUENCE not in settings else {}
+    if settings.get(EXPERT_TENSOR) is None and "1" not in (str(settings.get(key, 1)) for key in (EXPERT, TENSOR)):
+        own |= {EXPERT_TENSOR: 1, _SPLIT: True}
+    return megatron.prepared({**settings, **own, JOINT: "_", OF_SWIFT: True}, devices)
+
+
+def model_of(settings: StackSettings) -> tuple[dict[str, Any] | str, tuple[str, ...]]:
+    """Shapes where they are said, or the name of what is trained or whose weights are loaded."""
+    name = next((str(settings[key]) for key in spec("megatron-swift").names["models"] if settings.get(key)), None)
+    if name is None or "num_layers" in settings:
+        return megatron.model_of(settings)
+    return _CONVERTED.sub("", name.rstrip("/")), ()
+
+
+def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> Iterator[str]:
+    """Those of Megatron-LM, and that experts are taken as whole."""
+    yield from megatron.notes_on(settings, plan, layers)
+    if _SPLIT in settings:
+        yield f"{EXPERT_TENSOR} is not said, and taken as 1: before ms-swift 3.9 it was {TENSOR}; add it as key=value"

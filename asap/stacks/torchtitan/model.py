@@ -1,0 +1,150 @@
+"""The decoder that torchtitan trains: behind a name and a flavor, in the JSON of a run, or as a log prints it."""
+
+import ast
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from asap.core.text import plain
+from asap.models import Architecture, find_architecture
+from asap.models.architecture import SHAPES
+from asap.stacks.registry import abstract, irrelevant
+from asap.stacks.stack_settings import StackSettings
+
+_TABLE = tomllib.loads(Path(__file__).with_name("flavors.toml").read_text(encoding="utf-8"))
+_CATALOGUE: dict[str, str] = _TABLE["catalogue"]
+_OTHERS: dict[str, str] = _TABLE["others"]
+_FIELDS: dict[str, str] = _TABLE["fields"]
+_DEBUG_MODEL = Architecture.model_validate(_TABLE["debugmodel"])
+_SAVED = {"layers": "model.n_layers", "d_model": "model.dim", "vocab": "model.vocab_size"}
+_NAMES_OF_SHAPES = re.compile(
+    r"(?:^|_)(?:moe|experts?|dim|heads?|kv|hidden|ffn|mlp|vocab\w*|layers?|window|depth|width|mtp|rank|quantizers?)(?:_|$)"
+)
+"""Names of what decides a model's shapes."""
+_MOST = 8
+VARIANT = re.compile(r"_(flex|varlen|irope|flex_attn|varlen_attn)(_attn)?$")
+"""The kernel of attention that a flavor has in its name."""
+
+Settings = Mapping[str, object]
+
+
+def model_of(settings: StackSettings) -> tuple[Architecture | str, tuple[str, ...]]:
+    """The model, or the name by which it is known, and notes."""
+    name, flavor, hub = (
+        str(settings.get(key) or "") for key in ("model.name", "model.flavor", "hf_transformers.model")
+    )
+    hub = hub or next((word for word in (flavor, name) if "/" in word), "")
+    title = plain(hub or f"{name} {flavor}", 120)
+    if own := own_settings(settings, of_shapes=True):
+        note = f"the model is unknown: torchtitan has no {own}, which by its name changes {title}: add {SHAPES}"
+        return Architecture(name=title), (note,)
+    if hub and flavor.startswith("debug"):
+        return Architecture(name=title), (f"flavor {plain(flavor, 40)} changes the model: it is unknown",)
+    if hub:
+        return hub, ()
+    if not (name and flavor):
+        return Architecture(), ("the model is unknown: the file has no model.name and model.flavor",)
+    bare = VARIANT.sub("", flavor).casefold()
+    catalogued = _CATALOGUE.get(name, "{}").format(bare)
+    known = find_architecture(_OTHERS.get(catalogued, catalogued)) if name in _CATALOGUE else None
+    known = _DEBUG_MODEL if bare == "debugmodel" and name == "llama3" else known
+    if known and (file := _unlike(known, settings, name, flavor)):
+        return Architecture(name=title), (f"{title} is in {file} unlike the catalogue, and not read: add {SHAPES}",)
+    found, notes = _with_saved(
+        known.model_copy(update={"name": title}) if known else Architecture(name=title), settings
+    )
+    asked = f"the model {title} is not in the catalogue: add {SHAPES}"
+    return found, notes if known else (*notes, asked)
+
+
+def own_settings(settings: Settings, of_shapes: bool) -> str | None:
+    """Settings that no torchtitan has and that by their name change the model's shapes, or those that do not."""
+    own = {key: ".".join(key.split(".")[:2]) for key in settings if key.startswith(_SECTIONS)}
+    found = [key for key, name in own.items() if name not in _known() and of_shapes == _is_shape(key)]
+    return plain(", ".join(found[:_MOST]), 240) + (", …" if len(found) > _MOST else "") if found else None
+
+
+_SECTIONS = ("model.", "parallelism.")
+
+
+def _is_shape(key: str) -> bool:
+    return key.startswith("model.") and _NAMES_OF_SHAPES.search(key) is not None
+
+
+@cache
+def _known() -> frozenset[str]:
+    return abstract("torchtitan").words() | irrelevant("torchtitan")
+
+
+def _unlike(known: Architecture, settings: StackSettings, name: str, flavor: str) -> str | None:
+    """The Python around a file that has this flavor otherwise than the catalogue; ``None`` where none does."""
+    folder = Path(settings.where()).absolute().parent
+    names = dict.fromkeys((name, name.rstrip("0123456789")))
+    for file in (parent / _MODELS.format(each) for parent in (folder, *folder.parents)[:_MOST] for each in names):
+        try:
+            made = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Dict)]
+        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        pairs = [pair for node in made for pair in zip(node.keys, node.values, strict=True)]
+        calls = [
+            {
+                str(word.arg): word.value.value
+                for word in ast.walk(call)
+                if isinstance(word, ast.keyword) and isinstance(word.value, ast.Constant)
+            }
+            for key, call in pairs
+            if isinstance(key, ast.Constant) and key.value == flavor and isinstance(call, ast.Call)
+        ]
+        said = [_decisive(each) for each in calls]
+        if said and not any(each.items() <= known.model_dump().items() for each in said):
+            return f"{file.parent.name}/{file.name}"
+    return None
+
+
+def _decisive(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as fields of an architecture; those of a fork that by their name are shapes, as they are."""
+    own = {key for key in arguments if _NAMES_OF_SHAPES.search(key)} - _AROUND
+    width = {"d_ff": _width(arguments)} if {"dim", "multiple_of"} <= arguments.keys() else {}
+    return {_FIELDS.get(key, key): value for key, value in arguments.items() if key in own | _FIELDS.keys()} | width
+
+
+_MODELS = "torchtitan/models/{}/__init__.py"
+_AROUND = {"ffn_dim_multiplier", "moe_enabled", "n_expert_groups", "n_limited_groups"}
+"""Arguments that are no shapes, whatever they are called."""
+
+
+def _with_saved(known: Architecture, settings: Settings) -> tuple[Architecture, tuple[str, ...]]:
+    """The model with the layers, width and vocabulary of a run's JSON, which win over those of its flavor."""
+    said = {field: settings.get(key) for field, key in _SAVED.items()}
+    shapes = {field: value for field, value in said.items() if type(value) is int and value > 0}
+    changed = {field: value for field, value in shapes.items() if getattr(known, field) != value}
+    if not changed or known.layers is None:
+        return known.model_copy(update=changed), ()
+    note = f"the model has {', '.join(f'{field}={value}' for field, value in changed.items())}, unlike its flavor"
+    if "d_model" in changed:
+        return Architecture(name=known.name).model_copy(update=shapes), (f"{note}: its other shapes are unknown",)
+    return known.model_copy(update=changed), (note,)
+
+
+def printed_model(values: Mapping[str, Any], title: str) -> Architecture | None:
+    """The model of all arguments that torchtitan has for it; ``None`` where they do not say all of it, or cannot be."""
+    fields = {_FIELDS[key]: value for key, value in values.items() if key in _FIELDS and value not in (None, -1)}
+    try:
+        own = {"kv_heads": values["n_heads"], "head_dim": values["dim"] // values["n_heads"]}
+        width = {} if values.get("hidden_dim") else {"d_ff": _width(values)}
+        width = {"d_ff": fields["expert_d_ff"]} if values.get("moe_enabled") else width
+        return Architecture.model_validate({"name": title or None} | own | fields | width)
+    except (ValueError, TypeError, KeyError, ArithmeticError):
+        return None
+
+
+def _width(values: Mapping[str, Any]) -> int:
+    """The hidden width of Llama's MLP (``FeedForward`` in ``llama3/model/model.py``)."""
+    scale = values.get("ffn_dim_multiplier")
+    wide = int(8 * values["dim"] / 3)
+    wide = wide if scale is None else int(scale * wide)
+    return values["multiple_of"] * math.ceil(wide / values["multiple_of"])
