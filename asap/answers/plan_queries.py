@@ -226,7 +226,7 @@ class Line(Query):
     def _lines(self, study: Study, plan: Plan) -> Overrides:
         """Of what runs now nothing where its settings do not follow from its plan: nothing is to be changed."""
         try:
-            return overrides_of(study, plan)
+            return overrides_of(study, plan, whole=plan == study.plan)
         except PlanError:
             if plan != study.plan:
                 raise

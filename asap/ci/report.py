@@ -1,4 +1,4 @@
-"""The report of a check, as documented JSON: ``asap.ci/2``; ``asap.ci/1`` is still read.
+"""The report of a check, as documented JSON: ``asap.ci/3``.
 
 The job that comments reads it from an artifact that a stranger may have written: every text and every list has a
 limit, and nothing in it is a link.
@@ -6,13 +6,12 @@ limit, and nothing in it is a link.
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from asap.core.units import Quantity
 from asap.prediction.prediction import FitVerdict
 
-SCHEMA = "asap.ci/2"
-_READABLE = ("asap.ci/1", SCHEMA)
+SCHEMA = "asap.ci/3"
 MOST_CONFIGURATIONS = 500
 
 Text = Annotated[str, StringConstraints(max_length=600)]
@@ -30,11 +29,6 @@ RULES: dict[Rule, str] = {
     "budget": "The configuration is predicted to exceed a budget",
     "repeated_failure": "The change repeats a known failure",
 }
-
-
-def _current_schema(name: object) -> object:
-    """Documents of an earlier schema are read as the current one."""
-    return SCHEMA if name in _READABLE else name
 
 
 class _Part(BaseModel):
@@ -56,7 +50,6 @@ class PredictionSummary(_Part):
     money: Quantity | None = Field(default=None, description="per 10⁹ tokens")
     from_profile: bool = Field(
         default=False,
-        validation_alias=AliasChoices("from_profile", "calibrated"),
         description="based on the profile of the experiment: anchored to its measured step, or scaled by ratios",
     )
 
@@ -70,9 +63,7 @@ class Side(_Part):
     hardware: Text | None = None
     problem: Text | None = Field(default=None, description="why it cannot be read")
     violations: Few = ()
-    prediction: PredictionSummary | None = Field(
-        default=None, validation_alias=AliasChoices("prediction", "expectation")
-    )
+    prediction: PredictionSummary | None = None
     unpredicted: Text | None = Field(default=None, description="why there is no prediction")
 
 
@@ -171,7 +162,7 @@ class CiReport(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    schema_: Annotated[Literal["asap.ci/2"], BeforeValidator(_current_schema)] = Field(default=SCHEMA, alias="schema")
+    schema_: Literal["asap.ci/3"] = Field(default=SCHEMA, alias="schema")
     version: Text
     base: Commit
     head: Commit

@@ -24,15 +24,17 @@ from asap.study.start import is_start
 from asap.study.study import Study
 
 
-def overrides_of(study: Study, plan: Plan) -> Overrides:
-    """What to paste for the run's own launcher to run a plan; raises like :func:`launcher_line`."""
+def overrides_of(study: Study, plan: Plan, whole: bool = False) -> Overrides:
+    """What to paste for the run's own launcher to run a plan; takes and raises what :func:`launcher_line` does."""
     experiment = study.experiment
     stack = words_of(stack_of(experiment.workload.framework), experiment.hyperparameters)
-    return Overrides(stack=stack, text=launcher_line(study, plan), exports=flags_for(study, plan).exports)
+    return Overrides(stack=stack, text=launcher_line(study, plan, whole=whole), exports=flags_for(study, plan).exports)
 
 
-def launcher_line(study: Study, plan: Plan, beside: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What to change for the run's own launcher to run a plan, with settings beside it; what runs now in whole.
+def launcher_line(
+    study: Study, plan: Plan, beside: Mapping[str, str] = MappingProxyType({}), whole: bool = False
+) -> str:
+    """What to change for the run's own launcher to run a plan, with settings beside it; all of the plan if ``whole``.
 
     Raises:
         PlanError: the launcher has no words for it.
@@ -43,28 +45,20 @@ def launcher_line(study: Study, plan: Plan, beside: Mapping[str, str] = MappingP
     layers = _layers(experiment, stack)
     configured = _is_configured(study)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
-    is_now = plan == study.plan
-    known = form_of(experiment.hyperparameters) if is_now else _settings(experiment)
+    known = form_of(experiment.hyperparameters) if whole else _settings(experiment)
     current = known if configured else None
-    if current is None and not is_now and study.plan is not None and not is_start(experiment):
+    if current is None and not whole and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)
         if plan.remat == study.plan.remat:
             plan = plan.model_copy(update={"remat": now.remat})
         if now == study.plan or plan.remat is None:
             current = settings_of(now, stack, global_batch=batch, layers=layers, topology=topology, experts_over=over)
-    sequence = experiment.workload.sequence_length if is_now or is_start(experiment) else None
+    sequence = experiment.workload.sequence_length if whole or is_start(experiment) else None
     return launch_lines(
-        plan,
-        stack,
-        current,
-        global_batch=batch,
-        layers=layers,
-        topology=topology,
-        of_model=of_model,
-        sequence=sequence,
-        beside=beside,
-    )
+        plan, stack, current, global_batch=batch, layers=layers, topology=topology, of_model=of_model,
+        sequence=sequence, beside=beside,
+    )  # fmt: skip
 
 
 def line_elsewhere(study: Study, plan: Plan, stack: Stack) -> str:
@@ -73,16 +67,11 @@ def line_elsewhere(study: Study, plan: Plan, stack: Stack) -> str:
     Raises:
         PlanError: the stack has no words for it.
     """
-    experiment = study.experiment
+    work, model = study.experiment.workload, study.experiment.model
     return launch_lines(
-        plan,
-        stack,
-        None,
-        global_batch=experiment.workload.global_batch,
-        layers=experiment.model.layers if experiment.model else None,
-        topology=study.slice.topology if study.slice else None,
-        sequence=experiment.workload.sequence_length,
-    )
+        plan, stack, None, global_batch=work.global_batch, layers=model.layers if model else None,
+        topology=study.slice.topology if study.slice else None, sequence=work.sequence_length,
+    )  # fmt: skip
 
 
 def start_line(study: Study) -> str | None:

@@ -106,9 +106,8 @@ def _smaller_batch(study: Study) -> Iterator[Option]:
     for part in PARTS_OF_BATCH:
         found = _best(_with_workload(study, global_batch=batch // part)) if batch % part == 0 and batch else None
         if found is not None and (whole is None or _rate(found) > _rate(whole)):
-            statement = (
-                f"With {batch // part} sequences in a step, 1/{part} of now, {found.plan} fits, {_costs(found)}."
-            )
+            what = f"{batch // part} sequences in a step, 1/{part} of now"
+            statement = f"With {what}, {found.plan} fits, {_costs(found)}."
             yield Option(changes="batch", plan=found.plan, statement=statement)
         if found is not None:
             return
@@ -120,10 +119,10 @@ def _more_chips(study: Study) -> Iterator[Option]:
         larger = _on_more_chips(study, times)
         found = _best(larger) if larger is not None else None
         if larger is not None and larger.slice is not None and found is not None:
-            where = (
-                f"{larger.slice.chips} chips{f' in {larger.slice.slices} slices' if larger.slice.slices > 1 else ''}"
+            slices = f" in {larger.slice.slices} slices" if larger.slice.slices > 1 else ""
+            statement = (
+                f"On {larger.slice.chips} chips{slices}, {times} times as many, {found.plan} fits, {_costs(found)}."
             )
-            statement = f"On {where}, {times} times as many, {found.plan} fits, {_costs(found)}."
             yield Option(changes="chips", plan=found.plan, statement=statement)
             return
 

@@ -27,8 +27,7 @@ from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
 
 LONGER = 1.25
-"""A step that is so much longer than the fastest that fits costs one change. Judgement: one setting more is worth a
-fifth of every step, not a twentieth."""
+"""A step so much longer than the fastest that fits costs one change: judgement, a setting for a fifth of every step."""
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50

@@ -36,7 +36,7 @@ def test_json_is_the_contract_and_output_holds_all_formats(repo, ci, tmp_path):
     repo.commit(**{"a.yml": CONFIG})
     repo.commit(**{"a.yml": TENSOR})
     done = ci("--base", "HEAD~1", "--format", "json", "--output", str(tmp_path / "out"))
-    assert json.loads(done.stdout)["schema"] == "asap.ci/2"
+    assert json.loads(done.stdout)["schema"] == "asap.ci/3"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"asap-ci.json", "comment.md", "asap.sarif"}
     assert json.loads((tmp_path / "out" / "asap.sarif").read_text())["version"] == "2.1.0"
 

@@ -16,7 +16,7 @@ KEPT = kept(__file__)
 
 INTERNAL = {"asap.compiled/1"}
 """Documents that only ASAP itself reads."""
-EARLIER = {"asap.analysis/1", "asap.analysis/2", "asap.ci/1", "asap.verification/1"}
+EARLIER = {"asap.analysis/1", "asap.analysis/2", "asap.verification/1"}
 """Versions that are still read and no longer written."""
 NAMED = re.compile(r"[\"'](asap\.[a-z_]+/\d+)[\"']")
 PRINTED = KEPT["PRINTED"]

@@ -19,7 +19,7 @@ def test_the_site_builds_strictly(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for page in ("index.html", "guide/index.html", "reference/cli/index.html", "reference/schemas/asap.ci-2.json"):
+    for page in ("index.html", "guide/index.html", "reference/cli/index.html", "reference/schemas/asap.ci-3.json"):
         assert (tmp_path / "site" / page).is_file()
 
 

@@ -201,13 +201,12 @@ def _differences(
         return {}
     texts = (old.text or "", new.text or "") if not new.path.endswith(LOGS) else ("", "")  # of a log what it settles
     changes = differences(old.study, new.study, texts)
-    held = [one.prediction.memory for one in sides if one.prediction and one.prediction.memory]
+    held = (one.prediction and one.prediction.memory for one in sides)
+    died = any(memory and memory.verdict == "does not fit" for memory in held)
     return {
         "changes": changes,
         "not_read": _not_read(old, new) if not changes else None,
-        "relative_cost": relative_cost(old.study, new.study, sides, new.linked or old.linked)
-        if all(one.verdict != "does not fit" for one in held)
-        else None,
+        "relative_cost": None if died else relative_cost(old.study, new.study, sides, new.linked or old.linked),
         "precedent": strongest_precedent(old.study, new.study),
     }
 

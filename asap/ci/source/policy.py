@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
 
-from asap.ci.report import ConfigurationReport, Level, PolicyFinding, Rule
+from asap.ci.report import ConfigurationReport, Level, PolicyFinding, PredictionSummary, Rule
 from asap.ci.source.revision import Revision
 from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
@@ -66,10 +66,10 @@ class Policy(BaseModel):
 
     def covers(self, path: str) -> bool:
         """Whether a path is checked; a policy never is."""
-        if path.rpartition("/")[2] in POLICY_FILES:
-            return False
         wanted = self.configurations or DEFAULT_CONFIGURATIONS
-        return any(matches(path, pattern) for pattern in wanted) and not any(matches(path, p) for p in self.ignore)
+        return any(matches(path, pattern) for pattern in wanted) and not any(
+            matches(path, p) for p in (*self.ignore, *POLICY_FILES)
+        )
 
     def hardware_of(self, path: str) -> str | None:
         """The hardware that the policy names for a configuration."""
@@ -151,10 +151,11 @@ def policy_findings(report: ConfigurationReport, policy: Policy) -> list[PolicyF
     side = report.after
     if side is None:
         return []
+    predicted = side.prediction or PredictionSummary()
     rules: list[tuple[Rule, Action, str]] = [
         ("invalid", policy.invalid, side.problem or "; ".join(side.violations)),
-        ("out_of_memory", _at_risk(policy.out_of_memory, report), _out_of_memory(report)),
-        ("budget", policy.budget.action, _over_budget(report, policy)),
+        ("out_of_memory", _at_risk(policy.out_of_memory, predicted), _out_of_memory(predicted)),
+        ("budget", policy.budget.action, _over_budget(predicted, policy)),
         ("regression", policy.regression, _regression(report, policy)),
         ("repeated_failure", policy.repeated_failure, _repeated_failure(report)),
     ]
@@ -166,15 +167,13 @@ def policy_findings(report: ConfigurationReport, policy: Policy) -> list[PolicyF
     return sorted(found, key=lambda finding: finding.level)
 
 
-def _at_risk(action: Action, report: ConfigurationReport) -> Action:
+def _at_risk(action: Action, prediction: PredictionSummary) -> Action:
     """What may fit is warned of where what does not fails."""
-    prediction = report.after.prediction if report.after else None
-    return "warn" if action == "fail" and prediction and prediction.fit == "may not fit" else action
+    return "warn" if action == "fail" and prediction.fit == "may not fit" else action
 
 
-def _out_of_memory(report: ConfigurationReport) -> str:
-    prediction = report.after.prediction if report.after else None
-    if prediction is None or prediction.fit in (None, "fits") or prediction.hbm is None:
+def _out_of_memory(prediction: PredictionSummary) -> str:
+    if prediction.fit in (None, "fits") or prediction.hbm is None:
         return ""
     needed, capacity = format_bytes(prediction.hbm.value), format_bytes(prediction.hbm_capacity or 0)
     odds = f", {format_odds(prediction.fits_odds)} likely to fit" if prediction.fits_odds is not None else ""
@@ -189,10 +188,7 @@ def _regression(report: ConfigurationReport, policy: Policy) -> str:
     return f"is predicted to change chip time per token by {change_interval(cost.value, cost.low, cost.high)}"
 
 
-def _over_budget(report: ConfigurationReport, policy: Policy) -> str:
-    prediction = report.after.prediction if report.after else None
-    if prediction is None:
-        return ""
+def _over_budget(prediction: PredictionSummary, policy: Policy) -> str:
     limits = [
         ("per day", prediction.money_per_day, policy.budget.money_per_day, policy.prices.currency),
         ("per 10⁹ tokens", prediction.chip_hours, policy.budget.chip_hours_per_billion_tokens, "chip-hours"),
