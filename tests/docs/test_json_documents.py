@@ -31,7 +31,7 @@ def printed(shared_home):
         monkeypatch.setenv("ASAP_HOME", str(home))
         monkeypatch.delenv("ASAP_MODEL", raising=False)
         if name == "asap.memory/1" and not (home / "sessions" / "contract.jsonl").exists():
-            _main(monkeypatch, PRINTED["asap.analysis/2"])
+            _main(monkeypatch, PRINTED["asap.analysis/3"])
             capsys.readouterr()
         _main(monkeypatch, PRINTED[name])
         return json.loads(capsys.readouterr().out)

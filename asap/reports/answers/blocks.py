@@ -155,7 +155,7 @@ def cell(value: object, *, with_basis: bool = False) -> str:
     return plain(value)
 
 
-_LABELS = {"vs_now": "against now", "kpis": "KPIs"}
+_LABELS = {"vs_now": "against now", "kpis": "KPIs", "fits_odds": "fits", "faster_odds": "faster"}
 _SHORT = ("hbm", "mfu", "hlo", "id")
 
 
