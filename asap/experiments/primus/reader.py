@@ -66,7 +66,7 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     framework, written = str(module.get("framework")), module.get("overrides") or {}
     if framework not in _BACKENDS:
         reason = f"trains with {plain(framework, 40)}, which is not read"
-        raise UnreadError(reason, where=str(path), hint=f"read are {' and '.join(_BACKENDS)}; give the log of the run")
+        raise UnreadError(reason, where=str(path), hint=f"read are {' and '.join(_BACKENDS)}")
     if not isinstance(written, dict):
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
     table, preset = spec("primus"), _catalogued(str(module.get("model") or ""))
