@@ -43,10 +43,9 @@ def launcher_line(
     stack = stack_of(experiment.workload.framework)
     of_model = [key.removeprefix(OF_MODEL) for key in experiment.provenance if key.startswith(OF_MODEL)]
     layers = _layers(experiment, stack)
-    configured = _is_configured(study)
     batch, topology = experiment.workload.global_batch, study.slice.topology if study.slice else None
     known = form_of(experiment.hyperparameters) if whole else _settings(experiment)
-    current = known if configured else None
+    current = known if _is_configured(study) else None
     if current is None and not whole and study.plan is not None and not is_start(experiment):
         batch = batch if plan.microbatches else None
         over, now = experiment.workload.experts_over, with_known_policy(study.plan, stack)

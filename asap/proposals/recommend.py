@@ -145,13 +145,13 @@ def add_smallest_fit(
 
 def _beside(least: SmallestFit, proposals: tuple[Proposal, ...]) -> str:
     """What the first proposal is better at than the smallest change: its step, else its odds to fit."""
-    for first in proposals[:1]:
-        found, small = first.prediction, least.prediction
-        faster = found.step_time and small.step_time and found.step_time.value < small.step_time.value
-        if faster or fit_odds(found) > fit_odds(small):
-            better, odds = "Faster" if faster else "Likelier to fit", format_odds(fit_odds(found))
-            return f" {better}: {_FIRST_PROPOSAL} ({_what_changes(first)}), {odds} likely to fit."
-    return ""
+    if not proposals:
+        return ""
+    found, small = proposals[0].prediction, least.prediction
+    named = f"{_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {format_odds(fit_odds(found))} likely to fit."
+    if found.step_time and small.step_time and found.step_time.value < small.step_time.value:
+        return f" Faster: {named}"
+    return f" Likelier to fit: {named}" if fit_odds(found) > fit_odds(small) else ""
 
 
 def after_judgement(
@@ -162,9 +162,10 @@ def after_judgement(
     if judgement is None or not judgement.is_finding:
         return advice
     if judgement.measured_s is None and least is not None:
-        statement = f"{judgement.advice} The smallest change that is likely to fit: {least.statement}."
-        return Recommendation(first=advice.first, keep_incumbent=True, statement=statement, lines=least.lines)
-    return Recommendation(first=advice.first, keep_incumbent=True, statement=judgement.advice)
+        said = f"{judgement.advice} The smallest change that is likely to fit: {least.statement}."
+        return Recommendation(first=advice.first, keep_incumbent=True, statement=said, lines=least.lines)
+    first = None if advice.keep_incumbent else advice.first
+    return Recommendation(first=first, keep_incumbent=True, statement=judgement.advice)
 
 
 def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:

@@ -96,9 +96,8 @@ def _legend(analysis: Analysis, columns: Row) -> str:
 
 
 def first_proposal(analysis: Analysis) -> Proposal | None:
-    """The proposal that the advice speaks of, else the first."""
-    rank = analysis.recommendation.first or 1
-    return next((one for one in analysis.proposals if one.rank == rank), None)
+    """The proposal that the advice speaks of."""
+    return next((one for one in analysis.proposals if one.rank == analysis.recommendation.first), None)
 
 
 def _title(analysis: Analysis) -> str:

@@ -2,7 +2,11 @@
 
 import pytest
 
+from asap.core.units import Provenance, Quantity
+from asap.evidence.judgement import Judgement
+from asap.proposals.proposal import Recommendation
 from asap.proposals.propose import propose
+from asap.proposals.recommend import after_judgement
 from asap.proposals.selection.candidate import LIKELY, fit_odds
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.smallest_fit import SmallestFit, smallest_fit
@@ -69,3 +73,10 @@ def test_what_no_change_makes_fit_has_none_and_is_told_so():
     assert smallest_fit(study) is None
     advice = propose(rank_candidates(study, priors={}), lambda *_: ())
     assert "whatever settings change with it" in advice.recommendation.statement
+
+
+@pytest.mark.parametrize(("keep", "first"), [(True, None), (False, 1)])
+def test_beside_a_step_that_is_not_explained_only_a_proposal_worth_a_test_is_named(keep, first):
+    expected = Quantity(value=61.0, unit="s", low=46.0, high=82.0, provenance=Provenance.MODELLED, source="the model")
+    finding = Judgement(verdict="slower", measured_s=156.0, expected=expected)
+    assert after_judgement(Recommendation(first=1, keep_incumbent=keep, statement="Test it"), finding).first == first
