@@ -120,13 +120,9 @@ def _fit_of(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan)
     else:
         line = launcher_line(under, plan, settings)
     return SmallestFit(
-        plan=plan,
-        settings=settings,
-        changes=changes,
-        prediction=found,
-        statement=f"{', '.join(changed)}: {_takes(found)}",
-        lines=(line,),
-    )
+        plan=plan, settings=settings, changes=changes, prediction=found,
+        statement=f"{', '.join(changed)}: {_takes(found)}", lines=(line,),
+    )  # fmt: skip
 
 
 def _takes(found: Prediction) -> str:

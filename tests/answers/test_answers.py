@@ -278,5 +278,4 @@ def test_a_larger_batch_is_accumulated_where_the_stack_accumulates(store, tmp_pa
 def test_the_line_of_what_runs_now_has_the_form_of_its_settings(store, tmp_path, name, text, shown):
     (tmp_path / name).write_text(text)
     study = study_of(create_experiment("mine", Statement(hardware="h100-8"), config=tmp_path / name))
-    lines = ask(Inquiry(study, store), "line", plan="now").line
-    assert shown in "\n".join(lines)
+    assert shown in "\n".join(ask(Inquiry(study, store), "line", plan="now").line)

@@ -17,7 +17,7 @@ from asap.prediction.predict_study import expect
 from asap.proposals.options import options
 from asap.proposals.propose import draft, propose
 from asap.proposals.recommend import add_options, recommend
-from asap.proposals.selection.candidate import after_doubt, after_doubt_of_each, expected_gain, fit_odds
+from asap.proposals.selection.candidate import SURE_TO_FIT, after_doubt, after_doubt_of_each, expected_gain, fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE, NOTABLE, SURER, changes_of, choose
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.selection.search import LIKELY, best_plans, search
@@ -85,6 +85,7 @@ def test_order_and_figures_agree_strategies_differ_and_none_is_far_behind(study)
         assert proposal.prediction.memory.fits
         assert proposal.settings
         assert proposal.overrides.text
+        assert ("likely" in proposal.impact[-1].statement) == (fit_odds(proposal.prediction) < SURE_TO_FIT)
     fits = found.incumbent.memory.fits
     assert (found.situation.name in TOO_TIGHT) == (not fits)
     if not fits:

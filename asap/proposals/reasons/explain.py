@@ -23,6 +23,7 @@ from asap.prediction.prediction import Prediction
 from asap.prediction.profile_ratios import doublings
 from asap.proposals.proposal import ChangedSetting, Citation, Confidence, Impact
 from asap.proposals.reasons.modelled_step import time_by_resource
+from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.proposals.selection.strategy import NAMES, PlanChange, changes
 from asap.proposals.trials import UNCHANGED
@@ -124,11 +125,9 @@ def _faster(relative: Quantity | None) -> Quantity | None:
         return None
     deviation = math.log(relative.high / relative.low) / (2 * Z_90)
     return Quantity(
-        value=NormalDist(math.log(relative.value), deviation).cdf(0.0),
-        unit="fraction",
-        provenance=Provenance.MODELLED,
+        value=NormalDist(math.log(relative.value), deviation).cdf(0.0), unit="fraction", provenance=Provenance.MODELLED,
         source="log-normal distribution over the 90 % interval of the relative step time",
-    )
+    )  # fmt: skip
 
 
 def _step_time(prediction: Prediction) -> Impact:
@@ -165,7 +164,9 @@ def _hbm(prediction: Prediction) -> Impact:
     memory = prediction.memory
     if memory is None:
         return Impact(name="HBM", statement="cannot be predicted without the architecture")
-    statement = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}: {memory.verdict}"
+    odds = fit_odds(prediction) if memory.fits else 1.0
+    doubt = f", {format_percent(odds, 0)} likely" if odds < SURE_TO_FIT else ""
+    statement = f"{format_bytes(memory.total.value)} of {format_bytes(memory.capacity_bytes)}: {memory.verdict}{doubt}"
     return Impact(name="HBM", statement=statement, quantity=memory.total)
 
 
