@@ -18,6 +18,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_TRUTHS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off", "none", "null"))
+
+
 class Word(_Part):
     """One setting, and what its values mean; in TOML its key alone, or a table.
 
@@ -30,7 +33,9 @@ class Word(_Part):
     pattern: str | None = None
     nothing: tuple[str, ...] = Field(default=(), description="words that say nothing, so that the next name counts")
     other: Meaning | None = Field(default=None, description="meaning of a word that is not among the values")
-    open: bool = Field(default=False, description="a word that is not among the values says nothing")
+    open: bool = Field(
+        default=False, description="a word that is not among the values says nothing; of a switch, one of truth"
+    )
     beside: Literal["seq", "model", "stage", "data"] | None = Field(
         default=None, description="counts only where this axis has a degree above one"
     )
@@ -65,6 +70,8 @@ class Word(_Part):
         meanings = {word.casefold(): meaning for word, meaning in self.values.items()}
         if said in meanings or (not meanings and self.other is None):
             return meanings.get(said, said)
+        if self.open and self.values.keys() <= _TRUTHS and said not in _TRUTHS:
+            raise ValueError("true or false")
         if self.open or self.other is not None:
             return self.default if self.other is None else self.other
         raise ValueError(f"one of {', '.join(self.values)}")

@@ -103,12 +103,8 @@ def test_what_is_written_is_read_again(name):
 def test_each_setting_of_a_stack_is_read_or_said_to_be_irrelevant(name):
     table, without_effect = specs().get(name) or abstract(name), irrelevant(name)
     read = table.words()
-    unknown = [
-        one
-        for one in names_of(name)
-        if one not in read | without_effect and not any(k.startswith(f"{one}.") for k in read)
-    ]
-    assert not unknown
+    unknown = {*names_of(name)} - read - without_effect
+    assert not [one for one in unknown if not any(key.startswith(f"{one}.") for key in read)]
     assert not read & without_effect
 
 
@@ -136,6 +132,10 @@ def test_a_setting_that_is_not_modelled_is_said_with_what_it_is_likely_to_bring(
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_means_fields_and_policies_that_exist(name):
     table = specs()[name]
+    words = [one for each in table.workload.values() for one in (each if isinstance(each, tuple) else (each,))]
+    for switch in (one for one in words if one.open and one.values and {*one.values} <= {"true", "1", "yes"}):
+        with pytest.raises(ValueError, match="true or false"):
+            switch.meaning({switch.keys[0]: "perhaps"})
     policies = {str(value) for word in table.recompute for value in word.values.values()}
     assert policies <= set(Remat)
     assert {*table.workload, *table.fields} <= Workload.model_fields.keys()

@@ -76,7 +76,7 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     own += [key for key in sorted(said) if _TRAINED.fullmatch(key) and str(said[key]).casefold() not in _OFF]
     shown = ", ".join(f"--{plain(key, 40)}" for key in own)
     unread = (f"not read, as only the program knows what it changes: {shown}",) if own else ()
-    length = digits(str(TRAINER.cut.said(said))) if TRAINER.cut else None
+    length = digits(str(TRAINER.cut.said(said))) if TRAINER.cut and not said.flag("packing") else None
     return (*unread, *table_notes(TRAINER, said, length))
 
 
