@@ -24,6 +24,7 @@ from asap.models import Workload, count_parameters
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.prediction.prediction import Prediction
+from asap.proposals.selection.search import run_of
 from asap.proposals.trials import trials_of
 from asap.study.study import Study
 
@@ -99,8 +100,11 @@ def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[s
     size = count_parameters(model).total if model and not model.missing() else None
     situation = Situation(study.chip.name if study.chip else None, size, workload.sequence_length)
     found, offered = [], {one.name for one in trials_of(study)}
+    other_compiler = "torch" if run_of(study).xla else "xla"
 
     def applies(name: str) -> bool:
+        if _FAMILIES.get(name, {}).get("compiler") == other_compiler:
+            return False
         if named or (study.plan is None and "needs" in _FAMILIES.get(name, {})):
             return name in named
         return _FAMILIES.get(name, {}).get("trial") not in offered and not is_moot(study.plan, workload, name)
@@ -165,10 +169,10 @@ def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
         "asynchronous tensor parallelism": bool(workload.overlaps_tensor),
         "torch.compile": bool(workload.compiled), "Liger kernels": bool(workload.fused_linear_cross_entropy),
         "fused cross-entropy": bool(workload.fused_linear_cross_entropy),
-        "float8 matmuls, tensorwise": "8" in precision, "float8 matmuls, rowwise": "8" in precision,
+        "float8 matmuls": "8" in precision,
         "flash attention kernel": any(word in attention for word in ("flash", "splash", "fused", "auto")),
     }  # fmt: skip
-    return in_use.get(family, False)
+    return in_use.get(family, in_use.get(family.partition(",")[0], False))
 
 
 def _has_units(chip: str | None, family: str) -> bool:

@@ -14,11 +14,10 @@ from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.explain import changed_settings, confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
 from asap.proposals.recommend import add_smallest_fit, add_trial, after_judgement, recommend
-from asap.proposals.selection.candidate import LIKELY, Candidate, fit_odds
+from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
 from asap.proposals.situation import situation_of
-from asap.proposals.smallest_fit import smallest_fit
 from asap.proposals.test_worth import worth_of_test
 from asap.proposals.trials import most_promising, trials_of
 from asap.study.study import Study
@@ -38,8 +37,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     trial = most_promising(trials)
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
     judgement = judge_study(study)
-    risky = ranked.incumbent is not None and fit_odds(ranked.incumbent) < LIKELY
-    least = smallest_fit(study) if risky else None
+    least = ranked.smallest
     advice = recommend(
         proposals,
         ranked.considered,

@@ -119,7 +119,7 @@ def add_smallest_fit(
     situation: Situation,
     incumbent: Prediction | None,
 ) -> Recommendation:
-    """Advice that names the smallest change with which the run fits, where it may not, and no proposal is that change.
+    """Advice that names the smallest change with which the run fits, where it may not, and what is faster or likelier.
 
     Args:
         advice: without it.
@@ -132,7 +132,7 @@ def add_smallest_fit(
         return advice
     is_first = bool(proposals) and proposals[0].plan == least.plan and not least.settings
     if situation.name in TOO_TIGHT and is_first:
-        return advice
+        return advice.model_copy(update={"statement": advice.statement + _beside(least, proposals[1:])})
     if situation.name not in TOO_TIGHT:
         remedy = _FIRST_PROPOSAL if is_first else least.statement
         risk = f"What runs now is {format_odds(fit_odds(incumbent))} likely to fit; should it run out of memory"
@@ -143,13 +143,14 @@ def add_smallest_fit(
     return Recommendation(first=advice.first, keep_incumbent=False, statement=statement, lines=least.lines)
 
 
-def _beside(least: SmallestFit, proposals: tuple[Proposal, ...]) -> str:
-    """What the first proposal is better at than the smallest change: its step, else its odds to fit."""
-    if not proposals:
+def _beside(least: SmallestFit, others: tuple[Proposal, ...]) -> str:
+    """What the next proposal is better at than the smallest change: its step, else its odds to fit."""
+    if not others:
         return ""
-    found, small = proposals[0].prediction, least.prediction
-    named = f"{_FIRST_PROPOSAL} ({_what_changes(proposals[0])}), {format_odds(fit_odds(found))} likely to fit."
-    if found.step_time and small.step_time and found.step_time.value < small.step_time.value:
+    found, small = others[0].prediction, least.prediction
+    named = f"proposal {others[0].rank} ({_what_changes(others[0])}), {format_odds(fit_odds(found))} likely to fit."
+    rate, least_rate = found.tokens_per_second, small.tokens_per_second
+    if rate is not None and least_rate is not None and rate.value > least_rate.value:
         return f" Faster: {named}"
     return f" Likelier to fit: {named}" if fit_odds(found) > fit_odds(small) else ""
 

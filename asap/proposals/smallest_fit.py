@@ -1,7 +1,7 @@
 """The smallest change with which a run fits: mesh, levers and settings beside every plan, searched together.
 
 A change of one setting counts one, and so does each doubling of the mesh; so does a step that takes a quarter longer
-than the fastest that fits, so that little is not bought dearly.
+than the fastest that fits, at the upper end of its interval, so that little is not bought dearly.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,12 +22,12 @@ from asap.prediction.prediction import FIT_CONFIDENCE, Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.reasons.explain import changed_settings
 from asap.proposals.selection.candidate import LIKELY
-from asap.proposals.selection.search import CHANGE_COST, SearchResult, run_of, search
+from asap.proposals.selection.search import CHANGE_COST, run_of, search
 from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
 
 LONGER = 1.25
-"""A step so much longer than the fastest that fits costs one change: judgement, a setting for a fifth of every step."""
+"""A step so much longer, at the upper end of its interval, costs one change: judgement."""
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50
@@ -41,7 +41,6 @@ class SmallestFit(BaseModel):
 
     plan: Plan
     settings: dict[str, str] = Field(description="beside the plan, in the words of the run's stack")
-    changes: float = Field(description="settings, and doublings of the mesh")
     prediction: Prediction
     statement: str = Field(description="what changes, and what it then takes")
     lines: tuple[str, ...] = Field(description="what to paste")
@@ -63,7 +62,7 @@ def smallest_fit(study: Study) -> SmallestFit | None:
             for changes, plan in [best]
         ]
         if found:
-            return _fit_of(study, *min(found, key=lambda one: one[0]))
+            return _fit_of(study, *min(found, key=lambda one: one[0])[1:])
     return None
 
 
@@ -96,19 +95,17 @@ def _smallest(study: Study, required: float) -> tuple[float, Plan] | None:
     places = np.argwhere(evaluation.valid & evaluation.fits & (evaluation.fit_odds >= required))
     if not len(places):
         return None
-    gain = evaluation.gain[tuple(places.T)]
+    index = tuple(places.T)
+    gain = evaluation.gain[index] - evaluation.half_width(index)
     cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER)
-    return next(_launched(study, found, places, cost), None)
-
-
-def _launched(study: Study, found: SearchResult, places: np.ndarray, cost: np.ndarray) -> Iterator[tuple[float, Plan]]:
     for row in np.argsort(cost, kind="stable")[:_LOOKED_AT]:
         plan = found.plan(places[row])
         if why_not_launched(study, plan) is None:
-            yield float(cost[row]), plan
+            return float(cost[row]), plan
+    return None
 
 
-def _fit_of(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
+def _fit_of(study: Study, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:
     assert study.plan is not None
     under, run = _under(study, trials), run_of(study)
     (found,) = expect(under, [plan])
@@ -120,7 +117,7 @@ def _fit_of(study: Study, changes: float, trials: tuple[Trial, ...], plan: Plan)
     else:
         line = launcher_line(under, plan, settings)
     return SmallestFit(
-        plan=plan, settings=settings, changes=changes, prediction=found,
+        plan=plan, settings=settings, prediction=found,
         statement=f"{', '.join(changed)}: {_takes(found)}", lines=(line,),
     )  # fmt: skip
 

@@ -8,7 +8,6 @@ from asap.core.units import format_bytes, format_odds, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION, believed
 from asap.levers.lever import Run, Trial
 from asap.levers.table import TRIALS
-from asap.models import Workload
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.selection.candidate import fit_odds, fits
@@ -73,7 +72,9 @@ def _promise(trial: OfferedTrial) -> tuple[bool, bool, bool, float]:
 
 def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
     now, then = _predicted(study, trial.changed(run))
-    gain = None if now is None or then is None else 1 - _seconds(then) / _seconds(now)
+    gain = None
+    if now is not None and then is not None and now.step_time is not None and then.step_time is not None:
+        gain = 1 - then.step_time.value / now.step_time.value
     saved, makes_fit = _hbm_saved(now, then)
     odds = fit_odds(then) if now is not None and then is not None and fits(now) and not fits(then) else None
     said, most = _in_words(gain, saved, odds), most_held(study.replay, trial.at_most)
@@ -98,10 +99,13 @@ def most_held(replay: ReplayReport | None, change: str) -> float | None:
 
 def _predicted(study: Study, changed: Mapping[str, object]) -> tuple[Prediction | None, Prediction | None]:
     """What runs, by the architecture, without and with a trial; ``None`` where its effect is not modelled."""
-    workload, model = study.experiment.workload, study.experiment.model
-    if not changed or study.slice is None or model is None or model.missing():
+    before, model = study.experiment.workload, study.experiment.model
+    if not changed or study.slice is None or study.plan is None or model is None or model.missing():
         return None, None
-    return _step(study, workload), _step(study, workload.model_copy(update=dict(changed)))
+    workloads = before, before.model_copy(update=dict(changed))
+    studies = [drop_step_time(study, study.experiment.model_copy(update={"workload": one})) for one in workloads]
+    now, then = (expect(one, [study.plan])[0] for one in studies)
+    return now, then
 
 
 def _hbm_saved(now: Prediction | None, then: Prediction | None) -> tuple[float, bool]:
@@ -126,15 +130,3 @@ def effect(gain: float, saved_bytes: float) -> str:
     time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time" if abs(gain) >= UNCHANGED else ""
     hbm = f"{format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
     return f"the step takes {' and '.join(filter(None, (time, hbm)))}"
-
-
-def _step(study: Study, workload: Workload) -> Prediction | None:
-    """The prediction of what runs, by the architecture, with another workload."""
-    assert study.plan is not None
-    (found,) = expect(drop_step_time(study, study.experiment.model_copy(update={"workload": workload})), [study.plan])
-    return None if found.step_time is None else found
-
-
-def _seconds(found: Prediction) -> float:
-    assert found.step_time is not None
-    return found.step_time.value

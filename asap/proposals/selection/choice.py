@@ -67,8 +67,7 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
     """The best of each strategy, at most ``count``; what gains nothing measurable, is far behind a better one or does
     not fit is left out, and of a strategy of which some plans were compiled, what was not.
 
-    Where a run does not fit, one of those that change the fewest settings is among them. Where there is room, so is the
-    mesh of a better plan without its other changes.
+    Where there is room, the mesh of a better plan without its other changes is among them.
     """
     fitting = [candidate for candidate in candidates if fits(candidate.prediction)]
     if incumbent is None:
@@ -83,11 +82,14 @@ def choose(candidates: list[Candidate], incumbent: Plan | None, count: int = COU
                 chosen = [*_not_far_behind(simplest, chosen, incumbent), simplest]
     if len(chosen) < count:
         chosen += [one for one in fitting if _is_new(one, chosen, incumbent, parts=True)][:1]
-    run_again = [candidate for candidate in fitting if candidate.makes_fit and not candidate.nothing_runs]
-    smallest = _smallest_changes(run_again, incumbent)
-    if smallest and not any(candidate in smallest for candidate in chosen):
-        chosen = [*chosen[: count - 1], smallest[0]]
     return sorted(chosen, key=lambda candidate: -candidate.score)
+
+
+def put_first(small: Candidate, chosen: list[Candidate], count: int = COUNT) -> list[Candidate]:
+    """A candidate before those that are chosen, without what is neither faster by something measurable nor surer."""
+    least = expected_gain(small.prediction) + MEASURABLE
+    others = [one for one in chosen if expected_gain(one.prediction) > least or _is_surer(one, small)]
+    return [small, *others][:count]
 
 
 def _is_new(candidate: Candidate, chosen: list[Candidate], incumbent: Plan, *, parts: bool = False) -> bool:
@@ -156,12 +158,6 @@ def is_worth(candidate: Candidate) -> bool:
 def changes_of(plan: Plan, incumbent: Plan) -> int:
     """Levers that differ; a mesh counts as one."""
     return len(changed_levers(plan, incumbent)) + ((plan.ici, plan.dcn) != (incumbent.ici, incumbent.dcn))
-
-
-def _smallest_changes(candidates: list[Candidate], incumbent: Plan) -> list[Candidate]:
-    """Of candidates, best first, those that change the fewest settings."""
-    counts = [changes_of(candidate.plan, incumbent) for candidate in candidates]
-    return [candidate for candidate, count in zip(candidates, counts, strict=True) if count == min(counts)]
 
 
 def _same(one: Candidate, better: Candidate, incumbent: Plan) -> bool:

@@ -16,10 +16,11 @@ from asap.plans.enumeration import Table, mesh_of
 from asap.prediction.predict_study import candidate_plans, expect, with_settings
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
-from asap.proposals.selection.candidate import Candidate, fits, rank, set_prediction
-from asap.proposals.selection.choice import choose
+from asap.proposals.selection.candidate import LIKELY, Candidate, fits, rank, set_prediction
+from asap.proposals.selection.choice import choose, put_first
 from asap.proposals.selection.precedents import mesh_gains, precedent_gains
 from asap.proposals.selection.search import search
+from asap.proposals.smallest_fit import SmallestFit, smallest_fit
 from asap.study.start import is_start
 from asap.study.study import Study
 
@@ -38,6 +39,8 @@ class RankedCandidates:
     """Why the launcher has no words for valid plans, one reason for each of them."""
     unlaunched: str | None = None
     """Why a plan that is likely to fit is left out; ``None`` if none is."""
+    smallest: SmallestFit | None = None
+    """The smallest change with which what runs is likely to fit, where it is not."""
     considered: int = 0
     """Configurations that were evaluated; the candidates are the best of each mesh and of each strategy."""
     compiled_flags: str | None = None
@@ -45,8 +48,12 @@ class RankedCandidates:
 
     @cached_property
     def chosen(self) -> list[Candidate]:
-        """Those that are proposed, best first."""
-        return choose(self.candidates, self.study.plan)
+        """Those that are proposed, best first; where what runs does not fit, the smallest change before them."""
+        chosen, least = choose(self.candidates, self.study.plan), self.smallest
+        if least is None or least.settings or is_start(self.study.experiment):
+            return chosen
+        small = next((one for one in self.candidates if one.plan == least.plan and one.makes_fit), None)
+        return chosen if small is None else put_first(small, chosen)
 
 
 def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) -> RankedCandidates:
@@ -79,9 +86,15 @@ def rank_candidates(study: Study, priors: Mapping[Plan, float] | None = None) ->
                 continue
             strategies[plan], gains[plan] = kind, float(found.precedents[place[0]])
     assert study.plan is not None
+    likely = found.evaluation.fit_odds[found.evaluation.present] >= LIKELY
+    smallest = None if likely else smallest_fit(study)
+    if smallest is not None and smallest.plan != study.plan:
+        strategies.setdefault(smallest.plan, "")
     incumbent, *predictions = expect(study, [study.plan, *strategies])
     candidates = rank(predictions, study.plan, gains, strategies, fits(incumbent), is_start(study.experiment))
-    return RankedCandidates(study, incumbent, candidates, tuple(refused.values()), unlaunched, found.considered)
+    return RankedCandidates(
+        study, incumbent, candidates, tuple(refused.values()), unlaunched, smallest, found.considered
+    )
 
 
 def evaluate(ranked: RankedCandidates, plan: Plan) -> Candidate:
