@@ -73,7 +73,6 @@ def test_the_tools_are_those_of_the_agents(client):
     for name in registry:
         tool = tools[name]
         assert (registry[name].__doc__ or "").splitlines()[0] in (tool.description or "")
-        assert tool.annotations is not None
         assert tool.annotations.read_only_hint == (name not in ("record", "retract"))
     assert tools["predict"].input_schema["required"] == ["experiment", "plan"]
     assert tools["operations"].input_schema["properties"]["limit"]["maximum"] == 50

@@ -175,12 +175,9 @@ def test_a_mesh_axis_that_shares_a_torus_axis_is_named_with_its_cost(program):
 def test_what_the_cpu_pipeline_tells_of_gpus_is_marked_and_has_no_times(program):
     gpus = resolve_hardware("h100-16").slice
     outcome = CompileOutcome(
-        status="sharded",
-        argument_bytes=GIB,
-        coordinates=((),) * 16,
-        slices=(0,) * 16,
+        status="sharded", argument_bytes=GIB, coordinates=((),) * 16, slices=(0,) * 16,
         program=program("fsdp_scan_v5e_4x4"),
-    )
+    )  # fmt: skip
     expected = predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, gpus)[0]
     found = assess(ask(hardware=gpus), outcome, gpus, expected)
     assert (found.fits, found.memory, found.step_time, found.compute) == (None, None, None, ())

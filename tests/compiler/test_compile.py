@@ -154,15 +154,12 @@ def test_the_last_words_of_a_compiler_that_died_are_those_that_say_something(tmp
 def test_the_fingerprint_changes_with_all_that_matters():
     base = request_for("matmul")
     others = [
-        request_for("wrong"),
-        request_for("matmul", plan="data=4"),
-        request_for("matmul", hardware="v6e-4"),
+        request_for("wrong"), request_for("matmul", plan="data=4"), request_for("matmul", hardware="v6e-4"),
         base.model_copy(update={"model": Architecture(layers=2)}),
         base.model_copy(update={"workload": Workload(global_batch=8)}),
-        base.model_copy(update={"step_source": "edited"}),
-        base.model_copy(update={"effort": "least"}),
+        base.model_copy(update={"step_source": "edited"}), base.model_copy(update={"effort": "least"}),
         base.model_copy(update={"flags": ("--xla_tpu_scoped_vmem_limit_kib=98304",)}),
-    ]
+    ]  # fmt: skip
     keys = {request.fingerprint({"libtpu": "1"}) for request in (base, *others)} | {base.fingerprint({"libtpu": "2"})}
     assert len(keys) == len(others) + 2
     assert base.model_copy(update={"path": ("elsewhere",)}).fingerprint({}) == base.fingerprint({})

@@ -170,19 +170,13 @@ def test_names_of_operations_are_made_harmless():
 
 operations = st.lists(
     st.builds(
-        Operation,
-        name=st.text(max_size=5),
-        category=st.just("fusion"),
-        fraction=st.floats(0, 0.2),
-        bound=st.sampled_from(["compute", "hbm", "vmem", "host", "unknown"]),
-        opaque=st.booleans(),
-        host_copy=st.booleans(),
-        collective=st.none() | st.sampled_from(["all-reduce", "all-gather"]),
-        memory_utilisation=st.none() | st.floats(0, 1.5),
-        roofline_efficiency=st.none() | st.floats(0, 2),
+        Operation, name=st.text(max_size=5), category=st.just("fusion"), fraction=st.floats(0, 0.2),
+        bound=st.sampled_from(["compute", "hbm", "vmem", "host", "unknown"]), opaque=st.booleans(),
+        host_copy=st.booleans(), collective=st.none() | st.sampled_from(["all-reduce", "all-gather"]),
+        memory_utilisation=st.none() | st.floats(0, 1.5), roofline_efficiency=st.none() | st.floats(0, 2),
     ),
     max_size=5,
-)
+)  # fmt: skip
 
 
 @given(operations, st.none() | st.floats(0, 1), st.booleans())

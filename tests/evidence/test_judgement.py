@@ -104,7 +104,6 @@ def study(seconds: float | None) -> Study:
 def test_a_step_far_outside_of_the_interval_is_the_finding_and_no_anchor():
     alone, (modelled,) = study(4.59), expect(study(None), [RUNS[0].plan])
     found = judge(alone)
-    assert found is not None
     assert found.verdict == "slower"
     assert found.causes[0].name == "network"
     assert "NCCL_DEBUG=INFO" in found.causes[0].check
@@ -117,19 +116,15 @@ def test_a_step_far_outside_of_the_interval_is_the_finding_and_no_anchor():
 def test_a_step_inside_of_the_interval_anchors_predictions():
     inside = study(1.4)
     found = judge(inside)
-    assert found is not None
     assert not found.is_finding
     (predicted,) = expect(inside, [RUNS[0].plan])
-    assert predicted.step_time is not None
     assert predicted.step_time.value == pytest.approx(1.4)
 
 
 @pytest.mark.parametrize(("times", "tokens"), [(2.0, 8192 * 4), (4.0, 8192 * 4), (0.3, 8192)])
 def test_a_log_that_counts_the_tokens_of_a_step_says_which_of_them_ran(times, tokens):
     now = modelled(RUNS[3])
-    assert now.step_time is not None
     found = judge_run(RUNS[3], MeasuredRun(times * now.step_time.value, tokens=tokens))
-    assert found is not None
     others = {"sequence", "batch"} & {cause.name for cause in found.causes[:2]}
     assert bool(others) == (tokens != 8192 * 4)
 
@@ -139,14 +134,11 @@ def test_a_step_that_is_slower_than_modelled_but_as_good_as_published_ones_is_no
     now = modelled(run)
     assert now.step_time is not None
     good, poor = (judge_run(run, MeasuredRun(times * now.step_time.value)) for times in (1.3, 1.6))
-    assert good is not None
     assert is_outside(good.measured_s or 0.0, now.step_time)
     assert (good.is_finding, poor is not None and poor.is_finding) == (False, True)
 
 
 def test_steps_of_which_some_are_as_fast_as_expected_are_interrupted_or_wait_for_data():
     now = modelled(RUNS[3])
-    assert now.step_time is not None
     found = judge_run(RUNS[3], MeasuredRun(3 * now.step_time.value, least=now.step_time.value))
-    assert found is not None
     assert {cause.name for cause in found.causes[:2]} == {"input", "interruptions"}

@@ -18,11 +18,8 @@ def test_overrides_of_the_command_and_no_others_are_read():
     launch = read_launch(SCRIPT)
     assert launch.config == "configs/run.yml"
     assert launch.overrides == (
-        "run_name=my run",
-        "ici_fsdp_parallelism=16",
-        "per_device_batch_size=4",
-        "steps=10",
-    )
+        "run_name=my run", "ici_fsdp_parallelism=16", "per_device_batch_size=4", "steps=10",
+    )  # fmt: skip
     assert launch.unknown == ("base_output_directory",)
     assert launch.line == 5
 

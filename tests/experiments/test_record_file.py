@@ -24,7 +24,6 @@ def test_our_own_file_is_read_with_its_short_forms(read, tmp_path):
     experiment = read(WHOLE)
     assert experiment.id == "x"
     assert experiment.plan == Plan.parse("data=16 seq=4 model=8 remat=full")
-    assert experiment.model is not None
     assert experiment.model.layers == 80
     assert experiment.workload.global_batch == 256
     assert experiment.environment == {"jax": "0.10.2"}
