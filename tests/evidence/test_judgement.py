@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from asap.core.units import Quantity
+from asap.evidence import judgement
 from asap.evidence.judgement import Judgement, MeasuredRun, judge, judge_run
-from asap.evidence.readings import CauseName, Run, readings
+from asap.evidence.readings import CauseName, Run, predicted, readings
 from asap.evidence.step_belief import Z_90
 from asap.experiments import Experiment
 from asap.experiments.create import MeasuredStep
@@ -42,6 +43,21 @@ RUNS = (
     a_run("llama3-70b", "h100-64", "data=8 model=8 microbatches=2 remat=full", 64, 4096, "NeMo"),
     a_run("llama3-8b", "h100-8", "data=8 microbatches=2 remat=full", 32, 8192, "torchtitan"),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def remembered() -> Iterator[None]:
+    """Each reading of a run is predicted once, for all that is drawn of it."""
+    known: dict[str, Prediction | None] = {}
+
+    def once(run: Run) -> Prediction | None:
+        if (key := repr(run)) not in known:
+            known[key] = predicted(run)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judgement, "predicted", once)
+        yield
 
 
 def modelled(run: Run) -> Prediction:
