@@ -69,9 +69,7 @@ def test_nothing_to_predict_is_a_report(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "x", "status": "ok"}\n')
     found = backtest([path], MODELS)
-    assert found.predicted == 0
-    assert found.step_time is None
-    assert found.what_if is None
+    assert (found.predicted, found.step_time, found.what_if) == (0, None, None)
     assert sum(found.skipped.values()) == 1
 
 

@@ -46,8 +46,7 @@ def test_a_profile_on_an_object_store_is_analysed(bucket, tmp_path):
     study = open_study(
         "memory://bucket/logs/plugins/profile/2026_01_01_00_00_00/host.xplane.pb", ExperimentStore(tmp_path)
     )
-    assert study.profile.kpis.steps == 3
-    assert study.experiment.id == "host.xplane.pb"
+    assert (study.profile.kpis.steps, study.experiment.id) == (3, "host.xplane.pb")
 
 
 def test_what_cannot_be_read_says_why(bucket):

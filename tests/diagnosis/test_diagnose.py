@@ -35,8 +35,7 @@ def test_collectives_are_communication_whatever_the_roofline_calls_them():
     assert diagnosis.bottleneck is Bottleneck.COMMUNICATION
     assert "communication, not compute" in diagnosis.correlation[0]
     evidence = rules(diagnosis)["communication_bound"].evidence
-    assert evidence[0].fact == "communication overhead"
-    assert evidence[0].quantity.value == 0.5
+    assert (evidence[0].fact, evidence[0].quantity.value) == ("communication overhead", 0.5)
 
 
 def test_collectives_that_stream_through_hbm_are_bound_by_it():

@@ -120,8 +120,7 @@ def study(seconds: float | None) -> Study:
 def test_a_step_far_outside_of_the_interval_is_the_finding_and_no_anchor():
     alone, (modelled,) = study(4.59), expect(study(None), [RUNS[0].plan])
     found = judge(alone)
-    assert found.verdict == "slower"
-    assert found.causes[0].name == "network"
+    assert (found.verdict, found.causes[0].name) == ("slower", "network")
     assert "NCCL_DEBUG=INFO" in found.causes[0].check
     assert "One node alone" in found.causes[0].expects
     (predicted,) = expect(alone, [RUNS[0].plan])

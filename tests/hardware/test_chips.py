@@ -92,8 +92,7 @@ def test_an_unknown_chip_is_refused_with_the_nearest_names() -> None:
 def test_a_chip_of_ones_own_is_found_and_goes_before_a_bundled_one(own_chips: Path) -> None:
     (own_chips / "one.toml").write_text(OWN)
     (own_chips / "mine.toml").write_text(OWN.replace("example-1", "h100").replace("E1", "E2"))
-    assert load_chip("e1").name == "example-1"
-    assert load_chip("H100").title == "Example One"
+    assert (load_chip("e1").name, load_chip("H100").title) == ("example-1", "Example One")
     assert "example-1" in known_chips()
 
 

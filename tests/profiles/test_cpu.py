@@ -93,8 +93,7 @@ def test_categories_come_from_the_names(write):
     assert found["wrapped_add.1"] == ("add", None)
     assert found["multiply_add_fusion.7"] == ("fusion", None)
     assert found["dot.9"] == ("dot", None)
-    assert found["psum.3"][1] == "all-reduce"
-    assert found["ppermute.2"][1] == "collective-permute"
+    assert (found["psum.3"][1], found["ppermute.2"][1]) == ("all-reduce", "collective-permute")
     assert found["all-gather.5"] == ("all-gather", "all-gather")
     assert profile.kpis.communication == pytest.approx(15 / 55)
 

@@ -42,8 +42,7 @@ def test_a_state_that_every_replica_holds_is_told_to_be_sharded_before_any_plan(
     reserved = held * load_calibration().full.overhead("megatron-core").scale
     assert trial.saved_bytes == pytest.approx(reserved * (1 - 1 / replicas), rel=0.02)
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
-    assert advised.situation.name == "does_not_fit"
-    assert advised.recommendation.setting == "distributed_optimizer"
+    assert (advised.situation.name, advised.recommendation.setting) == ("does_not_fit", "distributed_optimizer")
     assert "less HBM, and the run fits with it" in advised.recommendation.statement
     assert next(iter(trials)) == "distributed_optimizer"
 

@@ -149,8 +149,7 @@ def test_what_megatron_calls_selective_becomes_the_nearest_policy():
 
 def test_a_pipeline_says_how_its_layers_are_grouped():
     overrides = to_overrides(Plan.parse("stage=4 microbatches=8 pipeline_repeats=2"), layers=32)
-    assert overrides["num_layers_per_pipeline_stage"] == "4"
-    assert overrides["num_pipeline_microbatches"] == "8"
+    assert (overrides["num_layers_per_pipeline_stage"], overrides["num_pipeline_microbatches"]) == ("4", "8")
     with pytest.raises(PlanError, match="30 layers"):
         to_overrides(Plan.parse("stage=4 pipeline_repeats=2"), layers=30)
 
@@ -170,8 +169,7 @@ def test_axes_of_all_releases_are_read():
         },
         devices_per_slice=1024,
     )  # fmt: skip
-    assert plan.ici == Mesh(data=4, seq=8, model=8, expert=2, stage=2)
-    assert plan.microbatches == 2
+    assert (plan.ici, plan.microbatches) == (Mesh(data=4, seq=8, model=8, expert=2, stage=2), 2)
 
 
 def test_layers_give_the_repeats_of_a_pipeline():
