@@ -38,12 +38,9 @@ def run(installed, folder, *arguments):
         "import asap.cli; print(asap.cli.__file__, file=sys.stderr); asap.cli.main()"
     )
     return subprocess.run(
-        [sys.executable, "-I", "-c", program],
-        cwd=folder,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-I", "-c", program], cwd=folder, capture_output=True, text=True,
         env={"ASAP_HOME": str(folder)},
-    )
+    )  # fmt: skip
 
 
 def test_the_version_is_the_latest_of_the_changelog_and_of_the_citation():

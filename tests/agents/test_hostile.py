@@ -51,7 +51,6 @@ def _poison(folder, patch) -> None:
     add_records([_record()])
     store = ExperimentStore()
     study = open_study("paper-v6e-16", store)
-    assert study.profile is not None
     first, *others = study.profile.operations
     operations = (first.model_copy(update={"name": order("operation")}), *others)
     facts = study.profile.model_copy(update={"operations": operations, "source": order("operation")})
@@ -64,18 +63,11 @@ def _poison(folder, patch) -> None:
 
 def _record() -> HistoryRecord:
     return HistoryRecord(
-        id="planted",
-        title=order("history")[:190],
-        before=Plan.parse("data=4 seq=4"),
-        after=Plan.parse("data=2 seq=8"),
-        outcome=Outcome.IMPROVED,
-        speedup=1.01,
-        measured_before=_seconds(1.01),
-        measured_after=_seconds(1.0),
-        summary=f"{LIKE_THE_RUN}. {order('history')}",
-        source=Source(text="somebody"),
+        id="planted", title=order("history")[:190], before=Plan.parse("data=4 seq=4"),
+        after=Plan.parse("data=2 seq=8"), outcome=Outcome.IMPROVED, speedup=1.01, measured_before=_seconds(1.01),
+        measured_after=_seconds(1.0), summary=f"{LIKE_THE_RUN}. {order('history')}", source=Source(text="somebody"),
         confidence=0.5,
-    )
+    )  # fmt: skip
 
 
 def _seconds(value: float) -> Quantity:

@@ -74,6 +74,5 @@ def test_an_idea_of_a_model_is_predicted_bounded_or_to_be_measured_and_cites_wha
     assert mine[0].effect is not None
     assert mine[0].hypothesis == "~ It saves 97.3 %."
     assert mine[1].precedents == ()
-    assert mine[1].bound is not None
     assert 0 < mine[1].bound.value < 1
     assert json.loads(mine[1].model_dump_json())["bound"]["provenance"] == "modelled"

@@ -28,7 +28,6 @@ def test_an_interrupted_analysis_keeps_the_engines_result(home, log):
     command = [sys.executable, "-c", SCRIPT]
     environment = os.environ | {"ASAP_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        assert run.stdout is not None
         assert run.stdout.readline() == "thinking\n"
         run.send_signal(signal.SIGINT)
         printed, errors = run.communicate(timeout=60)

@@ -33,7 +33,6 @@ def refused(store, model: str) -> tuple[ServiceError, str]:
     session = re.sub(r"[^a-z0-9]+", "-", model)[:100]
     outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session=session)
     assert verify_session(session).ok
-    assert outcome.failure is not None
     assert outcome.analysis.answered_by == "engine"
     assert len(outcome.analysis.proposals) == 3
     assert outcome.failure.message in outcome.analysis.warnings[0]
@@ -61,7 +60,6 @@ def test_one_good_pick_is_filled_up_by_the_engines(store):
     assert outcome.failure is None
     assert [one.plan for one in outcome.analysis.proposals] == [one.plan for one in engine.proposals]
     first = outcome.analysis.proposals[0].prose
-    assert first is not None
     assert first.startswith("~")
 
 
@@ -95,7 +93,6 @@ def test_a_failing_connection_is_named_and_logged_without_its_secret(store, log)
 def test_what_one_agent_finished_is_kept_when_the_next_fails(store):
     outcome = analyze(EXPERIMENT, store=store, settings=Settings(model="test/half"), session="half")
     assert outcome.failure is not None
-    assert outcome.analysis.agents is not None
     assert outcome.analysis.agents.statement == "~ The all-reduce looks slow to me."
     assert len(outcome.analysis.proposals) == 3
 

@@ -84,7 +84,6 @@ def test_a_plan_of_the_models_own_is_checked_marked_and_shown_with_its_words(ser
     analysis = outcome.analysis
     assert [one.agents_idea for one in analysis.proposals] == [False, False, True]
     assert str(analysis.proposals[-1].plan) == unlisted
-    assert analysis.agents is not None
     assert analysis.agents.statement == f"~ {HYPOTHESIS}"
     assert analysis.agents.summary == "~ It saves 97.3 %."
     assert "[modelled]" in (analysis.proposals[-1].prose or "")

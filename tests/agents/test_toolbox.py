@@ -152,14 +152,10 @@ def test_text_from_files_is_fenced_flat_and_without_secrets(tmp_path):
     (tmp_path / "hostile.facts.json").write_text(facts.model_dump_json())
     store.add(
         Experiment(
-            id="hostile",
-            description=HOSTILE,
-            notes=(HOSTILE,),
-            hardware=HardwareReference(devices=4),
-            plan=Plan.parse("data=4"),
-            facts_path="hostile.facts.json",
+            id="hostile", description=HOSTILE, notes=(HOSTILE,), hardware=HardwareReference(devices=4),
+            plan=Plan.parse("data=4"), facts_path="hostile.facts.json",
         )
-    )
+    )  # fmt: skip
     tools = {tool.__name__: tool for tool in Toolbox(Inquiries(store)).all}
     answers = [
         tools[name](experiment="hostile")

@@ -7,25 +7,11 @@ MODEL = {"model": "GPT 1B", "n_layers": 24, "d_model": 2048, "n_heads": 16, "voc
 def row(number, step_time, **degrees):
     status = {"status": "ok", "step_time_s": step_time} if step_time else {"status": "oom"}
     return {
-        "id": f"lab-{number}",
-        "source_key": "lab",
-        "source": "a table",
-        "url": "https://example.org/table",
-        "group": "g",
-        "trust": "A",
-        "model": "GPT 1B",
-        "model_ref": "GPT 1B",
-        "hardware": "H100",
-        "n_chips": 8,
-        "n_devices": 8,
-        "seq_len": 2048,
-        "global_batch_seqs": 64,
-        "framework": "Megatron-LM",
-        "precision": "bf16",
-        "zero_stage": 0,
-        **status,
-        **degrees,
-    }
+        "id": f"lab-{number}", "source_key": "lab", "source": "a table", "url": "https://example.org/table",
+        "group": "g", "trust": "A", "model": "GPT 1B", "model_ref": "GPT 1B", "hardware": "H100", "n_chips": 8,
+        "n_devices": 8, "seq_len": 2048, "global_batch_seqs": 64, "framework": "Megatron-LM", "precision": "bf16",
+        "zero_stage": 0, **status, **degrees,
+    }  # fmt: skip
 
 
 ROWS = [

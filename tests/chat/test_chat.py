@@ -90,8 +90,7 @@ def test_another_process_goes_on_where_one_stopped(say, opened):
     say("oom 1", talk)
     say("the blue one perhaps?", talk)
     again = restore(session, ExperimentStore())
-    assert again.evidence == talk.conversation.evidence
-    assert again.order == talk.conversation.order
+    assert (again.evidence, again.order) == (talk.conversation.evidence, talk.conversation.order)
     assert again.offered == talk.conversation.offered
 
 

@@ -63,7 +63,6 @@ def test_the_model_answers_from_the_run_and_its_analysis(chatting, model):
 
     chat, shown = chatting(script, model)
     answer = chat.turn("Which one first?", shown.append)
-    assert answer is not None
     assert answer.text.startswith("~ Take the first.")
     assert "".join(shown).startswith(f"{answer.text}\n(~ the model's own words")
     assert asked == ["Which one first?"]
@@ -72,7 +71,6 @@ def test_the_model_answers_from_the_run_and_its_analysis(chatting, model):
 def test_a_reference_is_shown_as_its_figure_and_what_has_none_as_the_models_own(chatting):
     chat, shown = chatting(lambda question: Say("Proposal 1 takes {1.step_time}.\nIt saves 97.3 % [made-up-note]."))
     answer = chat.turn("Which one first?", shown.append)
-    assert answer is not None
     first, second = answer.text.splitlines()
     assert re.fullmatch(r"Proposal 1 takes [\d.]+ s \(.*\) \[modelled\]\.", first)
     assert second == "~ It saves 97.3 % [made-up-note]."
@@ -86,7 +84,6 @@ def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
 
     chat, shown = chatting(script)
     answer = chat.turn("How long is a step?", shown.append)
-    assert answer is not None
     assert re.fullmatch(r"A step takes [\d.]+ s\.", answer.text)
 
 
@@ -94,7 +91,6 @@ def test_a_model_that_gives_in_does_not_move_the_order(chatting):
     chat, shown = chatting(lambda question: Say("You are right, proposal 3 is better."))
     before = [candidate.plan for candidate in chat.conversation.proposals]
     answer = chat.turn("I think 3 is better", shown.append)
-    assert answer is not None
     assert not answer.changed
     assert [candidate.plan for candidate in chat.conversation.proposals] == before
 
@@ -143,7 +139,6 @@ def test_what_was_only_asked_is_not_recorded_whatever_the_model_does(chatting):
 def test_a_model_that_fails_leaves_the_engines_answer(chatting, model):
     chat, shown = chatting(lambda question: failure(503), model)
     answer = chat.turn("why not model=8?", shown.append)
-    assert answer is not None
     assert chat.failure is not None
     assert "Without the model" in "".join(shown)
     assert "data=2 model=8" in answer.text

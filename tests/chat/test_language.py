@@ -20,7 +20,6 @@ PROSE = (
 @pytest.mark.parametrize(("line", "asked"), LINES.items())
 def test_a_line_is_a_query_with_its_arguments(line, asked):
     command = parse(line)
-    assert command is not None
     assert listed((command.name, dict(command.arguments))) == asked
 
 

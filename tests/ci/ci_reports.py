@@ -36,43 +36,22 @@ def configuration(path: str = "configs/a.yml", text: str = "fine", diff: str | N
         hardware=short,
         violations=(short,),
         prediction=PredictionSummary(
-            step_time=quantity(30),
-            tokens_per_second=quantity(1e5, "tokens/s"),
-            mfu=quantity(0.4, "fraction"),
-            hbm=quantity(3e10, "bytes"),
-            hbm_capacity=1e11,
-            fit="fits",
-            chip_hours=quantity(500, "chip-hours"),
+            step_time=quantity(30), tokens_per_second=quantity(1e5, "tokens/s"), mfu=quantity(0.4, "fraction"),
+            hbm=quantity(3e10, "bytes"), hbm_capacity=1e11, fit="fits", chip_hours=quantity(500, "chip-hours"),
         ),
         unpredicted=short,
-    )
+    )  # fmt: skip
     suggestion = Suggestion(
-        title=short,
-        plan=short,
-        relative_step_time=quantity(0.9, "fraction"),
-        hbm=quantity(3e10, "bytes"),
-        faster=0.8,
-        reasons=(short,) * 5,
-        trade_offs=(short,) * 5,
-        citations=(SuggestionCitation(kind="principle", id=short, title=short),),
-        overrides=short,
-        diff=diff,
-    )
+        title=short, plan=short, relative_step_time=quantity(0.9, "fraction"), hbm=quantity(3e10, "bytes"),
+        faster=0.8, reasons=(short,) * 5, trade_offs=(short,) * 5,
+        citations=(SuggestionCitation(kind="principle", id=short, title=short),), overrides=short, diff=diff,
+    )  # fmt: skip
     return ConfigurationReport(
-        path=path,
-        previous_path=short,
-        status="modified",
-        line=3,
-        experiment=short,
-        before=side,
-        after=side,
-        changes=(SettingChange(what=short, before=short, after=short),),
-        relative_cost=quantity(1.2, "fraction"),
-        precedent=Precedent(id=short, title=short, outcome="slower", supports=short),
-        suggestions=(suggestion,) * 3,
-        recommendation=short,
-        notes=(short,),
-    )
+        path=path, previous_path=short, status="modified", line=3, experiment=short, before=side, after=side,
+        changes=(SettingChange(what=short, before=short, after=short),), relative_cost=quantity(1.2, "fraction"),
+        precedent=Precedent(id=short, title=short, outcome="slower", supports=short), suggestions=(suggestion,) * 3,
+        recommendation=short, notes=(short,),
+    )  # fmt: skip
 
 
 def report(*configurations: ConfigurationReport, text: str = "is slow") -> CiReport:

@@ -14,13 +14,9 @@ KEPT = kept(__file__)
 CONFIG = KEPT["CONFIG"]
 TENSOR = CONFIG.replace("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 32\nici_tensor_parallelism: 8")
 PERSON = {
-    "GIT_AUTHOR_NAME": "A",
-    "GIT_AUTHOR_EMAIL": "a@example.org",
-    "GIT_COMMITTER_NAME": "A",
-    "GIT_COMMITTER_EMAIL": "a@example.org",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-}
+    "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull,
+}  # fmt: skip
 
 
 class Scratch:

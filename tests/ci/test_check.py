@@ -257,19 +257,12 @@ def failed(tmp_path, monkeypatch):
     for number in range(2):
         add(
             HistoryRecord(
-                id=f"failed-{number}",
-                title="Tensor parallelism on v5p",
-                model={"name": "llama3.1-70b", "parameters": 70.6e9},
-                hardware={"chip": "v5p", "devices": 256},
-                before=Plan.parse("data=256"),
-                after=Plan.parse("data=32 model=8"),
-                outcome="slower",
-                speedup=0.7 - number / 10,
-                summary="It was slower.",
-                source=Source(text="a test"),
-                confidence=0.95,
+                id=f"failed-{number}", title="Tensor parallelism on v5p",
+                model={"name": "llama3.1-70b", "parameters": 70.6e9}, hardware={"chip": "v5p", "devices": 256},
+                before=Plan.parse("data=256"), after=Plan.parse("data=32 model=8"), outcome="slower",
+                speedup=0.7 - number / 10, summary="It was slower.", source=Source(text="a test"), confidence=0.95,
             )
-        )
+        )  # fmt: skip
 
 
 def test_a_known_failure_is_told(repo, failed):

@@ -69,10 +69,7 @@ def test_a_pull_request_of_the_same_repository_is_named_by_the_event(number):
 @pytest.mark.parametrize(
     "content",
     [
-        "{",
-        "[]",
-        "{}",
-        {"repository": {"full_name": "o/r"}},
+        "{", "[]", "{}", {"repository": {"full_name": "o/r"}},
         {"repository": {"full_name": "../../x"}, "workflow_run": FORK_RUN["workflow_run"]},
         {"repository": {"full_name": "o/r"}, "workflow_run": {"head_sha": "x y"}},
         {"repository": {"full_name": "o/r"}, "workflow_run": 7},
@@ -80,10 +77,9 @@ def test_a_pull_request_of_the_same_repository_is_named_by_the_event(number):
         FORK_RUN | {"workflow_run": FORK_RUN["workflow_run"] | {"pull_requests": [7]}},
         {"repository": {"full_name": "o/r"}, "pull_request": {"number": float("inf"), "head": {"sha": HEAD}}},
         {"repository": {"full_name": "o/r"}, "pull_request": {"number": 10**30, "head": {"sha": HEAD}}},
-        {"repository": {"full_name": "o/r\n"}, "pull_request": {"number": 7, "head": {"sha": HEAD}}},
-        "[" * 100_000,
+        {"repository": {"full_name": "o/r\n"}, "pull_request": {"number": 7, "head": {"sha": HEAD}}}, "[" * 100_000,
     ],
-)
+)  # fmt: skip
 def test_another_event_is_one_clear_error(event, content):
     with pytest.raises(BadInputError):
         read_event(event(content))

@@ -11,8 +11,7 @@ def test_a_finding_points_to_the_changed_line(repo):
     broken = CONFIG.replace("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 100")
     result = json.loads(to_sarif(repo.change(**{"my configs/a.yml": broken})))["runs"][0]["results"][0]
     place = result["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "my%20configs/a.yml"
-    assert place["region"]["startLine"] == 5
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("my%20configs/a.yml", 5)
     assert (result["ruleId"], result["level"]) == ("invalid", "error")
 
 

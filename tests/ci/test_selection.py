@@ -164,14 +164,11 @@ def test_a_changed_model_file_reaches_the_configurations_that_name_it(repo):
 @pytest.mark.parametrize(
     ("path", "base"),
     [
-        ("a.yml", "/etc/hostname"),
-        ("a.yml", "../../../../etc/hostname"),
-        ("a.yml", "../outside.yml"),
-        ("a.yml", "x" * 5000),
-        ("configs/a/b/c/d/e/f/a.yml", "../../../../../..{outside}"),
+        ("a.yml", "/etc/hostname"), ("a.yml", "../../../../etc/hostname"), ("a.yml", "../outside.yml"),
+        ("a.yml", "x" * 5000), ("configs/a/b/c/d/e/f/a.yml", "../../../../../..{outside}"),
     ],
     ids=["absolute", "up to a file of the system", "beside the repository", "endless", "by the folder configs"],
-)
+)  # fmt: skip
 def test_a_base_config_outside_of_the_repository_is_not_read(repo, path, base, tmp_path):
     (tmp_path / "outside.yml").write_text("run_name: SECRET\n")
     repo.commit(readme="x")

@@ -31,8 +31,7 @@ def analysis(done):
 @pytest.mark.slow
 def test_a_launch_script_is_analysed(asap, script):
     found = analysis(asap("analyze", script, *ON, "--format", "json"))
-    assert found["experiment"]["id"] == "train.sh"
-    assert found["experiment"]["plan"]["ici"]["data"] == 64
+    assert (found["experiment"]["id"], found["experiment"]["plan"]["ici"]["data"]) == ("train.sh", 64)
     assert found["proposals"]
 
 

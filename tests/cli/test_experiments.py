@@ -20,8 +20,7 @@ def test_a_maxtext_configuration_becomes_a_record(asap, config):
     assert done.code == 0, done.err
     record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
     assert record["plan"]["ici"] == {"replica": 1, "data": 8, "seq": 1, "model": 2, "expert": 1, "stage": 1}
-    assert record["workload"]["global_batch"] == 32
-    assert record["model"]["layers"] == 32
+    assert (record["workload"]["global_batch"], record["model"]["layers"]) == (32, 32)
     assert record["provenance"]["plan.ici.model"].startswith("override")
     shown = asap("experiments", "show", "mine", "--all").out
     assert "model.layers" in shown
@@ -41,10 +40,8 @@ def test_what_the_user_says_wins_and_is_marked(asap, config):
     said = ["--plan", "data=4 model=4", "--batch", "64", "--sequence", "4096", "--goodput", "0.9"]
     assert asap("experiments", "add", "mine", "--config", config, "--hardware", "v5e-16", *said).code == 0
     record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
-    assert record["plan"]["ici"]["data"] == 4
-    assert record["workload"]["global_batch"] == 64
-    assert record["goodput"] == 0.9
-    assert record["provenance"]["plan"] == "stated by the user"
+    assert (record["plan"]["ici"]["data"], record["workload"]["global_batch"]) == (4, 64)
+    assert (record["goodput"], record["provenance"]["plan"]) == (0.9, "stated by the user")
 
 
 def test_an_id_is_taken_once(asap):

@@ -16,15 +16,11 @@ MAXTEXT = (
 )
 EAGER, COMPILED, JAX = TITAN.format(compiled="false"), TITAN.format(compiled="true"), MAXTEXT.format(policy="full")
 RUNS = [
-    (EAGER, "microbatches=4 remat=full", 1.605, 47.1),
-    (EAGER, "microbatches=4 remat=none", 1.278, 71.7),
-    (EAGER, "microbatches=8 remat=none", 1.411, 50.3),
-    (EAGER, "microbatches=2 remat=full", 1.525, 65.2),
-    (EAGER, "microbatches=4 remat=minimal", 1.743, 52.8),
-    (COMPILED, "microbatches=4 remat=none", 0.840, 50.0),
-    (JAX, "microbatches=4 remat=full", 0.986, 41.9),
-    (JAX, "microbatches=8 remat=full", 1.094, 40.1),
-]
+    (EAGER, "microbatches=4 remat=full", 1.605, 47.1), (EAGER, "microbatches=4 remat=none", 1.278, 71.7),
+    (EAGER, "microbatches=8 remat=none", 1.411, 50.3), (EAGER, "microbatches=2 remat=full", 1.525, 65.2),
+    (EAGER, "microbatches=4 remat=minimal", 1.743, 52.8), (COMPILED, "microbatches=4 remat=none", 0.840, 50.0),
+    (JAX, "microbatches=4 remat=full", 0.986, 41.9), (JAX, "microbatches=8 remat=full", 1.094, 40.1),
+]  # fmt: skip
 """Configuration, plan, seconds of a step, GiB of HBM: reserved by PyTorch, or as XLA planned it."""
 
 

@@ -49,8 +49,6 @@ def test_a_job_that_is_stopped_ends_like_one_that_is_interrupted(tmp_path):
     command = [sys.executable, "-c", program, "chat", "paper-v5p-512"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as chat:
-        assert chat.stdin
-        assert chat.stdout
         chat.stdin.write("/help\n")
         chat.stdin.flush()
         assert chat.stdout.readline()

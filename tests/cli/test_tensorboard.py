@@ -47,8 +47,7 @@ def test_a_log_directory_becomes_an_experiment(tmp_path, asap):
     assert done.code == 0, done.err
     record = json.loads(asap("experiments", "show", "mine", "--format", "json").out)
     assert record["measured"]["seconds"] == pytest.approx(4.9)
-    assert record["measured"]["left_out"] == 1
-    assert record["plan"]["ici"]["data"] == 16
+    assert (record["measured"]["left_out"], record["plan"]["ici"]["data"]) == (1, 16)
     assert record["provenance"]["measured"] == f"tensorboard:{tmp_path / 'logs'}"
 
 
@@ -57,7 +56,6 @@ def test_a_profile_beside_the_events_is_read(tmp_path):
     run.mkdir(parents=True)
     (run / PROFILE.name).write_bytes(PROFILE.read_bytes())
     study = open_study(f"tensorboard:{tmp_path / 'logs'}", ExperimentStore(tmp_path))
-    assert study.profile is not None
     assert study.profile.kpis.steps == 3
 
 
@@ -65,7 +63,6 @@ def test_a_restarted_run_counts_each_step_once(tmp_path):
     write(tmp_path / "logs", steps=(30.0, 5.0, 5.0, 9.0, 9.0))
     write(tmp_path / "logs", steps=(5.0, 5.0, 5.0), first=3)
     experiment = read_tracked(f"tensorboard:{tmp_path / 'logs'}", Experiment(id="mine"))
-    assert experiment.measured is not None
     assert experiment.measured.steps == 5
     assert experiment.measured.seconds == pytest.approx(5.0)
 
@@ -91,7 +88,6 @@ def test_a_directory_on_an_object_store(tmp_path):
     try:
         system.put(str(tmp_path / "logs"), "/events/run", recursive=True)
         experiment = read_tracked("tensorboard:memory://events/run", Experiment(id="mine"))
-        assert experiment.measured is not None
         assert experiment.measured.seconds == pytest.approx(4.9)
     finally:
         system.rm("/events", recursive=True)

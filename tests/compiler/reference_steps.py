@@ -37,11 +37,8 @@ def made_step(model: Architecture, text: str) -> tuple[Plan, TrainStep]:
     plan = plan_of(program) if program else Plan.parse(words)
     fields = dict(setting.split("=") for setting in settings.split())
     usual = {
-        "global_batch": 16,
-        "sequence_length": 32,
-        "precision": "fp32",
-        "capacity_factor": float(model.experts or 1),
-    }
+        "global_batch": 16, "sequence_length": 32, "precision": "fp32", "capacity_factor": float(model.experts or 1),
+    }  # fmt: skip
     workload = Workload.model_validate({**usual, **fields})
     mesh = Mesh(np.array(jax.devices()[: plan.devices]).reshape(plan.ici.degrees), AXES)
     lines = program_lines(lines_text(program), model, workload)

@@ -34,8 +34,7 @@ def compiled(text):
 
 def test_a_compiled_program_yields_time_collectives_and_memory(program):
     found = assess(ask(), compiled(program("fsdp_scan_v5e_4x4")), SLICE, None)
-    assert found.fits is True
-    assert found.step_time.provenance == "compiled"
+    assert (found.fits, found.step_time.provenance) == (True, "compiled")
     assert {(row.kind, row.axes) for row in found.collectives} == {("all-gather", "data"), ("all-reduce", "data")}
     assert found.step_time.value == pytest.approx(
         sum(row.seconds for row in found.compute) + sum(row.exposed_s for row in found.collectives)
@@ -59,8 +58,7 @@ def test_the_least_effort_yields_memory_and_collectives_but_no_time(program):
         update={"effort": "least", "full_effort_failure": "stopped after 9 s"}
     )
     found = assess(ask(), outcome, SLICE, predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, SLICE)[0])
-    assert found.fits is True
-    assert found.step_time is None
+    assert (found.fits, found.step_time) == (True, None)
     assert found.compute == ()
     assert {row.busy_s for row in found.collectives} == {None}
     assert "the full compilation was stopped after 9 s" in found.notes[0]
@@ -120,8 +118,7 @@ def test_a_cached_outcome_with_the_old_field_names_is_read():
 def test_a_schedule_that_cannot_be_read_leaves_the_memory(text):
     found = assess(ask(), compiled(text), SLICE, None)
     assert found.memory == MEMORY
-    assert found.fits is True
-    assert found.step_time is None
+    assert (found.fits, found.step_time) == (True, None)
     assert any("cannot be read" in note for note in found.notes)
 
 
@@ -175,12 +172,9 @@ def test_a_mesh_axis_that_shares_a_torus_axis_is_named_with_its_cost(program):
 def test_what_the_cpu_pipeline_tells_of_gpus_is_marked_and_has_no_times(program):
     gpus = resolve_hardware("h100-16").slice
     outcome = CompileOutcome(
-        status="sharded",
-        argument_bytes=GIB,
-        coordinates=((),) * 16,
-        slices=(0,) * 16,
+        status="sharded", argument_bytes=GIB, coordinates=((),) * 16, slices=(0,) * 16,
         program=program("fsdp_scan_v5e_4x4"),
-    )
+    )  # fmt: skip
     expected = predict(Plan.parse("data=16 remat=full"), MODEL, WORKLOAD, gpus)[0]
     found = assess(ask(hardware=gpus), outcome, gpus, expected)
     assert (found.fits, found.memory, found.step_time, found.compute) == (None, None, None, ())

@@ -136,8 +136,7 @@ def test_only_plans_for_the_hardware_and_slices_that_libtpu_describes_are_taken(
 
 def test_for_gpus_the_cpu_pipeline_stands_in(home):
     (found,) = compile_all([request_for("matmul", hardware="h100-4")])
-    assert found.status == "sharded"
-    assert found.memory is None
+    assert (found.status, found.memory) == ("sharded", None)
     assert found.argument_bytes == 2 * 1024 * 1024 * 2 / 2
     assert "libtpu" not in found.versions
     (again,) = compile_all([request_for("matmul", hardware="h100-4")], limits=CompileLimits(seconds=0))
@@ -154,15 +153,12 @@ def test_the_last_words_of_a_compiler_that_died_are_those_that_say_something(tmp
 def test_the_fingerprint_changes_with_all_that_matters():
     base = request_for("matmul")
     others = [
-        request_for("wrong"),
-        request_for("matmul", plan="data=4"),
-        request_for("matmul", hardware="v6e-4"),
+        request_for("wrong"), request_for("matmul", plan="data=4"), request_for("matmul", hardware="v6e-4"),
         base.model_copy(update={"model": Architecture(layers=2)}),
         base.model_copy(update={"workload": Workload(global_batch=8)}),
-        base.model_copy(update={"step_source": "edited"}),
-        base.model_copy(update={"effort": "least"}),
+        base.model_copy(update={"step_source": "edited"}), base.model_copy(update={"effort": "least"}),
         base.model_copy(update={"flags": ("--xla_tpu_scoped_vmem_limit_kib=98304",)}),
-    ]
+    ]  # fmt: skip
     keys = {request.fingerprint({"libtpu": "1"}) for request in (base, *others)} | {base.fingerprint({"libtpu": "2"})}
     assert len(keys) == len(others) + 2
     assert base.model_copy(update={"path": ("elsewhere",)}).fingerprint({}) == base.fingerprint({})

@@ -40,8 +40,7 @@ def shaped(home, monkeypatch):
 def test_maxtexts_own_step_is_compiled_under_the_plan(shaped):
     plan = Plan.parse("data=2 model=2")
     (found,) = verify(experiment(width=512), [plan], CompileOptions(maxtext=True, python=shaped))
-    assert found.fits is True
-    assert found.program == "MaxText's step of tiny"
+    assert (found.fits, found.program) == (True, "MaxText's step of tiny")
     assert found.memory.arguments == 2 * 512 * 512 // 2 * 2
     assert {row.axes for row in found.collectives} <= {"data", "model"}
     assert found.collectives
@@ -115,8 +114,7 @@ def test_settings_on_record_carry_the_plan_and_no_secret():
         experiment(hf_access_token=REDACTED, base_config="base.yml", ici_tensor_parallelism=4),
         Plan.parse("data=4 remat=minimal"),
     )
-    assert settings["ici_fsdp_parallelism"] == -1
-    assert settings["ici_tensor_parallelism"] == 1
+    assert (settings["ici_fsdp_parallelism"], settings["ici_tensor_parallelism"]) == (-1, 1)
     assert settings["remat_policy"] == "minimal"
     assert not {"hf_access_token", "base_config"} & settings.keys()
 

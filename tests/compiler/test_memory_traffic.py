@@ -1,88 +1,12 @@
-import pytest
-
 from asap.compiler.schedule.hlo import Instruction, read_module
 from asap.compiler.schedule.operation_cost import bytes_accessed, matmul_flops
-
-STACK, LAYER, CHIP = "f32[8,4,16]{2,1,0}", "f32[1,4,16]{2,1,0}", "f32[4,16]{1,0:S(1)}"
-INDEX = "  %i = s32[] parameter(1)\n  %z = s32[] constant(0)\n"
+from tests.cases import cases
 
 
-def moved(entry, *computations):
-    """Bytes of the last instruction of a program, by memory."""
-    head = "HloModule m, is_scheduled=true\n\n"
-    called = "".join(f"%{name} (p: f32[8,4,16]) -> f32[8,4,16] {{\n{body}}}\n\n" for name, body in computations)
-    module = read_module(f"{head}{called}ENTRY %main (p: f32[8,4,16]) -> f32[8,4,16] {{\n{entry}}}\n")
-    return dict(bytes_accessed(module, module.entry.instructions[-1], module.entry))
-
-
-def test_an_operation_reads_its_operands_and_writes_its_result():
-    entry = f"  %a = {STACK} parameter(0)\n  ROOT %n = {STACK} negate(%a)\n"
-    assert moved(entry) == {0: 2 * 8 * 4 * 16 * 4}
-
-
-def test_memory_on_the_chip_is_counted_apart():
-    entry = f"  %a = f32[4,16]{{1,0}} parameter(0)\n  ROOT %c = {CHIP} copy(%a)\n"
-    assert moved(entry) == {0: 4 * 16 * 4, 1: 4 * 16 * 4}
-
-
-@pytest.mark.parametrize("through", ["", "bitcast"])
-def test_a_fusion_that_takes_a_slice_reads_the_slice(through):
-    source = "a"
-    body = f"  %a = {STACK} parameter(0)\n{INDEX}"
-    if through:
-        body += f"  %b = {STACK} bitcast(%a)\n"
-        source = "b"
-    body += f"  %d = {LAYER} dynamic-slice(%{source}, %i, %z, %z), dynamic_slice_sizes={{1,4,16}}\n"
-    body += f"  ROOT %n = {LAYER} negate(%d)\n"
-    entry = f"  %a.1 = {STACK} parameter(0)\n  %i.1 = s32[] parameter(1)\n"
-    entry += f"  ROOT %f = {LAYER} fusion(%a.1, %i.1), kind=kLoop, calls=%inner\n"
-    assert moved(entry, ("inner", body)) == {0: 2 * 4 * 16 * 4 + 4}
-
-
-def test_a_fusion_that_puts_a_slice_into_an_array_writes_the_slice():
-    body = f"  %a = {STACK} parameter(0)\n{INDEX}  %u = {LAYER} parameter(2)\n  %n = {LAYER} negate(%u)\n"
-    body += f"  ROOT %d = {STACK} dynamic-update-slice(%a, %n, %i, %z, %z)\n"
-    entry = f"  %a.1 = {STACK} parameter(0)\n  %i.1 = s32[] parameter(1)\n  %u.1 = {LAYER} parameter(2)\n"
-    entry += f"  ROOT %f = {STACK} fusion(%a.1, %i.1, %u.1), kind=kLoop, calls=%inner\n"
-    assert moved(entry, ("inner", body)) == {0: 2 * 4 * 16 * 4 + 4}
-
-
-def test_a_fusion_in_a_fusion_reads_what_the_inner_one_does():
-    inner = f"  %a = {STACK} parameter(0)\n{INDEX}"
-    inner += f"  ROOT %d = {LAYER} dynamic-slice(%a, %i, %z, %z), dynamic_slice_sizes={{1,4,16}}\n"
-    outer = f"  %a.2 = {STACK} parameter(0)\n  %i.2 = s32[] parameter(1)\n"
-    outer += f"  %f.2 = {LAYER} fusion(%a.2, %i.2), kind=kLoop, calls=%inner\n"
-    outer += f"  %n = {LAYER} negate(%f.2)\n  ROOT %t = ({LAYER}, {LAYER}) tuple(%n, %f.2)\n"
-    entry = f"  %a.1 = {STACK} parameter(0)\n  %i.1 = s32[] parameter(1)\n"
-    entry += f"  ROOT %f = ({LAYER}, {LAYER}) fusion(%a.1, %i.1), kind=kLoop, calls=%outer\n"
-    assert moved(entry, ("inner", inner), ("outer", outer)) == {0: 3 * 4 * 16 * 4 + 4}
-
-
-def test_what_one_user_takes_whole_is_read_whole():
-    body = f"  %a = {STACK} parameter(0)\n{INDEX}"
-    body += f"  %d = {LAYER} dynamic-slice(%a, %i, %z, %z), dynamic_slice_sizes={{1,4,16}}\n"
-    body += f"  %n = {STACK} negate(%a)\n  ROOT %t = ({STACK}, {LAYER}) tuple(%n, %d)\n"
-    entry = f"  %a.1 = {STACK} parameter(0)\n  %i.1 = s32[] parameter(1)\n"
-    entry += f"  ROOT %f = ({STACK}, {LAYER}) fusion(%a.1, %i.1), kind=kLoop, calls=%inner\n"
-    assert moved(entry, ("inner", body)) == {0: (2 * 8 + 1) * 4 * 16 * 4 + 4}
-
-
-def test_of_an_array_that_is_padded_or_converted_first_only_the_slice_is_read():
-    body = f"  %a = {STACK} parameter(0)\n{INDEX}  %c = bf16[8,4,16]{{2,1,0}} convert(%a)\n"
-    body += "  %p = bf16[9,4,16]{2,1,0} pad(%c, %z), padding=0_1x0_0x0_0\n"
-    body += "  ROOT %d = bf16[1,4,16]{2,1,0} dynamic-slice(%p, %i, %z, %z), dynamic_slice_sizes={1,4,16}\n"
-    entry = f"  %a.1 = {STACK} parameter(0)\n  %i.1 = s32[] parameter(1)\n"
-    entry += "  ROOT %f = bf16[1,4,16]{2,1,0} fusion(%a.1, %i.1), kind=kLoop, calls=%inner\n"
-    assert moved(entry, ("inner", body)) == {0: 2 * 4 * 16 * 2 + 4}
-
-
-def test_what_a_fusion_hands_through_and_what_a_collective_in_it_moves_are_not_its_own():
-    body = f"  %a = {STACK} parameter(0)\n  %g = {STACK} parameter(1)\n  %u = {LAYER} parameter(2)\n"
-    body += f"  %n = {STACK} negate(%a)\n  %r = {STACK} all-gather(%u), dimensions={{0}}\n"
-    body += f"  ROOT %t = ({STACK}, {STACK}, {STACK}) tuple(%n, %g, %r)\n"
-    entry = f"  %a.1 = {STACK} parameter(0)\n  %g.1 = {STACK} parameter(1)\n  %u.1 = {LAYER} parameter(2)\n"
-    entry += f"  ROOT %f = ({STACK}, {STACK}, {STACK}) fusion(%a.1, %g.1, %u.1), kind=kCustom, calls=%inner\n"
-    assert moved(entry, ("inner", body)) == {0: 2 * 8 * 4 * 16 * 4}
+@cases("what, moved, text")
+def test_what_the_last_operation_moves(what, moved, text):
+    module = read_module(f"HloModule m, is_scheduled=true\n\n{text}")
+    assert dict(bytes_accessed(module, module.entry.instructions[-1], module.entry)) == moved, what
 
 
 def test_a_program_moves_no_more_than_all_operands_and_results(program):
@@ -114,18 +38,7 @@ def module_of(kernel, attributes):
     )
 
 
-@pytest.mark.parametrize(
-    ("kernel", "attributes", "summed"),
-    [
-        ("bf16[64,32]", "dim_labels=bf_io->bf", 64),
-        ("bf16[32,64]", "dim_labels=bf_oi->bf", 64),
-        ("bf16[4,16,32]", "window={size=4}, dim_labels=0bf_0io->0bf", 4 * 16),
-        ("bf16[4,64,32]", "window={size=4 pad=3_3 rhs_reversal=1}, dim_labels=0bf_0io->0bf", 64),
-        ("bf16[8,4,16,32]", "window={size=8x4 pad=7_7x0_0 rhs_reversal=1x0}, dim_labels=01bf_01io->01bf", 4 * 16),
-        ("bf16[8,64,32]", "window={size=8 stride=7 lhs_dilate=8}, dim_labels=0bf_0io->0bf", 64),
-        ("bf16[4,2,64,32]", "window={size=4x2 lhs_dilate=1x2}, dim_labels=01bf_01io->01bf", 4 * 64),
-    ],
-)
+@cases("kernel, attributes, summed")
 def test_a_product_has_two_flops_for_each_element_of_its_result_and_of_what_that_sums(kernel, attributes, summed):
     module = module_of(kernel, attributes)
     inner = module.computations["inner"]

@@ -45,11 +45,8 @@ def test_segments_are_split_where_lines_begin_and_end():
     )  # fmt: skip
     cut = split_segments(parts, (5,))
     assert cut[1:] == (
-        Segment((dense, routed), 1),
-        Segment((dense,), 1),
-        Segment((routed,), 1),
-        Segment((dense, routed), 2),
-    )
+        Segment((dense, routed), 1), Segment((dense,), 1), Segment((routed,), 1), Segment((dense, routed), 2),
+    )  # fmt: skip
     assert first_layers(cut) == [0, 2, 4, 5, 6]
 
 

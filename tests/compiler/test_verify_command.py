@@ -56,8 +56,7 @@ def test_a_decoder_is_verified_from_the_command_line(run):
     done = run("tiny", "--plan", "data=4 remat=full", "--format", "json")
     assert done.exit_code == 0
     (found,) = json.loads(done.stdout)
-    assert found["fits"] is True
-    assert found["program"] == "reference step of tiny"
+    assert (found["fits"], found["program"]) == (True, "reference step of tiny")
     assert found["step_time"]["provenance"] == "compiled"
     assert any(row["axes"] == "data" for row in found["collectives"])
     again = run("tiny", "--plan", "data=4 remat=full", "--time-limit", "1")
@@ -85,8 +84,7 @@ def test_what_is_sent_between_slices_has_a_time_of_the_network(run):
     two = ("--plan", "data=4 dcn.replica=2 remat=full", "--hardware", "2x v5e-4", "--format", "json")
     (found,) = json.loads(run("tiny", *two).stdout)
     (row,) = [row for row in found["collectives"] if row["axes"] == "replica"]
-    assert row["kind"] == "all-reduce"
-    assert row["execution"] == "asynchronous"
+    assert (row["kind"], row["execution"]) == ("all-reduce", "asynchronous")
     assert row["busy_s"] > 0
     assert row["size_bytes"] > 0
 
@@ -110,8 +108,7 @@ def test_a_plan_that_the_step_cannot_express_keeps_no_other_from_being_compiled(
     done = run("tiny", "--plan", "data=4 pipeline_repeats=2", "--plan", "data=4", "--format", "json")
     assert done.exit_code == 4
     not_expressible, compiled = json.loads(done.stdout)
-    assert not_expressible["status"] == "not_expressible"
-    assert not_expressible["fits"] is None
+    assert (not_expressible["status"], not_expressible["fits"]) == ("not_expressible", None)
     assert "interleaved" in not_expressible["verdict"]
     assert compiled["fits"] is True
 

@@ -108,7 +108,6 @@ def test_a_run_that_dies_though_it_is_all_but_sure_to_fit_is_the_finding(study: 
     modelled = memory_of(study_of(study.experiment.model_copy(update={"plan": SMALL})), SMALL)
     assert odds(modelled) > SURPRISING
     found = judge_study(died(study, **of_error))
-    assert found is not None
     assert found.is_finding
     assert (cause in [one.name for one in found.causes]) == is_one
     after = memory_of(died(study, **of_error), SMALL)

@@ -7,38 +7,23 @@ from hypothesis import strategies as st
 from asap.core.errors import AsapError, ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from asap.experiments.launch import read_launch
-from tests.cases import cases, kept
+from tests.cases import cases, kept, listed
 
 KEPT = kept(__file__)
 
-SCRIPT = KEPT["SCRIPT"]
+RECIPE = KEPT["RECIPE"]
 
 
-def test_overrides_of_the_command_and_no_others_are_read():
-    launch = read_launch(SCRIPT)
-    assert launch.config == "configs/run.yml"
-    assert launch.overrides == (
-        "run_name=my run",
-        "ici_fsdp_parallelism=16",
-        "per_device_batch_size=4",
-        "steps=10",
-    )
-    assert launch.unknown == ("base_output_directory",)
-    assert launch.line == 5
+@cases("script, said")
+def test_a_script_is_read_as_what_it_starts(script, said):
+    launch = read_launch(script)
+    assert {key: listed(getattr(launch, key)) for key in said} == said
 
 
 @cases("command")
 def test_the_ways_of_starting_maxtext(command):
     launch = read_launch(command)
     assert (launch.config, launch.overrides) == ("MaxText/configs/base.yml", ("ici_fsdp_parallelism=8",))
-
-
-def test_hardware_of_a_launcher_around_the_command_is_read():
-    launch = read_launch(
-        'xpk workload create --tpu-type=v5p-512 --num-slices 2 --command "pip list && '
-        'python3 -m MaxText.train base.yml ici_fsdp_parallelism=256"'
-    )
-    assert (launch.hardware, launch.slices, launch.overrides) == ("v5p-512", 2, ("ici_fsdp_parallelism=256",))
 
 
 @given(st.text(alphabet="maxtext.train=\"'\\\n $({})-:;&|ab#`", max_size=200))
@@ -60,46 +45,6 @@ def test_a_variable_is_not_blown_up():
 @pytest.mark.parametrize("script", ["", "echo train.py a=b", "python train.py a.yml a=1", "'unclosed MaxText", "\\"])
 def test_other_scripts_have_none(script):
     assert read_launch(script) is None
-
-
-RECIPE = KEPT["RECIPE"]
-
-
-def test_a_recipe_says_settings_flags_hardware_and_slices():
-    launch = read_launch(RECIPE)
-    assert launch.overrides == ("model_name=llama2-7b", "per_device_batch_size=2", "base_output_directory=")
-    assert launch.unknown == ("run_name",)
-    assert (launch.hardware, launch.slices) == ("v5p-64", 2)
-    flags = "--xla_tpu_scoped_vmem_limit_kib=65536 --xla_enable_async_all_gather=true"
-    assert launch.environment == {"LIBTPU_INIT_ARGS": flags}
-
-
-def test_variables_of_gpus_and_jax_are_on_record_and_others_are_not():
-    launch = read_launch(
-        "export NCCL_NVLS_ENABLE=1\nexport HF_TOKEN=secret\nexport JAX_OPTIMIZATION_LEVEL=O1\n"
-        "CUDA_DEVICE_MAX_CONNECTIONS=1 python3 -m MaxText.train base.yml steps=5"
-    )
-    assert launch.environment == {
-        "NCCL_NVLS_ENABLE": "1", "JAX_OPTIMIZATION_LEVEL": "O1", "CUDA_DEVICE_MAX_CONNECTIONS": "1",
-    }  # fmt: skip
-
-
-def test_exported_flags_and_settings_of_the_environment_are_read():
-    launch = read_launch(
-        'export LIBTPU_INIT_ARGS="--a=1\n--b=2"\nexport M_ICI_FSDP_PARALLELISM=8\nXLA_FLAGS=--c=3\n'
-        "python3 -m maxtext.trainers.pre_train.train base.yml steps=5"
-    )
-    assert launch.environment == {"LIBTPU_INIT_ARGS": "--a=1 --b=2"}
-    assert launch.overrides == ("steps=5", "ici_fsdp_parallelism=8")
-
-
-def test_defaults_of_variables_and_of_their_defaults_are_taken():
-    launch = read_launch(
-        "N=${1:-${N:-8}}\n"
-        'python3 -m MaxText.train "${A:-${B:-$PWD}/configs}"/base.yml ici_fsdp_parallelism="${N}" run_name=${NOBODY}'
-    )
-    assert launch.config == "./configs/base.yml"
-    assert (launch.overrides, launch.unknown) == (("ici_fsdp_parallelism=8",), ("run_name",))
 
 
 def add(path, *overrides: str) -> Experiment:

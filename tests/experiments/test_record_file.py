@@ -22,11 +22,8 @@ def read(tmp_path):
 
 def test_our_own_file_is_read_with_its_short_forms(read, tmp_path):
     experiment = read(WHOLE)
-    assert experiment.id == "x"
-    assert experiment.plan == Plan.parse("data=16 seq=4 model=8 remat=full")
-    assert experiment.model is not None
-    assert experiment.model.layers == 80
-    assert experiment.workload.global_batch == 256
+    assert (experiment.id, experiment.plan) == ("x", Plan.parse("data=16 seq=4 model=8 remat=full"))
+    assert (experiment.model.layers, experiment.workload.global_batch) == (80, 256)
     assert experiment.environment == {"jax": "0.10.2"}
     assert experiment.goodput == 0.93
     assert experiment.profile_path == str(tmp_path / "logs" / "run")
@@ -41,8 +38,7 @@ def test_the_topology_decides_between_two_readings_of_a_name(read):
 def test_values_say_where_they_came_from(read):
     provenance = read(WHOLE, "workload.sequence_length=1024").provenance
     assert provenance["workload.sequence_length"] == "override workload"
-    assert provenance["workload.global_batch"] == "the launcher"
-    assert provenance["plan"] == "experiment.yml:7"
+    assert (provenance["workload.global_batch"], provenance["plan"]) == ("the launcher", "experiment.yml:7")
 
 
 def test_a_kept_record_can_be_read_again(tmp_path, read):
@@ -72,8 +68,7 @@ def test_bad_fields_are_refused_in_one_line(read, text, said):
 
 def test_overrides_replace_single_fields(read):
     experiment = read(WHOLE, "workload.global_batch=512", "plan=data=32 model=16", "description=other")
-    assert experiment.workload.global_batch == 512
-    assert experiment.workload.sequence_length == 8192
+    assert (experiment.workload.global_batch, experiment.workload.sequence_length) == (512, 8192)
     assert str(experiment.plan) == "data=32 model=16"
     assert experiment.description == "other"
 

@@ -92,24 +92,20 @@ def test_an_unknown_chip_is_refused_with_the_nearest_names() -> None:
 def test_a_chip_of_ones_own_is_found_and_goes_before_a_bundled_one(own_chips: Path) -> None:
     (own_chips / "one.toml").write_text(OWN)
     (own_chips / "mine.toml").write_text(OWN.replace("example-1", "h100").replace("E1", "E2"))
-    assert load_chip("e1").name == "example-1"
-    assert load_chip("H100").title == "Example One"
+    assert (load_chip("e1").name, load_chip("H100").title) == ("example-1", "Example One")
     assert "example-1" in known_chips()
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("name = ", "is not TOML"),
-        (OWN.replace("hbm_bytes = 6e10", "hbm_bytes = -1"), "hbm_bytes"),
+        ("name = ", "is not TOML"), (OWN.replace("hbm_bytes = 6e10", "hbm_bytes = -1"), "hbm_bytes"),
         (OWN.replace("hbm_bytes = 6e10", ""), "hbm_bytes"),
         (OWN.replace('hbm_bytes = "us", ', ""), "no source for hbm_bytes"),
-        (OWN.replace('kind = "gpu"', 'kind = "tpu"'), "torus"),
-        (OWN.replace('kind = "gpu"', 'kind = "npu"'), "kind"),
-        (OWN + "colour = 1\n", "colour"),
-        ("\xff\xfe\x00", "cannot be read"),
+        (OWN.replace('kind = "gpu"', 'kind = "tpu"'), "torus"), (OWN.replace('kind = "gpu"', 'kind = "npu"'), "kind"),
+        (OWN + "colour = 1\n", "colour"), ("\xff\xfe\x00", "cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_is_one_clear_line(own_chips: Path, text: str, complaint: str) -> None:
     (own_chips / "bad.toml").write_bytes(text.encode("latin-1"))
     with pytest.warns(StoreWarning) as caught:

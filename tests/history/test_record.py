@@ -63,28 +63,14 @@ OUTCOME = st.sampled_from([(Outcome.IMPROVED, 1.5), (Outcome.SLOWER, 0.5), (Outc
 
 
 @given(
-    title=TEXT,
-    summary=TEXT,
-    changes=st.lists(TEXT, min_size=1, max_size=3).map(tuple),
-    before=st.none() | PLAN,
-    after=st.none() | PLAN,
-    outcome=OUTCOME,
-    parameters=st.none() | st.floats(1e6, 1e13),
-)
+    title=TEXT, summary=TEXT, changes=st.lists(TEXT, min_size=1, max_size=3).map(tuple), before=st.none() | PLAN,
+    after=st.none() | PLAN, outcome=OUTCOME, parameters=st.none() | st.floats(1e6, 1e13),
+)  # fmt: skip
 def test_a_record_survives_its_line(title, summary, changes, before, after, outcome, parameters):
     made = HistoryRecord(
-        id="x",
-        title=title,
-        summary=summary,
-        other_changes=changes,
-        before=before,
-        after=after,
-        outcome=outcome[0],
-        speedup=outcome[1],
-        model=Model(name=title, parameters=parameters),
-        source=Source(text="s"),
-        confidence=0.5,
-    )
+        id="x", title=title, summary=summary, other_changes=changes, before=before, after=after, outcome=outcome[0],
+        speedup=outcome[1], model=Model(name=title, parameters=parameters), source=Source(text="s"), confidence=0.5,
+    )  # fmt: skip
     line = line_of(made)
     assert "\n" not in line
     assert parse_record(line, "here") == made

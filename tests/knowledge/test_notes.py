@@ -18,8 +18,7 @@ NOTE = KEPT["NOTE"]
 
 def test_reads_every_part_of_a_note():
     (note,) = parse_notes(FRONT + NOTE, "training.md")
-    assert note.id == "fsdp-critical-batch"
-    assert note.title == "FSDP stays compute-bound above C over W"
+    assert (note.id, note.title) == ("fsdp-critical-batch", "FSDP stays compute-bound above C over W")
     assert note.keywords == ("FSDP", "ZeRO-3", "critical batch")
     assert note.body == "Weights are gathered just in time.\n\nA second paragraph."
     assert (note.equation, note.applies) == ("B / X > C / W_ici", "Large batches.")

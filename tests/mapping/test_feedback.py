@@ -48,13 +48,10 @@ WITHOUT_MODEL = [
     (Code.NOT_APPLICABLE, "algorithm cannon\npanels 4", 2, 1),
     (Code.NOT_APPLICABLE, "algorithm pumma\nexchange all_to_all", 2, 10),
     (Code.NOT_APPLICABLE, "algorithm circuit\nplace segments on pinned_host", 2, 1),
-    (Code.NO_SUCH_TENSOR, "algorithm circuit\nlayout segmnts col", 2, 8),
-    (Code.NOT_APPLICABLE, "stationary A", 1, 1),
-    (Code.MESH_PRODUCT, "mesh data=8 model=4", 1, 1),
-    (Code.MESH_PRODUCT, "mesh data=3 model=5", 1, 1),
-    (Code.MESH_PRODUCT, "mesh data=16 dcn.data=2", 1, 1),
-    (Code.AXIS_TWICE, "mesh data=4 model=4 data=1", 1, 21),
-]
+    (Code.NO_SUCH_TENSOR, "algorithm circuit\nlayout segmnts col", 2, 8), (Code.NOT_APPLICABLE, "stationary A", 1, 1),
+    (Code.MESH_PRODUCT, "mesh data=8 model=4", 1, 1), (Code.MESH_PRODUCT, "mesh data=3 model=5", 1, 1),
+    (Code.MESH_PRODUCT, "mesh data=16 dcn.data=2", 1, 1), (Code.AXIS_TWICE, "mesh data=4 model=4 data=1", 1, 21),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

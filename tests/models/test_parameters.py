@@ -25,16 +25,11 @@ WIDTHS = st.integers(1, 8).map(lambda n: 128 * n)
 def architectures(draw: st.DrawFn) -> Architecture:
     heads = draw(st.sampled_from([1, 2, 4, 8]))
     fields = {
-        "layers": draw(st.integers(1, 12)),
-        "d_model": draw(WIDTHS),
-        "d_ff": draw(WIDTHS),
-        "heads": heads,
+        "layers": draw(st.integers(1, 12)), "d_model": draw(WIDTHS), "d_ff": draw(WIDTHS), "heads": heads,
         "kv_heads": draw(st.sampled_from([h for h in (1, 2, 4, 8) if heads % h == 0])),
-        "head_dim": draw(st.sampled_from([64, 128])),
-        "vocab": draw(st.integers(1, 1000)),
-        "gated_mlp": draw(st.booleans()),
-        "tied_embeddings": draw(st.booleans()),
-    }
+        "head_dim": draw(st.sampled_from([64, 128])), "vocab": draw(st.integers(1, 1000)),
+        "gated_mlp": draw(st.booleans()), "tied_embeddings": draw(st.booleans()),
+    }  # fmt: skip
     if draw(st.booleans()):
         fields["experts"] = draw(st.integers(1, 16))
         fields["experts_per_token"] = draw(st.integers(1, fields["experts"]))

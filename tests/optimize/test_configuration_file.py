@@ -69,16 +69,12 @@ def test_a_launcher_that_reads_a_file_is_run_with_it(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("a.yaml", "parallelism: [1, 2]", "parallelism is no section"),
-        ("a.yaml", "- 1", "is no mapping"),
-        ("a.yaml", "a: [", "cannot be parsed"),
-        ("a.yaml", "a: !!python/name:os.system x", "cannot be parsed"),
-        ("a.json", "{", "cannot be parsed"),
-        ("a.toml", "a = ", "cannot be parsed"),
-        ("a.py", "a = 1", "neither YAML, JSON nor TOML"),
-        ("a.json", "[" * 100_000, "cannot be parsed"),
+        ("a.yaml", "parallelism: [1, 2]", "parallelism is no section"), ("a.yaml", "- 1", "is no mapping"),
+        ("a.yaml", "a: [", "cannot be parsed"), ("a.yaml", "a: !!python/name:os.system x", "cannot be parsed"),
+        ("a.json", "{", "cannot be parsed"), ("a.toml", "a = ", "cannot be parsed"),
+        ("a.py", "a = 1", "neither YAML, JSON nor TOML"), ("a.json", "[" * 100_000, "cannot be parsed"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_changed_is_refused(tmp_path, name, text, says):
     path = tmp_path / name
     path.write_text(text)

@@ -29,13 +29,10 @@ pytestmark = pytest.mark.process
 def evaluator(mode: str, *, seconds: float = 20.0, start: str = "", steps_from: str | None = None):
     command = start or f'"{sys.executable}" "{TRAINER}" "{mode}" {{overrides}}'
     return RunEvaluator(
-        command=Command(command, steps_from=steps_from),
-        session="tests",
+        command=Command(command, steps_from=steps_from), session="tests",
         overrides=lambda plan: Overrides(stack="maxtext", text="ici_fsdp_parallelism=8 remat_policy=full"),
-        tokens=None,
-        limits=RunLimits(steps=10, seconds=seconds),
-        folder=Path.cwd(),
-    )
+        tokens=None, limits=RunLimits(steps=10, seconds=seconds), folder=Path.cwd(),
+    )  # fmt: skip
 
 
 @cases("mode, status, code, says")

@@ -52,15 +52,11 @@ def test_megatron_names_the_modules_that_it_recomputes(said, policy):
 @pytest.mark.parametrize(
     ("count", "layers", "chunks", "policy"),
     [
-        ("6", 48, 1, RecomputedLayers(Fraction(1, 8))),
-        ("6", 48, 4, RecomputedLayers(Fraction(1, 2))),
-        ("5", 48, 4, RecomputedLayers(Fraction(5, 12))),
-        ("12", 48, 4, Remat.FULL),
-        ("40", 48, 4, Remat.FULL),
-        ("0", 48, 4, Remat.NONE),
-        ("6", None, 1, Remat.FULL),
+        ("6", 48, 1, RecomputedLayers(Fraction(1, 8))), ("6", 48, 4, RecomputedLayers(Fraction(1, 2))),
+        ("5", 48, 4, RecomputedLayers(Fraction(5, 12))), ("12", 48, 4, Remat.FULL), ("40", 48, 4, Remat.FULL),
+        ("0", 48, 4, Remat.NONE), ("6", None, 1, Remat.FULL),
     ],
-)
+)  # fmt: skip
 def test_a_block_is_so_many_layers_of_each_virtual_stage(count, layers, chunks, policy):
     assert remat_of(BLOCK | {"recompute_num_layers": count}, layers, chunks) == policy
 

@@ -15,14 +15,10 @@ policies = (
     | st.fractions(0, 1, max_denominator=96).map(recomputed_layers)
 )
 plans = st.builds(
-    Plan,
-    ici=meshes,
-    dcn=meshes,
-    microbatches=st.none() | degrees,
-    pipeline_repeats=degrees,
+    Plan, ici=meshes, dcn=meshes, microbatches=st.none() | degrees, pipeline_repeats=degrees,
     remat=st.none() | policies,
     offload=st.lists(st.sampled_from(["optimizer", "parameters", "activations"]), unique=True).map(tuple),
-)
+)  # fmt: skip
 
 
 @given(plans)

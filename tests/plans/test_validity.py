@@ -12,17 +12,12 @@ from asap.stacks.constraints import constraints_of
 from tests.cases import cases
 
 facts = st.builds(
-    Constraints,
-    devices_per_slice=st.sampled_from([1, 6, 8, 12, 16, 64]),
-    slices=st.just(1),
-    global_batch=st.none() | st.integers(1, 64),
-    sequence_length=st.none() | st.sampled_from([96, 1024, 4096]),
-    heads=st.none() | st.integers(1, 64),
-    kv_heads=st.none() | st.integers(1, 16),
-    experts=st.none() | st.integers(0, 16),
-    layers=st.none() | st.integers(1, 48),
+    Constraints, devices_per_slice=st.sampled_from([1, 6, 8, 12, 16, 64]), slices=st.just(1),
+    global_batch=st.none() | st.integers(1, 64), sequence_length=st.none() | st.sampled_from([96, 1024, 4096]),
+    heads=st.none() | st.integers(1, 64), kv_heads=st.none() | st.integers(1, 16),
+    experts=st.none() | st.integers(0, 16), layers=st.none() | st.integers(1, 48),
     sharded_width=st.none() | st.sampled_from([64, 2880, 4096]),
-)
+)  # fmt: skip
 
 
 @given(facts)

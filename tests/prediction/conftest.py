@@ -23,13 +23,9 @@ def mixture() -> Architecture:
 @pytest.fixture
 def workload() -> Workload:
     return Workload(
-        global_batch=512,
-        sequence_length=4096,
-        precision="bf16",
-        attention="flash",
-        framework="Megatron-LM",
+        global_batch=512, sequence_length=4096, precision="bf16", attention="flash", framework="Megatron-LM",
         zero_stage=1,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture

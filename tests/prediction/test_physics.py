@@ -17,14 +17,11 @@ PLANS = ("replica=64", "data=64 remat=full", "replica=8 model=8 microbatches=8",
 
 @settings(max_examples=40)
 @given(
-    layers=st.sampled_from([4, 32, 128]),
-    width=st.sampled_from([512, 4096, 16384]),
-    sequence=st.sampled_from([512, 8192, 131072]),
-    experts=st.sampled_from([0, 64]),
-    plan=st.sampled_from(PLANS),
+    layers=st.sampled_from([4, 32, 128]), width=st.sampled_from([512, 4096, 16384]),
+    sequence=st.sampled_from([512, 8192, 131072]), experts=st.sampled_from([0, 64]), plan=st.sampled_from(PLANS),
     machine=st.sampled_from(["h100-64", "v5p-64", "a100-64"]),
     stack=st.sampled_from(["MaxText", "Megatron-LM", "torchtitan"]),
-)
+)  # fmt: skip
 def test_what_the_fitted_model_predicts_is_possible_and_what_lies_far_beyond_is_not(
     layers, width, sequence, experts, plan, machine, stack
 ):

@@ -38,7 +38,6 @@ def workload(framework: str) -> Workload:
 def half_width(framework: str, hardware: str = "h100") -> float:
     (found,) = predict(PLAN, decoder(), workload(framework), resolve_hardware(hardware, devices=8).slice)
     step = found.step_time
-    assert step is not None
     assert step.high is not None
     return math.log(step.high / step.value)
 
@@ -52,10 +51,7 @@ def test_a_wide_interval_says_why():
     (found,) = predict(PLAN, decoder(), workload("PyTorch FSDP"), resolve_hardware("h100", devices=8).slice)
     assert any("software of this kind" in note and "--step-time" in note for note in found.notes)
     (measured,) = predict(
-        PLAN,
-        decoder(),
-        workload("PyTorch FSDP"),
-        resolve_hardware("h100", devices=8).slice,
+        PLAN, decoder(), workload("PyTorch FSDP"), resolve_hardware("h100", devices=8).slice,
         baseline=Measured(PLAN, 9.0),
-    )
+    )  # fmt: skip
     assert not any("interval is wide" in note for note in measured.notes)

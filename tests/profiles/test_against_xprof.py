@@ -25,7 +25,6 @@ def ours(*files) -> Conversion | None:
 
 def assert_same(*files) -> None:
     found, theirs = ours(*files), convert(files)
-    assert found is not None
     assert found.summary.device_type == theirs.summary.device_type
     for name in type(theirs.summary).model_fields.keys() - {"device_type"}:
         assert getattr(found.summary, name) == pytest.approx(getattr(theirs.summary, name), abs=ROUNDED), name
@@ -121,7 +120,6 @@ def stepping(count: int, nested: bool = False, **also: str) -> bytes:
 
 def assert_same_steps(file) -> None:
     found, theirs = ours(file), convert([file])
-    assert found is not None
     assert found.summary.device_type == theirs.summary.device_type == "CPU"
     assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
     assert found.peaks.hbm_ridge_point in (None, theirs.peaks.hbm_ridge_point or None)
@@ -146,7 +144,6 @@ def test_steps_of_a_cpu_that_are_unfamiliar_are_left_to_xprof(write):
 def test_a_step_of_several_hosts_is_as_long_as_on_the_slowest(write):
     files = [write(stepping(count), host=str(count)) for count in (3, 4)]
     found, theirs = ours(*files), convert(files)
-    assert found is not None
     assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
 
 
@@ -180,15 +177,12 @@ def test_real_profiles_of_gpus(gpu_profile, name):
     """All but the FLOPs of elementwise operations, which XLA weighs by type and chip, and what a library computes."""
     file = gpu_profile(name)
     found, theirs = ours(file), convert([file])
-    assert found is not None
     assert found.summary.device_type == theirs.summary.device_type
     assert found.peaks.peak_flop_rate == pytest.approx(theirs.peaks.peak_flop_rate, rel=1e-5)
     bandwidth = (theirs.peaks.peak_hbm_bw or 0) * (1 if name == "graphs" else 5.3e12 / 2.6624e12)
     assert found.peaks.peak_hbm_bw == pytest.approx(bandwidth, rel=1e-5)
     assert found.memory == theirs.memory
     assert [row.duration for row in found.steps] == pytest.approx([row.duration for row in theirs.steps])
-    assert found.program is not None
-    assert theirs.program is not None
     assert found.program.total_time == pytest.approx(theirs.program.total_time)
     assert time_of_kernels(found) == pytest.approx(time_of_kernels(theirs))
     rows, expected = ({(row.program_id, row.hlo_op_name): row for row in made.operations} for made in (found, theirs))
@@ -244,7 +238,6 @@ def test_steps_of_a_gpu(tmp_path_factory, steps, gpus):
     file = tmp_path_factory.mktemp("steps") / "x.xplane.pb"
     file.write_bytes(serialised([host, *devices]))
     found, theirs = ours(file), convert([file])
-    assert found is not None
     ran_ms = [0.001 * (sum(map(sum, runs)) + 20) for runs in steps]
     kept = ran_ms[1:-1] if len(steps) > 5 else ran_ms
     expected = [0.6 if ran <= 0.6 else row.duration for ran, row in zip(kept, theirs.steps, strict=True)]

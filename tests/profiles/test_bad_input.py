@@ -64,9 +64,7 @@ def test_the_host_that_cannot_be_read_is_named(write):
 def test_a_profile_in_which_nothing_ran_has_gaps_with_the_capture_that_fills_them(write, planes):
     profile = read_profile(write(serialised([plane(name) for name in planes])))
     assert profile.operations == ()
-    assert profile.kpis.communication is None
-    assert profile.kpis.duty_cycle is None
-    assert profile.device_type is None
+    assert (profile.kpis.communication, profile.kpis.duty_cycle, profile.device_type) == (None, None, None)
     assert any("no device ran anything" in gap.what for gap in profile.gaps)
     assert all(gap.capture for gap in profile.gaps)
 

@@ -17,13 +17,9 @@ from asap.profiles.xplane.planes import read_planes
 from asap.reports.profile_facts import by_recoverable, roofline_columns, roofline_row, total_rows
 
 OPERATIONS = st.builds(
-    Operation,
-    name=st.sampled_from("abc"),
-    category=st.sampled_from(("matmul", "attention", "other")),
-    fraction=st.floats(0.001, 1.0),
-    roofline_efficiency=st.none() | st.floats(0.0, 1.2),
-    opaque=st.booleans(),
-)
+    Operation, name=st.sampled_from("abc"), category=st.sampled_from(("matmul", "attention", "other")),
+    fraction=st.floats(0.001, 1.0), roofline_efficiency=st.none() | st.floats(0.0, 1.2), opaque=st.booleans(),
+)  # fmt: skip
 
 
 @given(st.lists(OPERATIONS, max_size=8))

@@ -88,9 +88,7 @@ def test_bytes_that_move_beside_other_operations_are_no_rate(read):
     ]
     operations = by_name(read(tpu_profile([*copy, *TRAINING[:1]], step_us=2000)))
     start, done = operations["copy-start.1"], operations["copy-done.1"]
-    assert start.memory_bandwidth is None
-    assert start.roofline_efficiency is None
-    assert start.bytes_accessed is None
+    assert (start.memory_bandwidth, start.roofline_efficiency, start.bytes_accessed) == (None, None, None)
     assert done.memory_bandwidth is None
     assert start.bound == done.bound == "hbm"
     assert start.shape == "(f32[8], u32[])"
@@ -105,8 +103,7 @@ def test_infeed_is_bound_by_the_host(read):
 
 def test_without_marks_the_repeated_module_gives_the_step_time(read):
     profile = read(tpu_profile(marked=False, steps=4))
-    assert profile.extent == "window"
-    assert profile.kpis.steps == 4
+    assert (profile.extent, profile.kpis.steps) == ("window", 4)
     assert profile.kpis.step_time_s == pytest.approx(900e-6)
     assert any("jit_train_step" in warning and "4 runs" in warning for warning in profile.warnings)
     assert any("none is marked" in gap.what for gap in profile.gaps)
@@ -117,8 +114,7 @@ def test_without_marks_the_repeated_module_gives_the_step_time(read):
 
 def test_one_run_of_a_module_is_no_step(read):
     kpis = read(tpu_profile(marked=False, steps=1)).kpis
-    assert kpis.step_time_s is None
-    assert kpis.steps is None
+    assert (kpis.step_time_s, kpis.steps) == (None, None)
 
 
 def test_a_second_host_adds_devices_and_leaves_times_alone(write):

@@ -118,17 +118,10 @@ def _device(number: int, operations: Sequence[Op], steps: int, step_us: int, mar
 def _costs(op: Op, symbol: int) -> dict[str, int | str | bytes]:
     access = b"\x08\x01\x10\x01\x18" + _varint(op.bytes)
     return {
-        "hlo_category": op.category,
-        "program_id": 77,
-        "symbol_id": symbol + 1,
-        "flops": op.flops,
-        "model_flops": op.flops,
-        "bytes_accessed": op.bytes,
-        "raw_bytes_accessed": op.bytes,
-        "memory_access_breakdown": b"\n" + bytes([len(access)]) + access,
-        "tf_op": op.path,
-        "source": "train.py:3",
-    }
+        "hlo_category": op.category, "program_id": 77, "symbol_id": symbol + 1, "flops": op.flops,
+        "model_flops": op.flops, "bytes_accessed": op.bytes, "raw_bytes_accessed": op.bytes,
+        "memory_access_breakdown": b"\n" + bytes([len(access)]) + access, "tf_op": op.path, "source": "train.py:3",
+    }  # fmt: skip
 
 
 def _value(value: int | float | str | bytes) -> str:

@@ -24,8 +24,6 @@ def run(plan: str, model: str, hardware: str, batch: int, length: int, framework
 
 def found(study: Study) -> SmallestFit:
     smallest = smallest_fit(study)
-    assert smallest is not None
-    assert smallest.prediction.memory is not None
     assert smallest.prediction.memory.fits
     return smallest
 

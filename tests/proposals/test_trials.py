@@ -41,7 +41,6 @@ def test_a_step_that_waits_for_its_host_is_told_to_test_cuda_graphs_before_any_p
     assert graphs.gain is not None
     assert graphs.gain > 0.3
     advised = propose(rank_candidates(waiting), lambda study, plan: ())
-    assert advised.situation is not None
     assert advised.situation.name == "improvable"
     assert graphs.title in advised.situation.statement
     assert graphs.title in advised.recommendation.statement

@@ -140,8 +140,7 @@ def test_a_tool_that_answers_otherwise_is_named(recorded, store, run_command):
     name = altered(recorded, "altered-tool", change)
     found = replay(name, store)
     assert found.same_result
-    assert found.divergence.step == "tool_result explain"
-    assert found.divergence.place == "payload.result.text"
+    assert (found.divergence.step, found.divergence.place) == ("tool_result explain", "payload.result.text")
     assert found.divergence.recorded == '"otherwise"'
     done = run_command("sessions", "replay", name)
     assert done.code == 4

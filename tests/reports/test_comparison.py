@@ -27,8 +27,7 @@ def test_operations_are_matched_by_name_and_shape_then_without_their_number():
     found = {change.name: change for change in compare_operations(before, after, True).operations}
     assert found["fusion.1"].change == "faster"
     assert (found["fusion.2"].change, found["fusion.2"].renamed) == ("slower", "fusion.7")
-    assert found["copy.1"].change == "gone"
-    assert found["all-reduce.3"].change == "new"
+    assert (found["copy.1"].change, found["all-reduce.3"].change) == ("gone", "new")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a.1", "a.2", "b.1", "c"]), st.floats(0.01, 1)), max_size=8))
@@ -43,7 +42,6 @@ def test_a_prediction_is_compared_with_what_was_measured():
     after = run("two", "data=2 model=4", 0.9, operation("fusion", 0.6), operation("all-reduce.1", 0.3))
     found = compare_studies(before, after)
     assert found.speedup == pytest.approx(1 / 0.9)
-    assert found.prediction is not None
     assert found.prediction.measured == pytest.approx(0.9)
     assert found.prediction.inside
     assert "tensor parallelism from 2 to 4" in found.changes

@@ -238,8 +238,7 @@ def test_hostile_text_is_inert_in_markdown(hostile):
 
 def test_json_is_the_contract(paper):
     data = json.loads(paper.to_json())
-    assert data["schema"] == "asap.analysis/3"
-    assert data["diagnosis"]["bottleneck"] == "hbm"
+    assert (data["schema"], data["diagnosis"]["bottleneck"]) == ("asap.analysis/3", "hbm")
     assert data["diagnosis"]["findings"]
     assert data["proposals"][0]["plan"]["ici"] == {
         "replica": 1, "data": 4, "seq": 1, "model": 4, "expert": 1, "stage": 1,

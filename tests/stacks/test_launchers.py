@@ -29,12 +29,9 @@ def plans(draw, axes, remats, offloads=((),)):
     mesh = Mesh(**{axis: draw(POWERS) for axis in axes})
     repeats = draw(st.sampled_from((1, 2, 3))) if mesh.stage > 1 else 1
     return Plan(
-        ici=mesh,
-        microbatches=draw(st.sampled_from((1, 2, 4, 8))),
-        pipeline_repeats=repeats,
-        remat=draw(st.sampled_from(remats)),
-        offload=draw(st.sampled_from(offloads)),
-    )
+        ici=mesh, microbatches=draw(st.sampled_from((1, 2, 4, 8))), pipeline_repeats=repeats,
+        remat=draw(st.sampled_from(remats)), offload=draw(st.sampled_from(offloads)),
+    )  # fmt: skip
 
 
 def on_top(current: dict, changes: dict) -> dict:

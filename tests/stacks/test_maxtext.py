@@ -30,13 +30,10 @@ def plans(draw) -> Plan:
     if moves_activations and isinstance(remat, SavedTensors):
         remat = saved(remat.device, remat.host, inputs_on_host=True)
     return Plan(
-        ici=ici,
-        dcn=dcn,
-        microbatches=draw(st.integers(1, 64)),
-        pipeline_repeats=draw(st.integers(1, 4)) if piped else 1,
-        remat=remat,
+        ici=ici, dcn=dcn, microbatches=draw(st.integers(1, 64)),
+        pipeline_repeats=draw(st.integers(1, 4)) if piped else 1, remat=remat,
         offload=draw(OFFLOADS) + (("activations",) if moves_activations else ()),
-    )
+    )  # fmt: skip
 
 
 CURRENT = st.fixed_dictionaries(
@@ -152,8 +149,7 @@ def test_what_megatron_calls_selective_becomes_the_nearest_policy():
 
 def test_a_pipeline_says_how_its_layers_are_grouped():
     overrides = to_overrides(Plan.parse("stage=4 microbatches=8 pipeline_repeats=2"), layers=32)
-    assert overrides["num_layers_per_pipeline_stage"] == "4"
-    assert overrides["num_pipeline_microbatches"] == "8"
+    assert (overrides["num_layers_per_pipeline_stage"], overrides["num_pipeline_microbatches"]) == ("4", "8")
     with pytest.raises(PlanError, match="30 layers"):
         to_overrides(Plan.parse("stage=4 pipeline_repeats=2"), layers=30)
 
@@ -166,22 +162,14 @@ def test_the_defaults_of_maxtext_fill_up():
 def test_axes_of_all_releases_are_read():
     plan = from_overrides(
         {
-            "ici_fsdp_parallelism": 2,
-            "ici_fsdp_transpose_parallelism": 2,
-            "ici_context_parallelism": 2,
-            "ici_sequence_parallelism": 2,
-            "ici_context_usp_ulysses_parallelism": 2,
-            "ici_tensor_parallelism": 2,
-            "ici_tensor_transpose_parallelism": 2,
-            "ici_tensor_sequence_parallelism": 2,
-            "ici_expert_parallelism": 2,
-            "ici_pipeline_parallelism": 2,
-            "num_pipeline_repeats": 1,
+            "ici_fsdp_parallelism": 2, "ici_fsdp_transpose_parallelism": 2, "ici_context_parallelism": 2,
+            "ici_sequence_parallelism": 2, "ici_context_usp_ulysses_parallelism": 2, "ici_tensor_parallelism": 2,
+            "ici_tensor_transpose_parallelism": 2, "ici_tensor_sequence_parallelism": 2, "ici_expert_parallelism": 2,
+            "ici_pipeline_parallelism": 2, "num_pipeline_repeats": 1,
         },
         devices_per_slice=1024,
-    )
-    assert plan.ici == Mesh(data=4, seq=8, model=8, expert=2, stage=2)
-    assert plan.microbatches == 2
+    )  # fmt: skip
+    assert (plan.ici, plan.microbatches) == (Mesh(data=4, seq=8, model=8, expert=2, stage=2), 2)
 
 
 def test_layers_give_the_repeats_of_a_pipeline():

@@ -41,15 +41,11 @@ def test_a_run_replays_as_it_was(load, backward_thread, overlaps, host):
 @settings(max_examples=25, deadline=None)
 @given(
     st.builds(
-        Run,
-        layers=st.integers(1, 6),
-        kernel=st.integers(20, 900),
-        host=st.integers(1, 500),
-        transfer=st.integers(20, 900),
-        slow=st.lists(st.floats(0.5, 2.0), min_size=1, max_size=4).map(tuple),
+        Run, layers=st.integers(1, 6), kernel=st.integers(20, 900), host=st.integers(1, 500),
+        transfer=st.integers(20, 900), slow=st.lists(st.floats(0.5, 2.0), min_size=1, max_size=4).map(tuple),
         overlaps=st.booleans(),
     )
-)
+)  # fmt: skip
 def test_any_run_replays_as_it_was(tmp_path_factory, run):
     graph = build_graph(load_trace([write(tmp_path_factory.mktemp("run"), simulate(run))]))
     found = step_time(graph)

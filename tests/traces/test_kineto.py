@@ -99,18 +99,12 @@ def test_exact_waits_of_cuda_sync(read):
         call("cudaEventRecord", 3, 2),
         call("cudaStreamWaitEvent", 6, 3),
         {
-            "ph": "X",
-            "cat": "cuda_sync",
-            "name": "Stream Wait Event",
-            "pid": 0,
-            "tid": 20,
-            "ts": 7,
-            "dur": 1,
+            "ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 20, "ts": 7, "dur": 1,
             "args": wait,
         },
         call("cudaLaunchKernel", 10, 4),
         kernel(20, 505, 50, 4),
-    ]
+    ]  # fmt: skip
     (rank,) = read({"traceEvents": events}).ranks
     assert rank.waits.tolist() == [[1, 0]]
 

@@ -19,14 +19,8 @@ from tests.language_models.server import Ask, ModelServer, Question, Say
 GOLDEN = Path(__file__).parent
 EXPERIMENT = "paper-v6e-16"
 LINES = (
-    "Which one first?",
-    "I think 3 is better",
-    "/oom 1",
-    "/explain 1",
-    "why not data=8?",
-    "line 1",
-    "health",
-)
+    "Which one first?", "I think 3 is better", "/oom 1", "/explain 1", "why not data=8?", "line 1", "health",
+)  # fmt: skip
 
 
 def words(question: Question) -> Say | Ask:
