@@ -98,6 +98,7 @@ def test_the_bubble_shrinks_with_microbatches_and_virtual_stages(decoder, worklo
     assert bubble("microbatches=32") < bubble("microbatches=8")
     assert bubble("microbatches=8 pipeline_repeats=4") < bubble("microbatches=8")
     assert bubble("microbatches=8") == pytest.approx(3 / (8 + 3), rel=0.3)
+    assert bubble("microbatches=1 pipeline_repeats=4") == pytest.approx(bubble("microbatches=1"), rel=0.01)
 
 
 def test_permuted_torus_axes_change_nothing(decoder, workload):

@@ -19,8 +19,7 @@ compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 
 @dataclass(frozen=True, slots=True)
 class StepTime:
     """Seconds of one step by part; ``exposed`` ones add up to ``total``, and those done ``again`` are within others.
-    ``launches`` are those of a host's kernels, of which ``overhead`` has what outlasts the device.
-    """
+    ``launches`` are those of a host's kernels, of which ``overhead`` has what outlasts the device."""
 
     compute: Number
     compute_again: Number
@@ -50,7 +49,8 @@ class StepTime:
 
 
 def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
-    """Seconds of one training step."""
+    """Seconds of one training step. Virtual stages shorten the bubble by their number (arXiv:2104.04473, 2.2) where
+    microbatches are as many as stages; with fewer, each further round waits for the first to come around."""
     layout = inputs.plan
     comp, comm = compute(inputs, constants), communication(inputs, constants)
     count = layout.microbatches
@@ -77,8 +77,8 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     stage_exposed = constants.stage_exposure * comm.stage_microbatch
     slowest = busy + overhead + tensor_exposed + sequence_exposed + expert_exposed + data_exposed + stage_exposed
     others = slowest - ends * (comp.head_matmul + comp.head_hbm) + (inputs.layers_per_stage - layers) * whole
-    bubble = (layout.stages - 1) * others / layout.pipeline_repeats
-
+    idle = layout.stages - 1 + (layout.pipeline_repeats - 1) * np.maximum(layout.stages - count, 0)
+    bubble = idle * others / layout.pipeline_repeats
     backward = cover * 2 / 3 * inputs.workload.overlaps_reduction
     replica_exposed = exposed(comm.replica_step, backward, constants.replica_exposure, constants)
     slices_exposed = exposed(comm.slice_step, backward, constants.replica_exposure, constants)
