@@ -55,6 +55,13 @@ def describe_model(model: Architecture | None) -> str:
     return ", ".join([model.name or "unnamed", *sizes, *shapes])
 
 
+def name_or_size(model: Architecture | None) -> str | None:
+    """``mixtral-8x7b``, or ``175 B parameters`` where a model has no name."""
+    if model is None or model.name or model.missing():
+        return model.name if model else None
+    return f"{amount(count_parameters(model).total, 'parameters')} parameters"
+
+
 def batch_size(workload: Workload) -> str:
     """``256 sequences of 8,192 tokens``, of what is known; ``unknown`` of neither."""
     if not workload.global_batch and not workload.sequence_length:

@@ -10,7 +10,7 @@ from asap.proposals import Proposal
 from asap.proposals.trials import OfferedTrial
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
-from asap.reports.labels import batch_size, experiment_facts, listed
+from asap.reports.labels import batch_size, experiment_facts, listed, name_or_size
 from asap.reports.proposal_table import PUBLISHED, Row, proposal_table
 
 WHY = "Why"
@@ -104,7 +104,7 @@ def _title(analysis: Analysis) -> str:
     """``run: llama3.1-8b on v5e-256, 256 sequences of 8,192 tokens``, of what is known."""
     experiment, workload = analysis.experiment, analysis.experiment.workload
     hardware = experiment.hardware.name or experiment.hardware.chip
-    parts = [experiment.model.name] if experiment.model and experiment.model.name else []
+    parts = [name] if (name := name_or_size(experiment.model)) else []
     parts += [f"on {hardware}"] if hardware else []
     batch = [batch_size(workload)] if workload.global_batch or workload.sequence_length else []
     about = ", ".join(filter(None, (" ".join(parts), *batch)))
