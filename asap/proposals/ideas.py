@@ -103,11 +103,10 @@ def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[s
     other_compiler = "torch" if run_of(study).xla else "xla"
 
     def applies(name: str) -> bool:
-        if _FAMILIES.get(name, {}).get("compiler") == other_compiler:
-            return False
-        if named or (study.plan is None and "needs" in _FAMILIES.get(name, {})):
-            return name in named
-        return _FAMILIES.get(name, {}).get("trial") not in offered and not is_moot(study.plan, workload, name)
+        family = _FAMILIES.get(name, {})
+        if family.get("compiler") == other_compiler or named or (study.plan is None and "needs" in family):
+            return name in named and family.get("compiler") != other_compiler
+        return family.get("trial") not in offered and not is_moot(study.plan, workload, name)
 
     families = [one for one in ranked(load_records(), situation) if applies(one.name)]
     for best, *others in decisions(families):
@@ -180,8 +179,9 @@ def _has_units(chip: str | None, family: str) -> bool:
     known = find_chip(chip) if chip else None
     if known is None:
         return True
-    lacks = ("float8", "fp8" not in known.chip.peak_flops), ("SparseCore", not known.chip.sparse_cores)
-    return not any(family.startswith(name) and lacking for name, lacking in lacks)
+    units, cores = known.chip.peak_flops, known.chip.sparse_cores
+    lacks = {"float8": "fp8" not in units, "float8 matmuls, mxfp8": "fp4" not in units, "SparseCore": not cores}
+    return not any(family.startswith(name) and lacking for name, lacking in lacks.items())
 
 
 def _likeness(record: HistoryRecord, situation: Situation) -> float:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import tomllib
+from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from asap.history.files import load_records
 from asap.history.record import ChangeKind, Part
 from asap.proposals.ideas import Situation, Standing, engine_ideas, family_of, is_moot, ranked
 from asap.reports.phrases import idea_sentence
+from tests.studies import study
 
 EXPERIMENT = "llama-8b-tensor-16"
 ABLATIONS = [one for one in load_records() if one.kind is not None]
@@ -52,6 +55,16 @@ def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
     plan, workload = inquiry.study.plan, inquiry.study.experiment.workload
     assert is_moot(plan, workload, "overlap of expert all-to-all")
     assert not is_moot(plan, workload, "asynchronous tensor parallelism")
+
+
+@pytest.mark.parametrize("model", ["llama3-8b", "mixtral-8x7b"])
+def test_what_only_torch_has_is_no_idea_for_a_program_of_jax(model: str):
+    families = tomllib.loads((resources.files("asap.proposals") / "ideas.toml").read_text(encoding="utf-8"))
+    of_torch = {name for name, known in families.items() if known.get("compiler") == "torch"}
+    for framework, told in (("MaxText", False), ("torchtitan", True)):
+        run = study("data=64 microbatches=1 remat=full", model, "h100-64", 128, 4096, framework)
+        found = {one.title for one in engine_ideas(run, None, named=of_torch)}
+        assert bool(found & of_torch) is told
 
 
 @given(st.sampled_from(["v5e", "v6e", "h100", "a100-80gb"]), st.floats(1e8, 1e12), st.integers(512, 131072))
