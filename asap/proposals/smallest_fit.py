@@ -1,7 +1,8 @@
 """The smallest change with which a run fits: mesh, levers and settings beside every plan, searched together.
 
-A change of one setting counts one, and so does each doubling of the mesh; so does a step that takes a quarter longer
-than the fastest that fits, at the upper end of its interval, so that little is not bought dearly.
+A change of one setting costs one, and so does each doubling of the mesh. So that little is not bought dearly, so do a
+step that takes a quarter longer than the fastest that fits, at the upper end of its interval, and a risk of one in
+twenty to run out of memory.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from asap.models import Workload
 from asap.plans import Plan
 from asap.prediction.memory_outcomes import outcomes_of
 from asap.prediction.predict_study import expect
-from asap.prediction.prediction import FIT_CONFIDENCE, Prediction
+from asap.prediction.prediction import Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.reasons.explain import changed_settings
 from asap.proposals.selection.candidate import LIKELY
@@ -28,6 +29,8 @@ from asap.study.study import Study
 
 LONGER = 1.25
 """A step so much longer, at the upper end of its interval, costs one change: judgement."""
+RISK = 1 - LIKELY
+"""Risk to run out of memory that costs one change: judgement."""
 MOST_SETTINGS = 2
 """Settings beside the plan that are changed together."""
 _LOOKED_AT = 50
@@ -47,23 +50,17 @@ class SmallestFit(BaseModel):
 
 
 def smallest_fit(study: Study) -> SmallestFit | None:
-    """The smallest change with which what runs is likely to fit; the likeliest of the smallest where nothing is.
-
-    None where nothing fits, or nothing can be searched.
-    """
+    """The smallest change with which what runs fits; None where nothing does, or nothing can be searched."""
     if study.plan is None:
         return None
     study = replace(study, profile=None)
-    for required in (LIKELY, FIT_CONFIDENCE):
-        found = [
-            (changes + len(trials), trials, plan)
-            for trials in _together(study)
-            if (best := _smallest(_under(study, trials), required)) is not None
-            for changes, plan in [best]
-        ]
-        if found:
-            return _fit_of(study, *min(found, key=lambda one: one[0])[1:])
-    return None
+    found = [
+        (changes + len(trials), trials, plan)
+        for trials in _together(study)
+        if (best := _smallest(_under(study, trials))) is not None
+        for changes, plan in [best]
+    ]
+    return _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
 
 
 def _together(study: Study) -> Iterator[tuple[Trial, ...]]:
@@ -86,18 +83,19 @@ def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
     return replace(study, experiment=experiment.model_copy(update={"observed": None}), outcomes=seen)
 
 
-def _smallest(study: Study, required: float) -> tuple[float, Plan] | None:
-    """The cost of the cheapest plan that is as likely to fit, and the plan."""
+def _smallest(study: Study) -> tuple[float, Plan] | None:
+    """The cost of the cheapest plan that fits, and the plan."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     if found is None:
         return None
     evaluation = found.evaluation
-    places = np.argwhere(evaluation.valid & evaluation.fits & (evaluation.fit_odds >= required))
+    places = np.argwhere(evaluation.valid & evaluation.fits)
     if not len(places):
         return None
     index = tuple(places.T)
     gain = evaluation.gain[index] - evaluation.half_width(index)
-    cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER)
+    risk = (1 - evaluation.fit_odds[index]) / RISK
+    cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER) + risk
     for row in np.argsort(cost, kind="stable")[:_LOOKED_AT]:
         plan = found.plan(places[row])
         if why_not_launched(study, plan) is None:
