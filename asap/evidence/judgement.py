@@ -123,15 +123,10 @@ class Judgement(BaseModel):
     def advice(self) -> str:
         """What to do first."""
         if self.asked is not None or not self.causes:
-            return (
-                "Check model, batch, length, hardware and the measurement first: the proposals rest on the model alone."
-            )
+            return "Check model, batch, length, hardware and the measurement first."
         first = self.causes[0]
-        rest = " The proposals rest on the model alone, and come after that." if self.measured_s else ""
         what = "it needs more HBM" if self.measured_s is None else f"the step is {self.verdict}"
-        return (
-            f"Find out first why {what} than modelled, likeliest because {first.statement}. Check: {first.check}.{rest}"
-        )
+        return f"Find out first why {what} than modelled, likeliest because {first.statement}. Check: {first.check}."
 
 
 @dataclass(frozen=True)

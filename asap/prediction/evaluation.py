@@ -196,7 +196,8 @@ def evaluate_grid(
         gain = missed + before - total + larger - fit.residual_transfer.expected(missed, change)
         widths = fit.anchored_widths.of(architecture.is_moe)
     capacity = hardware.chip.device_capacity
-    shown = float(hbm[present]) if measured else 0.0
+    died = belief is not None and any(one.fitted is False and one.held <= hbm[present] for one in belief.seen)
+    shown = float(hbm[present]) if measured and not died else 0.0
     odds = overhead.probability_fits(hbm, capacity) if belief is None else belief.probability_fits(hbm)
     within, ran = hbm <= capacity if belief is None else odds >= FIT_CONFIDENCE, hbm <= shown
     return GridEvaluation(

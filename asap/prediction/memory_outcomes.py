@@ -10,6 +10,7 @@ from asap.prediction.uncertainty.calibration import load_calibration
 from asap.prediction.uncertainty.memory_belief import MemoryBelief, Seen, believed
 from asap.study.study import MemoryOutcome, Study, outcome_of_log
 
+FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 MOVED = "moved by what came of other plans"
 _STATES = ("parameters", "gradients", "optimizer")
 
@@ -21,10 +22,10 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
         return study.outcomes
     if (logged := outcome_of_log(study.experiment)) is not None:
         return (*study.outcomes, logged)
-    if profile is None or plan is None:
+    if profile is None or plan is None or not (profile.kpis.step_time_s or profile.peak_hbm_bytes):
         return study.outcomes
-    own = MemoryOutcome(plan, True if profile.kpis.step_time_s else None, profile.peak_hbm_bytes, profile.source)
-    return study.outcomes if own.fitted is None and own.peak_bytes is None else (*study.outcomes, own)
+    ran = True if profile.kpis.step_time_s else None
+    return (*study.outcomes, MemoryOutcome(plan, ran, profile.peak_hbm_bytes, profile.source))
 
 
 def memory_belief(study: Study) -> MemoryBelief | None:
@@ -69,12 +70,22 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
     total, capacity = memory.total, memory.capacity_bytes
     if outcome.peak_bytes is not None:
         total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=Provenance.MEASURED, source=outcome.source)
-    elif outcome.fitted is not None:
-        total = within(_believed(memory, belief), capacity) if outcome.fitted else within(total, capacity, max)
-    if outcome.fitted is None and outcome.peak_bytes is None:
-        return memory
+    else:
+        total = _believed(memory, belief) if outcome.fitted else within(total, capacity, max)
+    total = within(total, capacity) if outcome.fitted else total
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
     return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
+
+
+def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
+    """A plan that needs no more HBM than one that ran, as modelled, fits, and holds no more than that one's peak."""
+    known, before, memory = ran.memory, modelled.memory, other.memory
+    if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
+        return other
+    if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
+        return other
+    notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
+    return other.model_copy(update={"memory": as_fitting(memory, peak), "notes": notes})
 
 
 def as_fitting(memory: MemoryPrediction, peak: float | None) -> MemoryPrediction:

@@ -20,7 +20,6 @@ from asap.stacks.launchers import contract_of
 from asap.stacks.registry import by_framework
 from asap.study.study import Study
 
-FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 KNOWN_AXES = ("replica", "data", "seq", "model")
 _LIKELY_TO_FIT = 0.85
 """Share of HBM that a plan may fill by the model and still be likely to fit."""
@@ -110,7 +109,7 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
     from asap.prediction import Measured, predict
-    from asap.prediction.memory_outcomes import outcomes_of, with_outcomes
+    from asap.prediction.memory_outcomes import fits_if_smaller, outcomes_of, with_outcomes
     from asap.prediction.uncertainty.own_runs import usable_own_runs
 
     measured = study.profile.kpis.step_time_s if study.profile else None
@@ -123,9 +122,12 @@ def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> 
         return revised
     if start is None:
         revised = [_not_from(baseline.step_time, each) for each in revised]
+    outcome = next((one for one in outcomes_of(study) if one.plan == baseline.plan), None)
+    if outcome is not None and outcome.fitted is False:
+        return revised
     (ran,) = predict([baseline.plan], model, workload, hardware, baseline=baseline)
-    peak = next((one.peak_bytes for one in outcomes_of(study) if one.plan == baseline.plan), None)
-    return [_fits_if_smaller(ran, peak, before, after) for before, after in zip(found, revised, strict=True)]
+    peak = outcome.peak_bytes if outcome else None
+    return [fits_if_smaller(ran, peak, before, after) for before, after in zip(found, revised, strict=True)]
 
 
 def _not_from(seconds: float, found: Prediction) -> Prediction:
@@ -161,20 +163,6 @@ def is_unexplained(seconds: float, modelled: Prediction, chip: str) -> bool:
         return True
     reached = modelled.mfu.value * expected.value / seconds
     return reached < best * math.exp(-REACH * half_width(expected))
-
-
-def _fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
-    """A plan that needs no more HBM than one that ran, as they are modelled, fits, whatever the model says of both; and
-    no more than the peak of that one, where it was measured."""
-    known, before, memory = ran.memory, modelled.memory, other.memory
-    if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
-        return other
-    if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
-        return other
-    from asap.prediction.memory_outcomes import as_fitting
-
-    notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
-    return other.model_copy(update={"memory": as_fitting(memory, peak), "notes": notes})
 
 
 def usual_axes(study: Study) -> tuple[str, ...]:

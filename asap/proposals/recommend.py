@@ -165,8 +165,10 @@ def after_judgement(
     if judgement.measured_s is None and least is not None:
         said = f"{judgement.advice} The smallest change that is likely to fit: {least.statement}."
         return Recommendation(first=advice.first, keep_incumbent=True, statement=said, lines=least.lines)
-    first = None if advice.keep_incumbent else advice.first
-    return Recommendation(first=first, keep_incumbent=True, statement=judgement.advice)
+    if advice.keep_incumbent or advice.first is None:
+        return Recommendation(first=None, keep_incumbent=True, statement=judgement.advice)
+    statement = f"{judgement.advice} The proposals rest on the model alone, and come after that."
+    return Recommendation(first=advice.first, keep_incumbent=True, statement=statement)
 
 
 def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:

@@ -1,8 +1,8 @@
 """The smallest change with which a run fits: mesh, levers and settings beside every plan, searched together.
 
-A change of one setting costs one, and so does each doubling of the mesh. So that little is not bought dearly, so do a
-step that takes a quarter longer than the fastest that fits, at the upper end of its interval, and a risk of one in
-twenty to run out of memory.
+A change of one setting costs one, and so does each doubling of the mesh, and each kind of tensor in host memory. So
+that little is not bought dearly, so do a step that takes a quarter longer than the fastest that fits, at the upper end
+of its interval, and a risk of one in twenty to run out of memory.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.reasons.explain import changed_settings
-from asap.proposals.selection.candidate import LIKELY
+from asap.proposals.selection.candidate import LIKELY, kept_on_host
 from asap.proposals.selection.search import CHANGE_COST, run_of, search
 from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
@@ -96,11 +96,10 @@ def _smallest(study: Study) -> tuple[float, Plan] | None:
     gain = evaluation.gain[index] - evaluation.half_width(index)
     risk = (1 - evaluation.fit_odds[index]) / RISK
     cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER) + risk
-    for row in np.argsort(cost, kind="stable")[:_LOOKED_AT]:
-        plan = found.plan(places[row])
-        if why_not_launched(study, plan) is None:
-            return float(cost[row]), plan
-    return None
+    rows = np.argsort(cost, kind="stable")[:_LOOKED_AT]
+    plans = [(float(cost[row]) + kept_on_host(plan), plan) for row in rows for plan in [found.plan(places[row])]]
+    cheapest = sorted(plans, key=lambda one: one[0])
+    return next((one for one in cheapest if why_not_launched(study, one[1]) is None), None)
 
 
 def _fit_of(study: Study, trials: tuple[Trial, ...], plan: Plan) -> SmallestFit:

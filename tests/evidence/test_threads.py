@@ -40,8 +40,8 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     yield "text", advice.model_dump_json() + "".join(study.warnings)
     yield "hbm_gib", advice.incumbent.memory.total.value / GIB
     yield "died", fit_odds(advice.incumbent) < LIKELY and any(words in statement for words in NOT_CALM)
-    yield "slower", judged is not None and judged.verdict == "slower" and statement == judged.advice
-    asked = judged is not None and judged.asked is not None and statement == judged.advice
+    yield "slower", judged is not None and judged.verdict == "slower" and statement.startswith(judged.advice)
+    asked = judged is not None and judged.asked is not None and statement.startswith(judged.advice)
     yield "asked", asked or any("so add --sequence" in note for note in record.notes)
     yield "ran", advice.incumbent.memory.fits and not (judged and judged.is_finding)
 
