@@ -127,14 +127,12 @@ DEFAULTS: dict[str, Any] = {**TABLE.defaults, "mlp_activations": ["silu", "linea
 
 EARLIER = TABLE.sections
 """Keys that MaxText had until the end of 2023, and those that say the same now."""
-_KEYS = Path(__file__).parent / "maxtext_keys.txt"
 
 
 @cache
 def known_keys() -> frozenset[str]:
     """Keys that MaxText has or had since 2024."""
-    lines = _KEYS.read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    return TABLE.words() | irrelevant("maxtext") | {*TABLE.names["tensors"]}
 
 
 @cache
