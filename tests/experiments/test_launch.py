@@ -102,6 +102,11 @@ def test_defaults_of_variables_and_of_their_defaults_are_taken():
     assert (launch.overrides, launch.unknown) == (("ici_fsdp_parallelism=8",), ("run_name",))
 
 
+def test_a_setting_that_is_said_twice_is_read_as_its_last():
+    launch = read_launch("python3 -m MaxText.train base.yml steps=$STEPS per_device_batch_size=2 steps=5")
+    assert (launch.overrides, launch.unknown) == (("steps=5", "per_device_batch_size=2"), ())
+
+
 def add(path, *overrides: str) -> Experiment:
     return read_configuration(path, overrides, Experiment(id="x"))
 

@@ -71,22 +71,25 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
         workload=_workload(settings, document, model, batch, in_pipeline),
         hyperparameters=_hyperparameters(settings, in_yaml=document.is_yaml and bool(document.values)),
         environment=experiment.environment | ({"compile_xla_flags": redacted(flags)} if flags else {}),
-        provenance=provenance | _sources(settings, document),
+        provenance=provenance | _sources(settings, document, devices),
     )  # fmt: skip
 
 
-def _sources(settings: MaxTextSettings, document: Document) -> dict[str, str]:
+def _sources(settings: MaxTextSettings, document: Document, devices: int | None) -> dict[str, str]:
     """Where what is no field of the model was said."""
     words = {f"workload.{field}": word_keys(said) for field, said in TABLE.workload.items()}
     keys = {path: next(filter(settings.text, names), names[0]) for path, names in words.items()}
-    keys |= {"plan.remat": "remat_policy", "plan.microbatches": _ACCUMULATION, "workload.global_batch": _BATCH}
+    keys |= {"plan.remat": "remat_policy", "plan.microbatches": _ACCUMULATION}
     keys |= {
         f"plan.{network}.{axis}": next((key for key in degrees if key in settings), degrees[0])
         for network in PER
         for axis, names in axis_roles(settings).names.items()
         if (degrees := [axis_key(network, name) for name in names])
     }
-    sources = {path: settings.source(key) for path, key in keys.items()} | {"workload": document.path.name}
+    filled = {key: f"derived: {key}=-1 takes what is left" for network in PER for key in open_axes(settings, network)}
+    sources = {path: filled.get(key) or settings.source(key) for path, key in keys.items()}
+    derived = f"derived: {settings.source(_BATCH)} x {devices} devices"
+    sources |= {"workload": document.path.name} | ({"workload.global_batch": derived} if devices else {})
     return sources | {f"{OF_MODEL}{key}": settings.where(key) for key in settings.of_model if is_written(key)}
 
 
