@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import real_number
 from asap.core.text import plain
 from asap.experiments.remarks import decides
 from asap.experiments.training_program import refuse
@@ -96,13 +95,6 @@ class MaxTextSettings(StackSettings):
         if value is not None and value < -1:
             raise self.wrong(key, "a positive whole number")
         return value if value is not None and value > 0 else None
-
-    def number(self, key: str) -> float | None:
-        """A number; raises like :meth:`positive`."""
-        try:
-            return None if self.get(key) is None else real_number(self[key])
-        except ValueError as error:
-            raise self.wrong(key, str(error)) from error
 
 
 def refuse_unmodelled(settings: MaxTextSettings) -> None:
