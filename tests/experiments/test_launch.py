@@ -93,13 +93,13 @@ def test_exported_flags_and_settings_of_the_environment_are_read():
     assert launch.overrides == ("steps=5", "ici_fsdp_parallelism=8")
 
 
-def test_defaults_of_variables_and_of_their_defaults_are_taken_and_the_last_of_a_setting_counts():
+def test_defaults_of_variables_and_of_their_defaults_are_taken():
     launch = read_launch(
-        'N=${1:-${N:-8}}\npython3 -m MaxText.train "${A:-${B:-$PWD}/configs}"/base.yml ici_fsdp_parallelism="${N}" '
-        "steps=$S steps=5 run_name=${NOBODY}"
+        "N=${1:-${N:-8}}\n"
+        'python3 -m MaxText.train "${A:-${B:-$PWD}/configs}"/base.yml ici_fsdp_parallelism="${N}" run_name=${NOBODY}'
     )
     assert launch.config == "./configs/base.yml"
-    assert (launch.overrides, launch.unknown) == (("ici_fsdp_parallelism=8", "steps=5"), ("run_name",))
+    assert (launch.overrides, launch.unknown) == (("ici_fsdp_parallelism=8",), ("run_name",))
 
 
 def add(path, *overrides: str) -> Experiment:
