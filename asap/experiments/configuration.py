@@ -13,10 +13,10 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, read_document, read_text, without_wrapping
 from asap.experiments.huggingface_model import read_huggingface
 from asap.experiments.launch.job import manifests, read_job
-from asap.experiments.launch.reader import is_override
 from asap.experiments.logs.read import is_log, log_of_folder
 from asap.experiments.logs.reading import instead_of_script
 from asap.experiments.logs.record import read_log_record
+from asap.experiments.maxtext.launch import is_override
 from asap.experiments.maxtext.reader import read_maxtext
 from asap.experiments.maxtext.settings import OVERRIDE, is_told_by, known_keys, model_name_of
 from asap.experiments.megatron.script import signs_among

@@ -16,9 +16,9 @@ from asap.experiments.accelerate import trainer_file
 from asap.experiments.deepspeed import reader as deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, check_whole, read_text
-from asap.experiments.launch import reader as maxtext
-from asap.experiments.launch import script as launch
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
+from asap.experiments.maxtext import launch as maxtext
+from asap.experiments.maxtext.settings import known_keys
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron import script as megatron_script
 from asap.experiments.primus import reader as primus
@@ -66,17 +66,13 @@ def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path], Start | None
     return lambda text, path: find_start(text, path, starts)
 
 
-def _read_maxtext(start: Start, overrides: list[str], experiment: Experiment) -> Experiment:
-    return maxtext.read_started(launch.launch_of(start.outer, start.command), start.path, overrides, experiment)
-
-
 _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
     _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron_script.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
-    _Row(_by(launch.starts), _read_maxtext, maxtext.is_setting, maxtext.is_override),
+    _Row(_by(maxtext.starts), maxtext.read_maxtext_script, lambda key: key in known_keys(), maxtext.is_override),
 )
 
 

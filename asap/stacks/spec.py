@@ -277,7 +277,7 @@ class Spec(_Part):
     @cached_property
     def every_word(self) -> frozenset[str]:
         """Every setting that the table reads, found once."""
-        named = {*self.by_code, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
+        named = {*self.by_code, *self.fixed, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         named |= {key for keys in self.unmodelled.values() for key in keys}
         return frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled"}))) | named
 

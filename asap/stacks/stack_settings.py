@@ -108,15 +108,17 @@ class StackSettings(Mapping[str, Any]):
         except ValueError as error:
             raise self.wrong(key, str(error)) from error
 
-    def positive_number(self, key: str) -> float | None:
-        """A number above zero, also as text; raises like :meth:`count`."""
-        if key not in self:
-            return None
+    def number(self, key: str) -> float | None:
+        """A number, also as text; raises like :meth:`count`."""
         try:
-            number = real_number(self[key])
+            return None if self.get(key) is None else real_number(self[key])
         except ValueError as error:
             raise self.wrong(key, str(error)) from error
-        if number <= 0:
+
+    def positive_number(self, key: str) -> float | None:
+        """A number above zero; raises like :meth:`count`."""
+        number = self.number(key)
+        if number is not None and number <= 0:
             raise self.wrong(key, "a number above zero")
         return number
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import AsapError, ConfigError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.experiments.launch import read_launch
+from asap.experiments.maxtext.launch import read_launch
 from tests.cases import cases, kept, listed
 
 KEPT = kept(__file__)

@@ -1,7 +1,7 @@
 """Every table: what is written is read again, what is read needs no line, and no setting of the stack is forgotten."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -36,7 +36,7 @@ ELSEWHERE = re.compile(
 )
 """Of other phases and models, and what only tunes a setting that is named besides."""
 NAMES = Path(__file__).parents[1] / "data" / "stacks"
-NAMED = ("maxtext", *sorted(path.stem for path in NAMES.glob("*.txt")))
+NAMED = sorted(path.stem for path in NAMES.glob("*.txt"))
 SIZES = (1, 2, 4, 8)
 SPLIT: dict[str, dict[str, object]] = {
     "accelerate": {"parallelism_config.tp_size": 1, "parallelism_config.cp_size": 1},
@@ -47,10 +47,8 @@ SPLIT: dict[str, dict[str, object]] = {
 INNER = ("seq", "model", "expert", "stage")
 
 
-def names_of(name: str) -> Collection[str]:
-    """Every setting that a stack has; of MaxText those that its readers know, less tensors of a policy."""
-    if name == "maxtext":
-        return known_keys() - {*abstract(name).names["tensors"]}
+def names_of(name: str) -> list[str]:
+    """Every setting that a stack has."""
     return (NAMES / f"{name}.txt").read_text().split()
 
 

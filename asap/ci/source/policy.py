@@ -16,8 +16,8 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
 from asap.core.units import PERCENT, change_interval, format_bytes, format_odds, significant
 from asap.experiments.files.documents import read_text, validation_reason
-from asap.experiments.launch import SCRIPTS
 from asap.experiments.logs.read import SUFFIXES as LOGS
+from asap.experiments.shell import SCRIPTS
 
 DEFAULT_CONFIGURATIONS = ("*.yml", "*.yaml", "*.toml", "*.json", *(f"*{suffix}" for suffix in (*SCRIPTS, *LOGS)))
 POLICY_FILES = ("asap.toml", "pyproject.toml")

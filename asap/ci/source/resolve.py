@@ -14,7 +14,8 @@ from asap.core.text import plain
 from asap.experiments import Experiment, ExperimentStore, HardwareReference, read_configuration, refer_to_hardware
 from asap.experiments.configuration import read_untrusted
 from asap.experiments.files.documents import LARGEST_BYTES
-from asap.experiments.launch import SCRIPTS, read_launch
+from asap.experiments.maxtext.launch import read_launch
+from asap.experiments.shell import SCRIPTS
 from asap.plans import Plan
 from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 from asap.stacks.registry import OF_YAML
@@ -169,8 +170,7 @@ def _sources(revision: Revision, path: str, text: str | None, policy: Policy) ->
         if found := next((one for one in candidates if one in revision.tree), None):
             included += revision.check_out_with_bases(found, launch.overrides)[1]
     named = policy.hardware_of(path)
-    slices = launch.slices if launch else None
-    hardware = refer_to_hardware(named, slices=slices)[0] if named else HardwareReference()
+    hardware = refer_to_hardware(named, slices=launch and launch.slices)[0] if named else HardwareReference()
     return Sources(target, included, Experiment(id=_id(path), hardware=hardware))
 
 
@@ -191,8 +191,7 @@ def _problem(error: AsapError, path: str, line: int | None) -> Problem:
 
 
 def _line(text: str | None, path: str) -> int | None:
-    launch = read_launch(text) if text and path.endswith(SCRIPTS) else None
-    return launch.line if launch else None
+    return launch.line if text and path.endswith(SCRIPTS) and (launch := read_launch(text)) else None
 
 
 def _id(path: str) -> str:

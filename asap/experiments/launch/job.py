@@ -17,9 +17,8 @@ from asap.core.errors import ConfigError, UnreadError
 from asap.core.numbers import LARGEST_COUNT, digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment, refer_to_hardware
-from asap.experiments.files.documents import Document, read_text
+from asap.experiments.files.documents import Document, blamed_on, read_text
 from asap.experiments.files.yaml_text import parse_yaml
-from asap.experiments.launch.reader import with_slices
 from asap.hardware.instances import find_instance
 
 _COUNTS = ("replicas", "parallelism", "numNodes")
@@ -195,3 +194,18 @@ def with_devices(devices: int, machine: str | None, experiment: Experiment, wher
         raise ConfigError(f"asks for {devices:,} GPUs", where=where, hint="say the hardware with --hardware")
     reference, notes = refer_to_hardware(f"{machine}-{devices}" if machine else None, devices=devices)
     return experiment.knowing(*notes, hardware=reference)
+
+
+def with_slices(name: str | None, slices: int | None, experiment: Experiment, origin: str) -> Experiment:
+    """``experiment`` with slices of TPUs, where no hardware is said.
+
+    Raises:
+        ConfigError: there are no such.
+    """
+    given = experiment.hardware
+    if name is None or given.name or given.chip or given.topology or given.devices:
+        return experiment
+    slices = given.slices if "slices" in given.model_fields_set else slices
+    with blamed_on(origin):
+        hardware, notes = refer_to_hardware(name, slices=slices)
+    return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": origin})

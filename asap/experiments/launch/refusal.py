@@ -57,24 +57,17 @@ class _Signs(_Part):
 
 
 class _Configuration(_Part):
-    name: str
     instead: str
     fits: tuple[_Signs, ...]
 
 
-class _Text(_Part):
-    name: str
-    instead: str
-    pattern: re.Pattern[str]
-
-
 class _Unread(_Part):
     instead: dict[str, str]
-    configuration: tuple[_Configuration, ...]
-    remaining: tuple[_Configuration, ...]
-    program: tuple[_Text, ...]
-    launcher: tuple[_Text, ...]
-    otherwise: tuple[_Text, ...]
+    configuration: dict[str, _Configuration]
+    remaining: dict[str, _Configuration]
+    program: dict[str, tuple[str, re.Pattern[str]]]
+    launcher: dict[str, tuple[str, re.Pattern[str]]]
+    otherwise: dict[str, tuple[str, re.Pattern[str]]]
 
 
 @cache
@@ -85,16 +78,18 @@ def _table() -> _Unread:
 
 def refuse_mapping(kind: Literal["configuration", "remaining"], values: Mapping[str, Any], path: Path) -> None:
     """Raise UnreadError where a configuration is of one of these stacks: before, or after it is offered to readers."""
-    known: tuple[_Configuration, ...] = getattr(_table(), kind)
-    if found := next((one for one in known if any(signs.hold(values) for signs in one.fits)), None):
-        raise refusal(found.name, found.instead, path)
+    known: Mapping[str, _Configuration] = getattr(_table(), kind)
+    for name, one in known.items():
+        if any(signs.hold(values) for signs in one.fits):
+            raise refusal(name, one.instead, path)
 
 
 def refusal_of_text(kind: Literal["program", "launcher", "otherwise"], text: str, path: Path) -> ConfigError | None:
     """Why a program in Python, a script by its command, or one that starts nothing that is read is none that is read;
     ``None`` where it is of no such stack."""
-    known: tuple[_Text, ...] = getattr(_table(), kind)
-    return next((refusal(one.name, one.instead, path) for one in known if one.pattern.search(text)), None)
+    known: Mapping[str, tuple[str, re.Pattern[str]]] = getattr(_table(), kind)
+    found = (refusal(name, instead, path) for name, (instead, pattern) in known.items() if pattern.search(text))
+    return next(found, None)
 
 
 def refusal(name: str, instead: str, path: Path) -> ConfigError:

@@ -1,7 +1,6 @@
 """The architecture that MaxText settings describe."""
 
 import difflib
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +14,8 @@ from asap.experiments.maxtext.settings import (
     model_name_of,
     note_on_own_keys,
 )
-from asap.experiments.maxtext.workload import mean_attention_parameters
 from asap.models import Architecture, architecture_from_row, find_architecture, known_architectures
+from asap.models.parameters import linear_attention_parameters
 from asap.stacks.spec import word_keys
 
 _ROW_KEYS = {field: word_keys(words)[0] for field, words in TABLE.model.shapes.items()}
@@ -39,65 +38,59 @@ def architecture_of(settings: MaxTextSettings) -> tuple[Architecture, dict[str, 
         ConfigError: the settings make no model, no file and no model of MaxText has the name, or the model has parts
             that cannot be expressed.
     """
-    model, sources, notes = _without_predicted_tokens(settings)
+    name = model_name_of(settings.text("model_name"))
+    known = find_architecture(name) if name else None
+    notes = note_on_own_keys(settings)
+    if name is None or settings.of_model:
+        _check_block(settings)
+        model, more = _described(settings, name)
+        sources = {f"model.{field}": settings.source(key) for field, key in _ROW_KEYS.items() if key in settings}
+        notes += (*more, *_unnamed(settings, name), *_edited(model, known))
+        notes += tuple(f"{place} does not count: the file of the model wins" for place in settings.overruled)
+    elif known is not None:
+        ignored = _otherwise(settings, SettingLayer.FILE, known)
+        notes += tuple(f"{settings.source(_ROW_KEYS[one])} does not count: model_name={name} wins" for one in ignored)
+        changed = _otherwise(settings, SettingLayer.OVERRIDE, known)
+        _check_changes(settings, changed, known)
+        model = known.model_copy(update=changed)
+        sources = {"model": f"{settings.source('model_name')} (MaxText's configuration of the model)"}
+        sources |= {f"model.{field}": OVERRIDE for field in changed}
+    else:
+        raise _unknown(name, settings.source("model_name"))
     if layers := settings.whole("mtp_num_layers"):
         model = model.model_copy(update={"mtp_layers": layers})
         sources |= {"model.mtp_layers": settings.source("mtp_num_layers")}
     return model, sources, notes
 
 
-def _without_predicted_tokens(settings: MaxTextSettings) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
-    name = model_name_of(settings.text("model_name"))
-    notes = note_on_own_keys(settings)
-    if name is None or settings.of_model:
-        _check_block(settings)
-        model, sources, more = _described(settings, name)
-        return model, sources, (*notes, *more, *_unnamed(settings, name), *_edited(name, model), *_overruled(settings))
-    place = settings.source("model_name")
-    known = find_architecture(name)
-    if known is None:
-        raise _unknown(name, place)
-    sources = {"model": f"{place} (MaxText's configuration of the model)"}
-    changed = _changed(settings, known)
-    file = settings.only(lambda key, layer: layer is SettingLayer.FILE and key in _ROW_KEYS.values())
-    ignored = tuple(f"{file.source(key)} does not count: model_name={name} wins" for key in _differing(file, known))
-    sources |= {f"model.{field}": OVERRIDE for field in changed}
-    return known.model_copy(update=changed), sources, (*notes, *ignored)
+def _otherwise(settings: MaxTextSettings, layer: SettingLayer, known: Architecture) -> dict[str, Any]:
+    """Fields that a layer of the settings says otherwise than a model has them."""
+    own = settings.of_layer(layer)
+    described, _ = _described(own, known.name)
+    said = {field: getattr(described, field) for field, key in _ROW_KEYS.items() if key in own}
+    return {field: value for field, value in said.items() if value not in (None, getattr(known, field))}
 
 
-def _differing(settings: MaxTextSettings, known: Architecture) -> list[str]:
-    """Keys whose value is not that of a model."""
-    described, _, _ = _described(settings, known.name)
-    fields = [field for field, key in _ROW_KEYS.items() if key in settings]
-    return [_ROW_KEYS[field] for field in fields if getattr(described, field) not in (None, getattr(known, field))]
-
-
-_UNNAMED = "no model is named and no shape is said"
+def _check_changes(settings: MaxTextSettings, changed: Mapping[str, Any], known: Architecture) -> None:
+    """Raise ConfigError where overrides change a named model, which MaxText allows with a setting only."""
+    if changed and not settings.flag("override_model_config"):
+        keys = [_ROW_KEYS[field] for field in changed]
+        reason = f"{', '.join(keys)} contradicts model_name={known.name}"
+        raise ConfigError(reason, where=settings.where(keys[0]), hint="MaxText wants override_model_config=true")
 
 
 def _unnamed(settings: MaxTextSettings, name: str | None) -> tuple[str, ...]:
     if name is not None or any(map(settings.said, _SHAPES)):
         return ()
-    layers, width = settings.get("base_num_decoder_layers"), settings.get("base_emb_dim")
-    return (f"{_UNNAMED}: MaxText takes its own {layers} layers of {width}",)
+    shapes = f"{settings.get('base_num_decoder_layers')} layers of {settings.get('base_emb_dim')}"
+    return (f"no model is named and no shape is said: MaxText takes its own {shapes}",)
 
 
-def _overruled(settings: MaxTextSettings) -> tuple[str, ...]:
-    return tuple(f"{place} does not count: the file of the model wins" for place in settings.overruled)
-
-
-def _edited(name: str | None, model: Architecture) -> tuple[str, ...]:
+def _edited(model: Architecture, known: Architecture | None) -> tuple[str, ...]:
     """A note where the file of a model that MaxText ships says something else than MaxText's."""
-    known = find_architecture(name) if name else None
-    if known is None:
-        return ()
-    pairs = [(field, getattr(model, field), getattr(known, field)) for field in _ROW_KEYS]
-    parts = [
-        f"{field} {ours} instead of {theirs}"
-        for field, ours, theirs in pairs
-        if None not in (ours, theirs) and ours != theirs
-    ]
-    return (f"the file of {plain(name, 60)} is not MaxText's own: {', '.join(parts)}",) if parts else ()
+    pairs = [(field, getattr(model, field), getattr(known, field)) for field in _ROW_KEYS] if known else []
+    parts = [f"{name} {ours} instead of {one}" for name, ours, one in pairs if None not in (ours, one) and ours != one]
+    return (f"the file of {plain(model.name, 60)} is not MaxText's own: {', '.join(parts)}",) if parts else ()
 
 
 def _check_block(settings: MaxTextSettings) -> None:
@@ -116,82 +109,56 @@ def _unknown(name: str, place: str) -> ConfigError:
     return ConfigError(f"the model {plain(name, 60)} is not known, and has no file", where=place, hint=hint)
 
 
-def _changed(settings: MaxTextSettings, known: Architecture) -> dict[str, Any]:
-    """Fields of a named model that overrides change, which MaxText allows with ``override_model_config`` only."""
-    overridden = settings.only(lambda _, layer: layer is SettingLayer.OVERRIDE)
-    described, _, _ = _described(overridden, known.name)
-    changed = {
-        field: getattr(described, field)
-        for field, key in _ROW_KEYS.items()
-        if key in overridden and getattr(described, field) not in (None, getattr(known, field))
-    }
-    if changed and not settings.flag("override_model_config"):
-        keys = ", ".join(_ROW_KEYS[field] for field in changed)
-        raise ConfigError(
-            f"{keys} contradicts model_name={known.name}",
-            where=overridden.where(_ROW_KEYS[next(iter(changed))]),
-            hint="MaxText wants override_model_config=true",
-        )
-    return changed
-
-
-def _described(settings: MaxTextSettings, name: str | None) -> tuple[Architecture, dict[str, str], tuple[str, ...]]:
+def _described(settings: MaxTextSettings, name: str | None) -> tuple[Architecture, tuple[str, ...]]:
+    row = _row(settings, name)
     try:
-        model = architecture_from_row(_row(settings, name))
+        model = architecture_from_row(row)
     except InsufficientEvidenceError as error:
-        return Architecture(name=name), {}, (f"the architecture is unknown: {error.message}",)
+        return Architecture(name=name), (f"the architecture is unknown: {error.message}",)
     except ConfigError as error:
         raise ConfigError(error.message, where=settings.source("decoder_block")) from error
-    unsaid = {field: None for field in ("kv_heads", "head_dim") if _ROW_KEYS[field] not in settings}
-    model = model.model_copy(
-        update={
-            **unsaid,
-            "name": name,
-            "attention_parameters": mean_attention_parameters(settings),
-            "learned_positions": settings.positive("trainable_position_size") or 0,
-            "moe_every": max(model.moe_every, settings.positive("interleave_moe_layer_step") or 1),
-        }
-    )
-    keys = {field: key for field, key in _ROW_KEYS.items() if key in settings and getattr(model, field) is not None}
-    return model, {f"model.{field}": settings.source(key) for field, key in keys.items()}, ()
+    own: dict[str, Any] = {field: None for field in ("kv_heads", "head_dim") if _ROW_KEYS[field] not in settings}
+    own |= {
+        "name": name,
+        "attention_parameters": _mean_attention_parameters(settings),
+        "learned_positions": settings.positive("trainable_position_size") or 0,
+        "moe_every": max(model.moe_every, settings.positive("interleave_moe_layer_step") or 1),
+    }
+    return model.model_copy(update=own), ()
+
+
+_COLUMNS = {
+    "n_layers": "base_num_decoder_layers", "d_model": "base_emb_dim", "d_ff": "base_mlp_dim", "vocab": "vocab_size",
+    "n_heads": "base_num_query_heads", "n_kv_heads": "base_num_kv_heads", "head_dim": "head_dim",
+}  # fmt: skip
+_LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 
 
 def _row(settings: MaxTextSettings, name: str | None) -> dict[str, Any]:
-    scales = _scales(settings)
-    experts = settings.positive("num_experts") or 1
-    row: dict[str, Any] = {
+    """The model as a row of published ones, its shapes by their scale."""
+    row: dict[str, Any] = {column: settings.positive(key) for column, key in _COLUMNS.items()}
+    if (experts := settings.positive("num_experts") or 1) > 1:
+        width = "base_moe_mlp_dim" if _has_own(settings, "base_moe_mlp_dim") else "base_mlp_dim"
+        shared = settings.whole("shared_experts") if _has_own(settings, "shared_experts") else 0
+        row |= {"n_experts": experts, "top_k": settings.positive("num_experts_per_tok")}
+        row |= {"moe_d_ff": settings.positive(width), "n_shared_experts": shared or 0}
+        row |= {"first_dense_layers": settings.whole("first_num_dense_layers") or 0}
+    if settings.text("attention_type") == "mla":
+        row |= {key: settings.positive(key) for key in _LATENT}
+    row |= {column: row[column] and row[column] * by for column, by in _scales(settings).items() if column in row}
+    return row | {
         "model": name or "MaxText",
-        "n_layers": _scaled(settings.positive("base_num_decoder_layers"), scales["layers"]),
-        "d_model": _scaled(settings.positive("base_emb_dim"), scales["d_model"]),
-        "d_ff": _scaled(settings.positive("base_mlp_dim"), scales["d_ff"]),
-        "n_heads": _scaled(settings.positive("base_num_query_heads"), scales["heads"]),
-        "n_kv_heads": _scaled(settings.positive("base_num_kv_heads"), scales["heads"]),
-        "head_dim": settings.positive("head_dim"),
-        "vocab": settings.positive("vocab_size"),
         "sliding_window": _window(settings),
         "activation": str(settings.get("mlp_activations", "linear")),
         "decoder_block": settings.text("decoder_block"),
         "tied_embeddings": settings.flag("logits_via_embedding"),
     }
-    if experts > 1:
-        row["n_experts"] = experts
-        row["top_k"] = settings.positive("num_experts_per_tok")
-        width = settings.positive("base_moe_mlp_dim" if _has_own(settings, "base_moe_mlp_dim") else "base_mlp_dim")
-        row["moe_d_ff"] = _scaled(width, scales["d_ff"])
-        row["n_shared_experts"] = settings.whole("shared_experts") or 0 if _has_own(settings, "shared_experts") else 0
-        row["first_dense_layers"] = settings.whole("first_num_dense_layers") or 0
-    if settings.text("attention_type") == "mla":
-        ranks = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-        row |= {key: settings.positive(key) for key in ranks}
-    return row
 
 
 def _has_own(settings: MaxTextSettings, key: str) -> bool:
     """Whether experts go by a key of their own; a base.yml of 2025 has it for DeepSeek's, whatever the model is."""
-    return (
-        settings.text("decoder_block") not in TABLE.names["experts_as_wide_as_dense"]
-        or settings.layer(key) is not SettingLayer.BASE
-    )
+    alike = settings.text("decoder_block") in TABLE.names["experts_as_wide_as_dense"]
+    return not alike or settings.layer(key) is not SettingLayer.BASE
 
 
 def _window(settings: MaxTextSettings) -> int | None:
@@ -203,16 +170,38 @@ def _window(settings: MaxTextSettings) -> int | None:
     return settings.positive("sliding_window_size") if local else None
 
 
+_WIDER = ("d_ff", "moe_d_ff", "n_heads", "n_kv_heads")
+
+
 def _scales(settings: MaxTextSettings) -> dict[str, int]:
     """Factors of ``global_parameter_scale`` (``get_individual_scales`` in MaxText's configs/types.py)."""
     scale = settings.positive("global_parameter_scale") or 1
-    power = int(math.log2(scale))
+    power = scale.bit_length() - 1
     if 2**power != scale:
         raise ConfigError("must be a power of two", where=settings.source("global_parameter_scale"))
     base, rest = divmod(power, 3)
-    width = 2 ** (base + (rest > 0))
-    return {"layers": 2**base, "d_model": 2 ** (base + (rest > 1)), "d_ff": width, "heads": width}
+    width = 1 << (base + (rest > 0))
+    return {"n_layers": 1 << base, "d_model": 1 << (base + (rest > 1)), **dict.fromkeys(_WIDER, width)}
 
 
-def _scaled(value: int | None, factor: int) -> int | None:
-    return None if value is None else value * factor
+_GLOBAL_EVERY = {"gemma4": 6, "qwen3_next": 4, "qwen3_5": 4}
+_OF_ATTENTION = ("base_emb_dim", "base_num_query_heads", "base_num_kv_heads", "head_dim")
+_LINEAR = ("gdn_num_key_heads", "gdn_key_head_dim", "gdn_num_value_heads", "gdn_value_head_dim", "gdn_conv_kernel_dim")
+
+
+def _mean_attention_parameters(settings: MaxTextSettings) -> int | None:
+    """Parameters of attention in a layer, averaged over local and global ones; ``None`` where all are alike."""
+    block, layers = settings.text("decoder_block") or "", settings.positive("base_num_decoder_layers")
+    if block not in _GLOBAL_EVERY or layers is None:
+        return None
+    width, heads, kv_heads, dim = (settings.positive(key) or 0 for key in _OF_ATTENTION)
+    if block == "gemma4":
+        pairs = settings.positive("global_num_kv_heads") or kv_heads
+        shared = 1 if settings.flag("share_kv_projections") else 2
+        full = width * (settings.positive("global_head_dim") or dim) * (2 * heads + shared * pairs)
+        local = width * dim * (2 * heads + 2 * kv_heads)
+    else:
+        local = linear_attention_parameters(width, *(settings.positive(key) or 0 for key in _LINEAR))
+        full = width * dim * (3 * heads + 2 * kv_heads)
+    wide = layers // _GLOBAL_EVERY[block]
+    return round((local * (layers - wide) + full * wide) / layers)

@@ -15,28 +15,27 @@ from asap.experiments.maxtext.settings import (
     DEFAULTS,
     EARLIER,
     OVERRIDE,
+    TABLE,
     MaxTextSettings,
     Setting,
     SettingLayer,
-    check_key,
     check_keys,
     find_model_file,
     known_keys,
     model_name_of,
+    unknown_key,
 )
+from asap.stacks.maxtext.overrides import OVERRIDE_MODEL
 from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
 from asap.stacks.stack_settings import not_a_setting
 
 _BASE = "base_config"
 _DEEPEST_BASE = 8
-_WHOLE_BASE = {"base_emb_dim", "dcn_data_parallelism", MESH_AXES, RULES}
-"""Keys that a base.yml of MaxText has, or a copy of one that stands for it, and hardly any other file all of."""
-
+_NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
 _AROUND_A_STEP = re.compile(
     r"(?:^|_)(?:checkpoints?|ckpt|wandb|metrics?|logs?|logging|eval|save|upload|path|dir|directory|bucket|dataset|seed)(?:_|$)"
 )
 """Keys of a fork's base.yml that a run may set: by their name they change no step."""
-_NONE = Setting(None, DEFAULT, SettingLayer.DEFAULT)
 
 
 def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ()) -> MaxTextSettings:
@@ -57,17 +56,18 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
     if document.path.parent.name == "models" and not {"model_name", _BASE} & document.values.keys():
         settings["model_name"] = Setting(document.path.stem, document.path.name, SettingLayer.FILE)
     said = _overrides(overrides, settings)
-    named = said.get("model_name", settings["model_name"]).value
+    named = {**settings, **said}["model_name"].value
     path = find_model_file(document.path, model_name_of(named)) if document.values else None
     overruled: tuple[str, ...] = ()
     if path is not None:
-        model = _model_settings(path, settings, said)
+        model = _model_settings(path, {**settings, **said}, said)
         overruled = _overruled(settings, model) if path != document.path.absolute() else ()
         _lay(settings, model)
     _lay(settings, said)
-    if settings.get(CUSTOM, _NONE).value or (path is None and str(named) in MODEL_ROLES):
+    custom = settings.get(CUSTOM)
+    if (custom and custom.value) or (path is None and str(named) in MODEL_ROLES):
         settings = {key: setting for key, setting in settings.items() if key not in (RULES, MESH_AXES)}
-        settings |= _custom_rules(document.path, settings) if document.values else {}
+        settings |= _custom_rules(document, custom) if custom else {}
     return MaxTextSettings(settings, overruled)
 
 
@@ -78,12 +78,10 @@ def _overruled(below: Mapping[str, Setting], model: Mapping[str, Setting]) -> tu
 
 def _lay(settings: dict[str, Setting], over: Mapping[str, Setting]) -> None:
     """Put one layer over another. Logical axis rules are merged dimension by dimension, as pyconfig does."""
-    below, above = settings.get(RULES), over.get(RULES)
-    replaces = over.get("override_logical_axis_rules")
+    below, above, replaces = settings.get(RULES), over.get(RULES), over.get("override_logical_axis_rules")
     settings |= over
-    if below and above and isinstance(below.value, list) and isinstance(above.value, list):
-        if replaces is not None and replaces.value is True:
-            return
+    merges = below and above and isinstance(below.value, list) and isinstance(above.value, list)
+    if below and above and merges and not (replaces and replaces.value is True):
         replaced = {str(rule[0]) for rule in above.value if isinstance(rule, list) and rule}
         kept = [rule for rule in below.value if not (isinstance(rule, list) and rule and str(rule[0]) in replaced)]
         settings[RULES] = Setting([*kept, *above.value], above.origin, above.layer)
@@ -93,7 +91,7 @@ def _file_settings(document: Document, deeper: int) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     if base := document.values.get(_BASE):
         _lay(settings, _base_settings(document, str(base), deeper))
-    whole = _BASE not in document.values and document.values.keys() >= _WHOLE_BASE
+    whole = _BASE not in document.values and document.values.keys() >= {*TABLE.files.needs}
     is_base = whole and document.path.name == "base.yml"
     _lay(settings, _values(document, SettingLayer.BASE if is_base else SettingLayer.FILE, checked=not whole))
     return settings
@@ -101,24 +99,26 @@ def _file_settings(document: Document, deeper: int) -> dict[str, Setting]:
 
 def _values(document: Document, layer: SettingLayer, *, checked: bool = True) -> dict[str, Setting]:
     """Settings of one file; ``checked``: raise ConfigError at a key that is a slip."""
-    settings: dict[str, Setting] = {}
+    said = {key: value for key, value in document.values.items() if key != _BASE}
     if checked:
-        check_keys({EARLIER.get(key, (key,))[0]: document.place(key) for key in document.values if key != _BASE})
-    for key, value in document.values.items():
-        if key != _BASE:
-            names = EARLIER.get(key, (key,))
-            line = document.lines.get(key)
-            origin = f"{document.path.name}:{line}" if line else document.path.name
-            settings |= {
-                name: Setting(value, origin, layer) for name in names if name not in document.values or name == key
-            }
+        check_keys({EARLIER.get(key, (key,))[0]: document.place(key) for key in said})
+    settings: dict[str, Setting] = {}
+    for key, value in said.items():
+        line = document.lines.get(key)
+        origin = f"{document.path.name}:{line}" if line else document.path.name
+        names = [name for name in EARLIER.get(key, (key,)) if name == key or name not in said]
+        settings |= dict.fromkeys(names, Setting(value, origin, layer))
     return settings
 
 
-def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Setting]:
-    """Settings of a base file, which MaxText looks for beside the file and in its folder ``configs``."""
+def _beside(document: Document, name: str) -> Path | None:
+    """A file beside a configuration, or in MaxText's folder ``configs`` above it."""
     configs = (parent for parent in document.path.absolute().parents if parent.name == "configs")
-    path = next((path for folder in (document.path.parent, *configs) if is_file(path := folder / base)), None)
+    return next((path for folder in (document.path.parent, *configs) if is_file(path := folder / name)), None)
+
+
+def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Setting]:
+    path = _beside(document, base)
     if path and deeper:
         return _file_settings(read_document(path), deeper - 1)
     if path:
@@ -128,47 +128,40 @@ def _base_settings(document: Document, base: str, deeper: int) -> dict[str, Sett
     raise ConfigError(f"{_BASE} {plain(base, 80)} is not there", where=document.place(_BASE))
 
 
-def _model_settings(path: Path, below: Mapping[str, Setting], said: Mapping[str, Setting]) -> dict[str, Setting]:
+def _model_settings(path: Path, around: Mapping[str, Setting], said: Mapping[str, Setting]) -> dict[str, Setting]:
     """Settings of the model's file: over the configuration, and under overrides only where it is allowed."""
-    document = read_document(path)
-    settings = _values(document, SettingLayer.MODEL)
-    allowed = said.get("override_model_config", below.get("override_model_config"))
-    if allowed is not None and allowed.value is True:
+    settings = _values(read_document(path), SettingLayer.MODEL)
+    if OVERRIDE_MODEL in around and around[OVERRIDE_MODEL].value is True:
         return {key: setting for key, setting in settings.items() if key not in said}
-    both = [key for key in settings if key in said and said[key].value != settings[key].value]
-    if both:
-        raise ConfigError(
-            f"{', '.join(both)} contradicts the file of the model, {path.parent.name}/{path.name}",
-            where=said[both[0]].origin,
-            hint="MaxText wants override_model_config=true",
-        )
+    if both := [key for key in settings if key in said and said[key].value != settings[key].value]:
+        reason = f"{', '.join(both)} contradicts the file of the model, {path.parent.name}/{path.name}"
+        raise ConfigError(reason, where=said[both[0]].origin, hint=f"MaxText wants {OVERRIDE_MODEL}=true")
     return settings
 
 
-def _custom_rules(path: Path, settings: Mapping[str, Setting]) -> dict[str, Setting]:
-    """Mesh and rules of ``custom_mesh_and_rule`` where its file lies beside the configuration or in ``configs``."""
-    name = settings[CUSTOM].value if CUSTOM in settings else None
-    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,80}", name, re.ASCII):
-        return {}
-    configs = (parent for parent in path.absolute().parents if parent.name == "configs")
-    files = (folder / CUSTOM / f"{name}.yml" for folder in (path.parent, *configs))
-    found = next((file for file in files if is_file(file)), None)
-    values = _values(read_document(found), settings[CUSTOM].layer) if found else {}
+def _custom_rules(document: Document, custom: Setting) -> dict[str, Setting]:
+    """Mesh and rules of ``custom_mesh_and_rule`` where its file is there."""
+    name = custom.value if isinstance(custom.value, str) and _NAME.fullmatch(custom.value) else None
+    found = _beside(document, f"{CUSTOM}/{name}.yml") if name and document.values else None
+    values = _values(read_document(found), custom.layer) if found else {}
     return {key: setting for key, setting in values.items() if key in (RULES, MESH_AXES)}
 
 
 def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting]) -> dict[str, Setting]:
     said: dict[str, Setting] = {}
-    of_fork = not known_keys() >= below.keys()
     read = [(*_override(text, origin), origin) for text, origin in overrides]
-    check_keys({EARLIER.get(key, (key,))[0]: place for key, _, place in read if place != OVERRIDE}, of_fork)
+    of_script = {EARLIER.get(key, (key,))[0]: place for key, _, place in read if place != OVERRIDE}
+    check_keys(of_script, of_fork=not known_keys() >= below.keys())
     for key, value, origin in read:
-        if origin == OVERRIDE and (key not in below or not _AROUND_A_STEP.search(key)):
-            check_key(EARLIER.get(key, (key,))[0], origin)
-        for name in EARLIER.get(key, (key,)):
-            if name in said and said[name].origin == origin == OVERRIDE:
-                raise UsageError("is given twice", where=name)
-            said[name] = Setting(value, origin, SettingLayer.OVERRIDE)
+        names = EARLIER.get(key, (key,))
+        of_fork = key in below and _AROUND_A_STEP.search(key)
+        if origin == OVERRIDE and not of_fork and names[0] not in known_keys():
+            raise unknown_key(key, origin)
+        if origin == OVERRIDE and (
+            twice := next((one for one in names if one in said and said[one].origin == origin), None)
+        ):
+            raise UsageError("is given twice", where=twice)
+        said |= dict.fromkeys(names, Setting(value, origin, SettingLayer.OVERRIDE))
     return said
 
 

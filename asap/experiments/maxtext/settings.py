@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import real_number
 from asap.core.text import plain
 from asap.experiments.remarks import decides
 from asap.experiments.training_program import refuse
@@ -74,9 +73,9 @@ class MaxTextSettings(StackSettings):
         """Whether the file or the command says a key."""
         return self.layer(key) in (SettingLayer.FILE, SettingLayer.OVERRIDE)
 
-    def only(self, keeps: Callable[[str, SettingLayer], bool]) -> "MaxTextSettings":
-        """Those whose key and layer pass."""
-        return MaxTextSettings({k: setting for k, setting in self._settings.items() if keeps(k, setting.layer)})
+    def of_layer(self, layer: SettingLayer) -> "MaxTextSettings":
+        """Those that one layer says."""
+        return MaxTextSettings({key: setting for key, setting in self._settings.items() if setting.layer is layer})
 
     def source(self, key: str) -> str:
         """``run.yml:12: base_emb_dim``: for the provenance of what was made of a setting."""
@@ -96,13 +95,6 @@ class MaxTextSettings(StackSettings):
         if value is not None and value < -1:
             raise self.wrong(key, "a positive whole number")
         return value if value is not None and value > 0 else None
-
-    def number(self, key: str) -> float | None:
-        """A number; raises like :meth:`positive`."""
-        try:
-            return None if self.get(key) is None else real_number(self[key])
-        except ValueError as error:
-            raise self.wrong(key, str(error)) from error
 
 
 def refuse_unmodelled(settings: MaxTextSettings) -> None:
@@ -127,14 +119,12 @@ DEFAULTS: dict[str, Any] = {**TABLE.defaults, "mlp_activations": ["silu", "linea
 
 EARLIER = TABLE.sections
 """Keys that MaxText had until the end of 2023, and those that say the same now."""
-_KEYS = Path(__file__).parent / "maxtext_keys.txt"
 
 
 @cache
 def known_keys() -> frozenset[str]:
     """Keys that MaxText has or had since 2024."""
-    lines = _KEYS.read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    return TABLE.words() | irrelevant("maxtext") | {*TABLE.names["tensors"]}
 
 
 @cache
@@ -176,16 +166,6 @@ _LIKE, _ALMOST = 0.7, 0.88
 _MOST_LISTED = 6
 
 
-def check_key(key: str, place: str) -> None:
-    """Refuse a key that MaxText does not have.
-
-    Raises:
-        ConfigError: with the nearest keys.
-    """
-    if key not in known_keys():
-        raise _unknown(key, place)
-
-
 def check_keys(said: Mapping[str, str], of_fork: bool = False) -> None:
     """Refuse slips among keys. A key that resembles none of MaxText's is a fork's; beside one of these only a key that
     almost has a name of MaxText's is a slip.
@@ -201,7 +181,7 @@ def check_keys(said: Mapping[str, str], of_fork: bool = False) -> None:
     of_fork = of_fork or any(not _alike(key) for key in unknown)
     for key, place in unknown.items():
         if not of_fork or nearest(key, known_keys(), _ALMOST):
-            raise _unknown(key, place)
+            raise unknown_key(key, place)
 
 
 def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
@@ -215,7 +195,8 @@ def note_on_own_keys(settings: MaxTextSettings) -> tuple[str, ...]:
     return (f"{settings.where(own[0])}: {reason}: {listed}",)
 
 
-def _unknown(key: str, place: str) -> ConfigError:
+def unknown_key(key: str, place: str) -> ConfigError:
+    """That MaxText does not have a key, with the nearest."""
     near = _alike(key)
     hint = f"did you mean {' or '.join(near)}?" if near else "MaxText's base.yml has no such key"
     return ConfigError(f"unknown key {plain(key, 60)}", where=place, hint=hint)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from asap.models import find_architecture
 from asap.plans.plan import Plan
 from asap.stacks.megatron import reading as megatron
 from asap.stacks.megatron.degrees import EXPERT, EXPERT_TENSOR, TENSOR
@@ -23,6 +24,9 @@ _TYPES = {"float16": {"fp16": True}, "fp16": {"fp16": True}, "float32": {}, "fp3
 def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping[str, object]:
     """The arguments with ms-swift's defaults, under Megatron-LM's names."""
     table, core = spec("megatron-swift"), spec("megatron").defaults
+    named = find_architecture(_named(settings) or "")
+    if named is not None and not named.is_moe:  # a run records how experts would be split, whatever the model
+        settings = {key: value for key, value in settings.items() if key != EXPERT_TENSOR}
     own = {key: value for key, value in table.defaults.items() if key not in {*settings, *core}}
     if not {"bf16", "fp16"} & settings.keys():
         own |= _TYPES.get(str(settings.get("torch_dtype")).casefold(), {"bf16": True})
@@ -35,10 +39,13 @@ def prepared(settings: Mapping[str, Any], devices: int | None = None) -> Mapping
 
 def model_of(settings: StackSettings) -> tuple[dict[str, Any] | str, tuple[str, ...]]:
     """Shapes where they are said, or the name of what is trained or whose weights are loaded."""
-    name = next((str(settings[key]) for key in spec("megatron-swift").names["models"] if settings.get(key)), None)
-    if name is None or "num_layers" in settings:
-        return megatron.model_of(settings)
-    return _CONVERTED.sub("", name.rstrip("/")), ()
+    name = _named(settings)
+    return megatron.model_of(settings) if name is None or "num_layers" in settings else (name, ())
+
+
+def _named(settings: Mapping[str, Any]) -> str | None:
+    said = (str(settings[key]) for key in spec("megatron-swift").names["models"] if settings.get(key))
+    return next((_CONVERTED.sub("", name.rstrip("/")) for name in said), None)
 
 
 def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> Iterator[str]:

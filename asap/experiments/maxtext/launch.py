@@ -1,0 +1,142 @@
+"""What starts a run of MaxText in a script or a manifest: its configuration and ``key=value`` overrides, read without
+running anything.
+
+An override that still holds a variable or a substitution is left out, and named. Launchers around the command (xpk)
+say the hardware.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+
+from asap.core.errors import UnreadError
+from asap.core.secrets import redacted
+from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document, find_named, missing
+from asap.experiments.launch.job import with_slices
+from asap.experiments.maxtext.reader import read_maxtext
+from asap.experiments.maxtext.settings import OVERRIDE, TABLE, known_keys
+from asap.experiments.record_file import FIELDS
+from asap.experiments.shell import Command, Start, has_substitution, options, starts_in, words
+from asap.flags.environment import is_performance_variable
+from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
+
+_TRAINS = re.compile(TABLE.command.program if TABLE.command else "")
+_OVERRIDE = re.compile(r"[A-Za-z_]\w*=")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[@\])?\}?$", re.ASCII)
+_SHELL_OPERATORS = frozenset(";&|<>()")
+_HARDWARE = ("tpu_type", "device_type")
+_SLICES = ("num_slices", "num_nodes")
+_LONGEST_COMMAND = 300
+_BASE = Path("base.yml")
+_NO_MATTER = (
+    "base_output_directory", "dataset_path", "dataset_type", "grain_train_files", "hf_access_token", "run_name",
+    "tokenizer_path", *(axis_key(network, name) for network, name in FILLED_BY_DEFAULT.items()),
+)  # fmt: skip
+"""Settings that say where things are, not what is computed, and axes that take what the others leave."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of MaxText."""
+
+    config: str | None
+    overrides: tuple[str, ...]
+    line: int
+    hardware: str | None = None
+    slices: int | None = None
+    unknown: tuple[str, ...] = ()
+    """Keys whose value is not said."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that hold flags of a compiler or runtime, or are one."""
+
+
+def is_override(key: str) -> bool:
+    """Whether an override is for MaxText, which refuses what it does not know."""
+    return "." not in key and (key not in FIELDS or key in known_keys())
+
+
+def starts(command: Command) -> bool:
+    """Whether a command starts MaxText."""
+    return "maxtext" in command.text.casefold() and _program(words(command.text)) is not None
+
+
+def read_launch(script: str) -> Launch | None:
+    """The first MaxText command of a script; ``None`` if it has none."""
+    return next((_launch_of(outer, command) for _, outer, command in starts_in(script, starts)), None)
+
+
+def _launch_of(outer: Command, command: Command) -> Launch:
+    """A command that starts MaxText, itself or in quotes of an outer one (``--command="… && python3 …"``)."""
+    said = words(command.text)
+    start = _program(said) or 0
+    arguments = [*takewhile(lambda word: not set(word) <= _SHELL_OPERATORS, said[start + 1 :])]
+    config = next((word for word in arguments if word.endswith((".yml", ".yaml")) and "=" not in word), None)
+    on_the_line = (word.partition("=") for word in said[:start] if _OVERRIDE.match(word))  # XLA_FLAGS=… python3 …
+    environment = {**command.scope.environment(), **{name: value for name, _, value in on_the_line}}
+    environment = {name: _closed(value) for name, value in environment.items()}
+    own = {name.removeprefix("M_"): text for name, text in environment.items() if name.startswith("M_")}
+    own = {key.lower(): f"{key.lower()}={text}" for key, text in own.items() if key.isupper()}  # M_ICI_FSDP_PARALLELISM
+    said_by_command = {word.partition("=")[0]: word for word in arguments if _OVERRIDE.match(word)}
+    given = said_by_command | {key: word for key, word in own.items() if key not in said_by_command}
+    variables = (_VARIABLE.match(word) for word in arguments)
+    open_ = [f"${name[1]}" for name in variables if name and name[1] in command.scope.variables]
+    around = {option.name: option.words[0] for option in options(outer.text) if option.words}
+    slices = next((around[key] for key in _SLICES if key in around), "")
+    return Launch(
+        config=None if config and has_substitution(config) else config,
+        overrides=tuple(word for word in given.values() if not has_substitution(word)),
+        line=outer.line if command is outer else outer.line + command.line - 1,
+        hardware=next((around[key] for key in _HARDWARE if not has_substitution(around.get(key, "$"))), None),
+        slices=int(slices) if re.fullmatch(r"[1-9]\d{0,4}", slices, re.ASCII) else None,
+        unknown=(*(key for key, word in given.items() if has_substitution(word)), *open_),
+        environment={name: value for name, value in environment.items() if value and is_performance_variable(name)},
+    )
+
+
+def _program(said: list[str]) -> int | None:
+    """Which of its words is MaxText's program."""
+    return next((i for i, word in enumerate(said) if len(word) <= _LONGEST_COMMAND and _TRAINS.search(word)), None)
+
+
+def _closed(value: str) -> str:
+    return " ".join(word for word in value.split() if not has_substitution(word))
+
+
+def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with a start of MaxText in a script; raises like :func:`read_started`."""
+    return read_started(_launch_of(start.outer, start.command), start.path, overrides, experiment)
+
+
+def read_started(launch: Launch, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with one start of MaxText in a script, and overrides of the user on top.
+
+    Raises:
+        ConfigError: its configuration is not there, or wrong.
+    """
+    overrides = tuple(overrides)
+    given = {text.partition("=")[0] for text in overrides}
+    unknown = [key for key in launch.unknown if key not in {*given, *_NO_MATTER}]
+    if unsaid := [key for key in unknown if key in TABLE.words()]:
+        reason = f"sets {', '.join(unsaid)} by a variable whose value is not said"
+        raise UnreadError(reason, where=f"{path}:{launch.line}", hint=f"add {' '.join(f'{key}=…' for key in unsaid)}")
+    origin = f"{path.name}:{launch.line}"
+    said = [*((text, origin) for text in launch.overrides), *((text, OVERRIDE) for text in overrides)]
+    experiment = with_slices(launch.hardware, launch.slices, experiment, origin)
+    experiment = read_maxtext(_configuration(launch, path), said, experiment)
+    environment = {name: redacted(value) for name, value in launch.environment.items()} | experiment.environment
+    sources = {f"environment.{name}": origin for name in launch.environment}
+    notes = (f"set by a variable whose value is not said: {', '.join(unknown)}",) if unknown else ()
+    return experiment.knowing(*notes, environment=environment, provenance=sources)
+
+
+def _configuration(launch: Launch, path: Path) -> Document:
+    """The file that MaxText is started with, from the folder of the script or one above it."""
+    if launch.config is not None and (found := find_named(launch.config, path)) is not None:
+        return found.document()
+    if launch.config is None or Path(launch.config).name == _BASE.name:
+        return Document(_BASE, {}, {})
+    hint = "give the configuration itself, with the overrides of the script"
+    raise missing("starts MaxText with", launch.config, path, hint)
