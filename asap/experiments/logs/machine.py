@@ -69,12 +69,13 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
 
 
 def _of_platform(name: str) -> dict[str, str]:
-    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are where the last count is that of chips."""
+    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are where the last count is that of chips, and not
+    that of nodes as of ``1xMI325X``."""
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
-    devices = {"devices": str(math.prod(int(count[1]) for count in counts))} if counts and _CHIP.match(rest) else {}
-    return {"chip": rest} | devices
+    devices = math.prod(int(count[1]) for count in counts)
+    return {"chip": rest} | ({"devices": str(devices)} if devices > 1 and _CHIP.match(rest) else {})
 
 
 def _mesh_size(said: Mapping[str, str]) -> int | None:

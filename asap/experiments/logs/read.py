@@ -15,7 +15,6 @@ from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
-from asap.core.units import format_percent
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, without_wrapping
 from asap.experiments.logs.checks import contradictions, figures_of
@@ -38,8 +37,8 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _PEEK, _BEGINNING = 256 << 10, 4 << 20
 _MOST_FILES, _MOST_LOGS = 4000, 256
 """Of a folder: files that are looked for, and logs that are looked into, the newest."""
-_OF_TRAINER = (b'"log_history"', b'"global_step"')
-"""What ``trainer_state.json`` has, in which the Trainer keeps what it logged."""
+_KEPT = ((b'"log_history"', b'"global_step"'), (b'"current_steps"', b'"elapsed_time"'))
+"""What the files have in which the Trainer and LLaMA-Factory keep what they logged."""
 _OF_LOGS_ALONE = ("arguments", "fields")
 """Grammars of blocks that no other kind of file has."""
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
@@ -68,7 +67,7 @@ def is_log(path: Path) -> bool:
             head = stream.read(_PEEK)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, AsapError):
         return False
-    if all(sign in head for sign in _OF_TRAINER):
+    if any(all(sign in head for sign in signs) for signs in _KEPT):
         return True
     lines = lines_of(head)
     if b"\0" in lines[:4096] or (suffix in _OF_OBJECTS and lines.strip() == head.strip()):
@@ -103,8 +102,7 @@ def read_log(path: Path) -> LogReading:
         ConfigError: it cannot be read.
     """
     size = path.stat().st_size if path.is_file() else 0
-    found = scan(path, lambda read: report(f"reading {path.name}: {format_percent(min(1.0, read / max(size, 1)), 0)}"))
-    return reading_of(found, path)
+    return reading_of(scan(path, lambda read: report(f"reading {path.name}", min(1.0, read / max(size, 1)))), path)
 
 
 def read_resolved(path: Path) -> LogReading:
@@ -274,7 +272,7 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
         if block.kind.startswith("arguments") or "pipe_parallel_size" in block.values:
             return "gpt-neox" if block.values.keys() & _OF_NEOX or block.kind.startswith("json") else "megatron"
     lines = [(one.form, one.text) for one in found.statements if isinstance(one.form, Form)]
-    said = [form for form, text in lines if form.sets or form.axes or form.read(text)]
+    said = [form for form, text in lines if form.sets or not form.fields or form.read(text)]
     forms = [one[0].stack for one in (*found.steps, *found.totals) if not one[0].bar]
     forms += [form.stack for form in said]
     for beneath in _BENEATH:

@@ -9,7 +9,7 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.core.units import format_percent
+from asap.core.units import exact, format_percent
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
@@ -126,7 +126,9 @@ def _by_readers(
         except UsageError:
             raise
         except AsapError as error:
-            refusals.append(f"the settings of {path.name}:{line or 1} are not used: {plain(error.message, 200)}")
+            cut = ", which are cut," if any(one.line == line and not one.complete for one in reading.blocks) else ""
+            why = plain(error.message, 200)
+            refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {why}")
     if overrides and not refusals:
         raise UsageError("is for settings that the log does not have", where=plain(overrides[0], 60))
     return experiment, tuple(refusals)
@@ -296,7 +298,8 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str,
     if (chip := reading.hardware.chip) and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:
-        notes.append(f"{path.name} does not say what its steps train: {_ASSUMED}")
+        trained = f", and trains {exact(settings.trainable)} parameters" if settings.trainable else ""
+        notes.append(f"{path.name} does not say what its steps train{trained}: {_ASSUMED}")
     for block in reading.blocks:
         if not block.complete:
             missing = "taken as MaxText's defaults" if "model_name" in block.values else "unknown"

@@ -32,7 +32,7 @@ _MOST = 4000
 _MOST_STEPS = 40_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "samples_per_second", "steps_per_second", "tokens_per_second",
+    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
 MOST_LINES_OF_ENDING = 7
