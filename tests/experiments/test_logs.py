@@ -153,10 +153,7 @@ def test_the_same_log_says_the_same_whatever_carries_it(carry, write, monkeypatc
     assert said(carried) == said(write(form["text"])), "in pieces"
 
 
-@pytest.mark.parametrize(("name", "carrier"), [
-    ("train.log.1.gz", "gz"), ("train.log-20250101.gz", "gz"), ("logs.zip", "zip"), ("events.json", "google"),
-    ("events.jsonl", "docker"), ("issue.md", "fence"), ("slurm-1234", "utf-16"),
-])  # fmt: skip
+@cases("name, carrier")
 def test_a_log_is_known_in_what_carries_it(name, carrier, write):
     assert is_log(write(CARRIERS[carrier](KNOWN["megatron-lm 2025"]["text"]), name))
 
@@ -299,6 +296,12 @@ def test_the_network_that_nccl_takes_is_read(line, network, write):
     path = write(f"node-a:1:2 [0] NCCL INFO {line}\n{KNOWN['megatron-lm 2025']['text']}")
     assert read_log(path).hardware.network == network
     assert any("the fabric is not in use" in note for note in record(path).notes) == (network == "Socket")
+
+
+def test_a_batch_that_is_smaller_than_what_is_taken_at_once_is_asked(write):
+    text = "Instantaneous batch size per device = 28\nGradient Accumulation steps = 1\n"
+    text += KNOWN["a trainer that does not say what it trains"]["text"]
+    assert any("give the batch" in note for note in record(write(text)).notes)
 
 
 def test_an_override_wins_over_what_the_log_says(write):

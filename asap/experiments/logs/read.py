@@ -50,6 +50,7 @@ _BACK = 5
 """Ranks may print steps out of order by fewer than so many."""
 _AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
+_BARE_KEY = re.compile(r"\w+:")
 _CALLED = re.compile(r"\b(?:(\w+)\((?=\w+=|$)|(\w+Config) \{|(\w+ config))|\*{3,} (Experiment) configuration")
 
 
@@ -209,6 +210,7 @@ def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
             continue
         named = _CALLED.search(raw.title)
         title = next((word for word in named.groups() if word), "") if named else ""
+        title = title or (raw.title.partition(":")[0] if _BARE_KEY.match(raw.title) else "")
         kind = {"arguments": "deepspeed" if "DeepSpeed" in raw.title else "arguments"}.get(raw.kind, raw.kind)
         kept[kind, title] = SettingsBlock(
             kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values

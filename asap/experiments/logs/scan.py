@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, arguments_before, starts
+from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, lines_before, starts
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
 from asap.experiments.logs.text import (
     Unwrapper,
@@ -225,9 +225,7 @@ class _Pass:
         inside |= start.itself and any(number < one.line + len(one.lines) for one in self.scan.blocks[-1:])
         if inside or (found := start.pattern.search(line)) is None:
             return -1
-        before = (
-            arguments_before(chunk, place, self._text) if start.kind == "arguments" and "arguments" not in line else []
-        )
+        before = lines_before(start, line, chunk, place, self._text)
         collector = Collector(start, found, line, number - len(before), base + place, before, rank)
         position = self._collect(collector, chunk, end + 1)
         return position - 2 if start.kind != "yaml" else place

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
 
 import yaml
@@ -63,18 +64,21 @@ def scalar(text: str) -> Any:
 
 
 def _options(lines: Sequence[str]) -> dict[str, Any]:
-    """Options of a command by name; a line that a terminal broke is put together at its width."""
+    """Options of a command by name, and its ``section.name=value``; a line that a terminal broke is put together at its
+    width."""
     width = max(len(line.rstrip()) for line in lines)
     text = "".join(line.rstrip().removesuffix("\\") + ("" if len(line.rstrip()) == width else " ") for line in lines)
-    words = text.replace("=", " ").split()
+    words = text.split()
     found: dict[str, Any] = {}
-    for index, word in enumerate(words):
-        if word.startswith("--") and len(word) > 3:
-            value = words[index + 1] if index + 1 < len(words) else "--"
-            section, _, name = word[2:].replace("-", "_").rpartition(".")
-            inside = found.setdefault(section, {}) if section else found
-            if isinstance(inside, dict):
-                inside[name] = True if value.startswith("-") else scalar(value.strip("'\""))
+    for word, after in zip(words, [*words[1:], "-"], strict=True):
+        name, equals, value = word.partition("=")
+        if not (word.startswith("--") and len(word) > 3) and not (equals and "." in name):
+            continue
+        value = value if equals else after
+        section, _, name = name.lstrip("+-").replace("-", "_").rpartition(".")
+        inside = found.setdefault(section, {}) if section else found
+        if isinstance(inside, dict):
+            inside[name] = True if value.startswith("-") else scalar(value.strip("'\""))
     return found
 
 
@@ -107,9 +111,9 @@ def _leading_fields(text: str) -> dict[str, Any]:
 
 
 def _yaml(lines: list[str]) -> dict[str, Any]:
-    """A YAML mapping; of one that is followed by other text, the part before it."""
+    """A YAML mapping; of one that is followed by other text, the part before it, without what its beginning lacks."""
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    kept = [line[indent:] for line in lines]
+    kept = list(dropwhile(lambda line: line[:1].isspace(), (line[indent:] for line in lines)))
     for _ in range(_MOST_CUTS):
         try:
             found = yaml.load("\n".join(kept), Loader=_Loader)
