@@ -38,8 +38,6 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     for one in found.devices:
         matches = list(one.form.pattern.finditer(one.text)) if isinstance(one.form, DeviceForm) else []
         new = {name: text for match in reversed(matches) for name, text in match.groupdict().items() if text}
-        if "..." in new.get("chip", "") and "chip" in fields:
-            new.pop("chip")  # nvidia-smi cuts a name that another line may have whole
         if "id" in new and "]" in one.text[matches[-1].end() :]:
             slots = {(match["process"], match["id"]) for match in matches}
         fields |= new

@@ -1,6 +1,6 @@
 """What happened in a run: steady steps, rates, memory, how it ended; of a log that is still written, step by step."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, cast
@@ -76,20 +76,17 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     )
 
 
-def _by_elapsed(lines: Sequence[StepLine]) -> list[StepLine]:
+def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
     """Lines that say how long a run has taken, in whole seconds, with the time of a step since one long before."""
-    found: list[StepLine] = []
     before: tuple[int, int] | None = None
-    for form, fields, *place in lines:
+    for form, fields, line, offset in lines:
         passed, step = duration(fields.get("elapsed", "")), step_index(fields)
         if passed is not None and step is not None:
-            grown, steps_since = (passed - before[1], step - before[0]) if before else (-1, -1)
-            if grown >= _LONG_BEFORE and steps_since > 0:
-                fields = fields | {"seconds": str(grown / steps_since)}
-            if steps_since < 0 or "seconds" in fields:
+            if before and step > before[0] and (since := passed - before[1]) >= _LONG_BEFORE:
+                fields = fields | {"seconds": str(since / (step - before[0]))}
+            if before is None or step < before[0] or "seconds" in fields:
                 before = (step, passed)
-        found.append((form, fields, place[0], place[1]))
-    return found
+        yield form, fields, line, offset
 
 
 def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:

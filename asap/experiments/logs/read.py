@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
@@ -159,6 +158,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
+    batches = [batch for one in steps if (batch := number(one[1].get("global_batch", "")))]  # some runs ramp it up
     reading = LogReading(
         schema="asap.log/1",
         file=path.name,
@@ -167,13 +167,16 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         statements=statements,
         hardware=hardware_of(found, statements, memory_bytes),
         figures=figures,
-        global_batch_of_steps=_batch_of_steps(steps),
+        global_batch_of_steps=int(batches[-1]) if batches else None,
         ending=ending,
         runs=len(cuts) + 1,
         lines=found.lines,
         notes=tuple(notes),
     )
-    return reading.model_copy(update={"measured": measured(steps, totals, _sizes(reading))})
+    said = settings_of(reading)
+    tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
+    sizes = Sizes(tokens, said.global_batch, said.devices, said.accumulation)
+    return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
 
 
 def _is_reversed(found: Scan) -> bool:
@@ -257,13 +260,6 @@ def _degrees(text: str) -> dict[str, str]:
     return ({"mesh.dp_shard": str(math.prod(parts))} if len(parts) == len(_SHARD) else {}) | degrees
 
 
-def _sizes(reading: LogReading) -> Sizes:
-    """What a step has, by the settings."""
-    said = settings_of(reading)
-    tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
-    return Sizes(tokens, said.global_batch, said.devices, said.accumulation)
-
-
 def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
     """The program, by its settings, else by the form of its steps, else by its statements."""
     for block in blocks:
@@ -285,9 +281,3 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
         return "nemo"
     counted = Counter(stack for stack in forms if stack != "any")
     return counted.most_common(1)[0][0] if counted else None
-
-
-def _batch_of_steps(steps: Sequence[Any]) -> int | None:
-    """The batch of the last step; it grows in runs that ramp it up."""
-    found = (number(one[1]["global_batch"]) for one in reversed(steps) if "global_batch" in one[1])
-    return next((int(batch) for batch in found if batch), None)

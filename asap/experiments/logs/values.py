@@ -41,7 +41,8 @@ def _values(block: RawBlock) -> dict[str, Any]:
         fields = (line.strip().rstrip(",").partition("=") for line in block.lines)
         return {name: scalar(value) for name, _, value in fields}
     if block.kind == "json":
-        return _json(text) or _literal(text) or _leading_fields(text)
+        found = _json(text) or _evaluated(text, {})
+        return (found if isinstance(found, dict) else {}) or _leading_fields(text)
     if block.kind == "yaml":
         return _yaml(block.lines)
     return {} if _SOURCE.search(block.title) else _call(text)
@@ -90,11 +91,6 @@ def _json(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _literal(text: str) -> dict[str, Any]:
-    found = _evaluated(text, {})
-    return found if isinstance(found, dict) else {}
-
-
 def _evaluated(literal: str | ast.expr, otherwise: Any) -> Any:
     try:
         return ast.literal_eval(literal)
@@ -127,30 +123,13 @@ def _yaml(lines: list[str]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that may have tags of Python's objects, which NeMo prints: their text is kept, nothing is made of them.
-
-    References are refused: a few lines of them can stand for any number of values.
-    """
+    """YAML without references: a few lines of them can stand for any number of values."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """A node as YAML has it; raises YAMLError where it refers to another."""
         if self.check_event(yaml.events.AliasEvent):
             raise yaml.YAMLError("refers to another value")
         return super().compose_node(parent, index)
-
-
-def _tagged(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return {"_target_": plain(suffix, 200)} | {
-            str(k): v for k, v in loader.construct_mapping(node, deep=True).items()
-        }
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return plain(str(loader.construct_scalar(node)), 400) if isinstance(node, yaml.ScalarNode) else None  # type: ignore[arg-type]
-
-
-_Loader.add_multi_constructor("", _tagged)
-_Loader.add_multi_constructor("!", _tagged)
 
 
 def _call(text: str) -> dict[str, Any]:
