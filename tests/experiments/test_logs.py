@@ -235,6 +235,9 @@ def test_a_log_of_the_model_beside_it_is_of_training_all_its_parameters(name, te
     assert found.model.layers == 32
     assert (found.measured and found.measured.seconds) == seconds
     assert any("parameters that are trained" in note for note in found.notes) is (seconds is None)
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(ConfigError, match=r"trains adapters \(adapter_config.json\)"):
+        record(tmp_path / name)
 
 
 @pytest.mark.parametrize(("flavor", "copies"), [("1.7B", 1), ("1.7B", 2), ("8B", 1)])
@@ -313,8 +316,7 @@ def test_a_log_is_known_by_its_name_or_by_what_it_holds(write):
     assert not is_log(write("#SBATCH --nodes 2\nsrun python train.py\n", "job"))
     assert not any(is_log(write(text, name)) for name in ("train.yaml", "train.sh", "model.json"))
     kept = next(form["text"] for form in FORMS if "trainer_log.jsonl" in form["name"])
-    assert is_log(write(kept, "trainer_log.jsonl"))
-    assert not is_log(write('{"prompt": "a", "answer": "b"}\n', "data.jsonl"))
+    assert (is_log(write(kept, "a.jsonl")), is_log(write('{"prompt": "a"}\n', "b.jsonl"))) == (True, False)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "script" in form], ids=lambda form: form["name"])

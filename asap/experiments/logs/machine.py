@@ -67,8 +67,7 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
 
 
 def _of_platform(name: str) -> dict[str, str]:
-    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are where the last count is that of chips, and not
-    that of nodes as of ``1xMI325X``."""
+    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are; ``1xMI325X`` counts nodes."""
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")

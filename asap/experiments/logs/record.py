@@ -43,6 +43,8 @@ _OTHER_STEPS = {
 }
 _OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", None)
 """Programs that train other than language models as well."""
+_OF_PEFT = "adapter_config.json"
+"""What PEFT saves beside the log of a run that trains adapters."""
 _MOST_ADAPTERS = 0.5
 """Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 
@@ -102,9 +104,10 @@ def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) ->
     if other := _OTHER_STEPS.get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
-    if settings.adapters in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
+    said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters
+    if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
-    named = f"adapters ({settings.adapters})" if settings.adapters else "adapters"
+    named = f"adapters ({said})" if said else "adapters"
     what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
