@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("progress", default=None)
+Listener = Callable[[str, float | None], None]
+"""Takes a stage, and the share of it that is done, where that is known."""
+_LISTENER: ContextVar[Listener | None] = ContextVar("progress", default=None)
 
 
 @contextmanager
-def listening(show: Callable[[str], None]) -> Iterator[None]:
+def listening(show: Listener) -> Iterator[None]:
     """Call ``show`` with each stage that is reported inside."""
     token = _LISTENER.set(show)
     try:
@@ -17,7 +19,7 @@ def listening(show: Callable[[str], None]) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def report(stage: str) -> None:
-    """Say what is being done; nothing happens where nobody listens."""
+def report(stage: str, done: float | None = None) -> None:
+    """Say what is being done, and how much of it is; nothing happens where nobody listens."""
     if (show := _LISTENER.get()) is not None:
-        show(stage)
+        show(stage, done)

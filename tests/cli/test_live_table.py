@@ -1,8 +1,11 @@
 import io
+import time
 
 import pytest
 
+from asap.cli.shared import progress as shown
 from asap.cli.shared.progress import LiveTable
+from asap.core.progress import report
 from asap.core.units import Provenance
 from asap.optimize.outcome import Cost, Outcome, Try
 from asap.optimize.report import OptimizationReport
@@ -29,3 +32,14 @@ def test_what_runs_is_timed_and_what_ended_is_not(monkeypatch, outcome, says):
     assert says in stream.getvalue()
     assert ("running for" in stream.getvalue()) == (outcome is None)
     assert "0 ns" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(("stream", "drawn"), [(Terminal(), True), (io.StringIO(), False)])
+def test_how_much_of_a_stage_is_done_is_drawn_on_a_terminal_alone(monkeypatch, stream, drawn):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(shown, "DELAY_S", 0.0)
+    monkeypatch.setattr("sys.stderr", stream)
+    with shown.progress():
+        report("reading train.log", 0.42)
+        time.sleep(0.05)
+    assert ("42 %" in stream.getvalue() and "━" in stream.getvalue()) is drawn

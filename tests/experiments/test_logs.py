@@ -24,7 +24,7 @@ from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
 from asap.models import Workload
 from asap.study.open_study import open_study
-from tests.cases import kept
+from tests.cases import cases, kept
 
 KEPT = kept(__file__)
 
@@ -128,24 +128,12 @@ def zipped(text):
 
 NOW = "2025-01-02T03:04:05.123456789Z"
 CARRIERS = {
-    "torchrun": each("[rank0]:{}".format),
-    "srun": each("0: {}".format),
-    "elastic": each("[default0]:{}".format),
-    "mpi": each("[1,0]<stdout>:{}".format),
-    "pdsh": each("node-1: {}".format),
-    "ray": each("\x1b[36m(RayTrainWorker pid=4711, ip=10.0.0.1)\x1b[0m {}".format),
-    "colours": each("\x1b[36m{}\x1b[0m".format),
-    "carriage returns": each("{}\r".format),
-    "journal": each("Jan 02 03:04:05 node-1 python[4711]: {}".format),
-    "compose": each("trainer-1  | {}".format),
-    "kubernetes": each(f"[pod/worker-0/pytorch] {NOW} {{}}".format),
-    "cri": each(f"{NOW} stderr F {{}}".format),
+    **{name: each(line.format) for name, line in KEPT["CARRIERS"].items()},
     "docker": each(lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr", "time": NOW})),
     "cloudwatch": lambda text: json.dumps({"events": [{"message": one} for one in text.splitlines()]}, indent=1),
     "google": lambda text: json.dumps([{"textPayload": line} for line in text.splitlines()], indent=2).encode(),
     "docker, of ranks": lambda text: CARRIERS["docker"](CARRIERS["srun"](text).decode()),
     "fence": lambda text: f"### A question\n\n```shell\n{text}\n```\n".encode(),
-    "quotation": each("> {}".format),
     "utf-16": lambda text: text.encode("utf-16"),
     "utf-16, appended": lambda text: text.encode("utf-16-le"),
     "utf-8 of windows": lambda text: text.replace("\n", "\r\n").encode("utf-8-sig"),
@@ -165,10 +153,7 @@ def test_the_same_log_says_the_same_whatever_carries_it(carry, write, monkeypatc
     assert said(carried) == said(write(form["text"])), "in pieces"
 
 
-@pytest.mark.parametrize(("name", "carrier"), [
-    ("train.log.1.gz", "gz"), ("train.log-20250101.gz", "gz"), ("logs.zip", "zip"), ("events.json", "google"),
-    ("events.jsonl", "docker"), ("issue.md", "fence"), ("slurm-1234", "utf-16"),
-])  # fmt: skip
+@cases("name, carrier")
 def test_a_log_is_known_in_what_carries_it(name, carrier, write):
     assert is_log(write(CARRIERS[carrier](KNOWN["megatron-lm 2025"]["text"]), name))
 
@@ -240,13 +225,19 @@ def test_of_a_folder_the_log_is_read_that_says_most_of_a_run_and_named(tmp_path)
     assert found.notes[0] == "outputs/logs/rank4.log is read, of 9 logs in the folder"
 
 
-def test_the_state_of_the_trainer_is_a_log_of_the_model_beside_it(tmp_path):
+@cases("name, text, seconds")
+def test_a_log_of_the_model_beside_it_is_of_training_all_its_parameters(name, text, seconds, tmp_path):
     model = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32}
-    (tmp_path / "config.json").write_text(json.dumps(model))
-    last = {"step": 40, "train_runtime": 200.0, "train_steps_per_second": 0.2}
-    (tmp_path / "trainer_state.json").write_text(json.dumps({"global_step": 40, "log_history": [last]}, indent=2))
+    (tmp_path / "config.json").write_text(json.dumps(model | {"intermediate_size": 11008, "vocab_size": 32000}))
+    bar = "" if name.endswith(".json") else KNOWN["a trainer that does not say what it trains"]["text"]
+    (tmp_path / name).write_text(text + bar)
     found = open_study(str(tmp_path), ExperimentStore(tmp_path / "store")).experiment
-    assert (found.model.layers, found.measured.seconds) == (32, 5.0)
+    assert found.model.layers == 32
+    assert (found.measured and found.measured.seconds) == seconds
+    assert any("parameters that are trained" in note for note in found.notes) is (seconds is None)
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(ConfigError, match=r"trains adapters \(adapter_config.json\)"):
+        record(tmp_path / name)
 
 
 @pytest.mark.parametrize(("flavor", "copies"), [("1.7B", 1), ("1.7B", 2), ("8B", 1)])
@@ -303,14 +294,17 @@ def test_what_is_free_tells_what_was_needed(write):
         assert said in str(read_log(write(f"{line}\n")).ending)
 
 
-@pytest.mark.parametrize(("line", "network"), [
-    ("Using network Socket", "Socket"), ("Using network AWS Libfabric", "AWS Libfabric"),
-    ("NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>", "IB"),
-])  # fmt: skip
+@cases("line, network")
 def test_the_network_that_nccl_takes_is_read(line, network, write):
     path = write(f"node-a:1:2 [0] NCCL INFO {line}\n{KNOWN['megatron-lm 2025']['text']}")
     assert read_log(path).hardware.network == network
     assert any("the fabric is not in use" in note for note in record(path).notes) == (network == "Socket")
+
+
+def test_a_batch_that_is_smaller_than_what_is_taken_at_once_is_asked(write):
+    text = "Instantaneous batch size per device = 28\nGradient Accumulation steps = 1\n"
+    text += KNOWN["a trainer that does not say what it trains"]["text"]
+    assert any("give the batch" in note for note in record(write(text)).notes)
 
 
 def test_an_override_wins_over_what_the_log_says(write):
@@ -321,6 +315,8 @@ def test_a_log_is_known_by_its_name_or_by_what_it_holds(write):
     assert is_log(write(text := KNOWN["megatron-lm 2025"]["text"], "slurm-1234"))
     assert not is_log(write("#SBATCH --nodes 2\nsrun python train.py\n", "job"))
     assert not any(is_log(write(text, name)) for name in ("train.yaml", "train.sh", "model.json"))
+    kept = next(form["text"] for form in FORMS if "trainer_log.jsonl" in form["name"])
+    assert (is_log(write(kept, "a.jsonl")), is_log(write('{"prompt": "a"}\n', "b.jsonl"))) == (True, False)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "script" in form], ids=lambda form: form["name"])
@@ -372,17 +368,7 @@ def test_hostile_text_is_no_run(text, write):
 
 
 def test_the_largest_tensors_that_xla_lists_are_read_once_with_shape_and_operation(write):
-    item = (
-        '  {n}. Size: {size}\n     Operator: op_name="jit(train_step)/{name}/dot_general[dimension_numbers=(1,)]"\n'
-        "     Shape: {shape}{{1,0:T(8,128)}}\n     Unpadded size: {size}\n     Allocation type: HLO temp\n"
-    )
-    listed = item.format(n=1, size="2.00G", name="attention", shape="f32[32,4096,4096]")
-    listed += item.format(n=2, size="512.00M", name="mlp/w1", shape="bf16[16,2048,8192]")
-    failed = "XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 63.80G of 30.75G hbm.\n"
-    settings = "Config param model_name: llama3.1-8b\nConfig param per_device_batch_size: 12\n"
-    ending = read_log(
-        write(f"{settings}{failed}{listed}During handling of the above exception:\n{failed}{listed}")
-    ).ending
+    ending = read_log(write(KEPT["LARGEST"])).ending
     assert (ending.kind, ending.needed_bytes) == ("out_of_memory", 63.8 * 2**30)
     assert [str(one) for one in ending.largest] == [
         "2.00 GiB f32[32,4096,4096] of jit(train_step)/attention/dot_general",

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 DELAY_S = 1.0
 """Seconds after which a stage is drawn: what is done sooner is not worth a line."""
+_BAR = 24
+"""Cells of a bar."""
 
 
 class Progress:
     """Called with each stage; this one says nothing."""
 
-    def __call__(self, stage: str) -> None:
-        """Another stage."""
+    def __call__(self, stage: str, done: float | None = None) -> None:
+        """Another stage, or the share of one that is done."""
 
     def stop(self) -> None:
         """Take the line off the screen for good: a result is about to be printed."""
@@ -36,12 +38,15 @@ class _Said(Progress):
     """Each stage on a line with its time."""
 
     def __init__(self) -> None:
-        self._start = time.monotonic()
+        self._start, self._stage = time.monotonic(), ""
 
-    def __call__(self, stage: str) -> None:
+    def __call__(self, stage: str, done: float | None = None) -> None:
         from asap.core.text import plain
         from asap.core.units import format_seconds
 
+        if stage == self._stage:
+            return
+        self._stage = stage
         print(f"asap: {format_seconds(time.monotonic() - self._start):>8}  {plain(stage, 80)}", file=sys.stderr)
 
 
@@ -53,16 +58,17 @@ class _Drawn(Progress):
         from rich.live import Live
 
         self._start, self._stage = time.monotonic(), "working"
+        self._done: float | None = None
         self._live = Live(
             console=Console(stderr=True, markup=False), refresh_per_second=4, transient=True, get_renderable=self._line
         )
         self._timer = threading.Timer(DELAY_S, self._live.start)
         self._timer.start()
 
-    def __call__(self, stage: str) -> None:
+    def __call__(self, stage: str, done: float | None = None) -> None:
         from asap.core.text import plain
 
-        self._stage = plain(stage, 120)
+        self._stage, self._done = plain(stage, 120), done
 
     def stop(self) -> None:
         self._timer.cancel()
@@ -70,10 +76,19 @@ class _Drawn(Progress):
         self._live.stop()
 
     def _line(self) -> "RenderableType":
+        from rich.progress_bar import ProgressBar
         from rich.spinner import Spinner
+        from rich.table import Table
         from rich.text import Text
 
-        return Spinner("dots", Text(f"{self._stage} … {round(time.monotonic() - self._start)} s"))
+        from asap.core.units import format_percent
+
+        stage = Spinner("dots", Text(f"{self._stage} … {round(time.monotonic() - self._start)} s"))
+        if self._done is None:
+            return stage
+        line = Table.grid(padding=(0, 1))
+        line.add_row(stage, ProgressBar(total=1.0, completed=self._done, width=_BAR), format_percent(self._done, 0))
+        return line
 
 
 @contextmanager

@@ -17,6 +17,7 @@ _NARROWEST = 79
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
 _END_OF_ARGUMENTS = re.compile(r"--- ?end of [\w ]{0,40}arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
+_OF_SETTINGS = re.compile(r"\w+:(?:\s|$)|\s+\S|- ")
 _LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
 _JSON_LINE = re.compile(r"^\s*(?:[\"'\[\]{}\d-]|true|false|null|True|False|None)")
 _FIELD = re.compile(r"^\s*\w+=.*,$")
@@ -46,13 +47,15 @@ class BlockStart:
     kind: str
     itself: bool = False
     """Whether the line that begins it is part of it."""
+    headless: bool = False
+    """Whether it is one of the later lines of a block whose beginning the log lacks."""
 
 
 @cache
 def starts() -> tuple[BlockStart, ...]:
     """What begins a block, of every stack."""
     return tuple(
-        BlockStart(anchor.encode(), re.compile(pattern), one["kind"], one.get("itself", False))
+        BlockStart(anchor.encode(), re.compile(pattern), **{name: one[name] for name in one if name != "lines"})
         for one in table("blocks")["start"]
         for anchor, pattern in one["lines"].items()
     )
@@ -68,6 +71,7 @@ class Collector:
         self.block = RawBlock(start.kind, line.strip()[:200], number, offset)
         self.open = True
         self._is_plain = start.kind == "yaml" and not rank  # "key: [" looks like a rank
+        self._headless = start.headless
         self._begun = start.kind != "arguments" or "arguments" in line
         self._depth, self._quote, self._skipped, self._length = 0, "", 0, 0
         if start.kind == "arguments":
@@ -78,7 +82,8 @@ class Collector:
         elif start.kind == "call":
             self._balanced(line[found.start() :])
         elif start.itself or start.kind == "fields":
-            self.feed(line if start.itself else line.rpartition("(")[2])
+            for one in (*before, line if start.itself else line.rpartition("(")[2]):
+                self.feed(one)
         elif start.kind == "command":
             self.block.lines.append(line.rstrip("\n"))
 
@@ -130,7 +135,7 @@ class Collector:
         if not line.strip() and not self.block.lines:
             return
         if _LOG_LINE.match(line) or not _YAML_LINE.match(line):
-            self.open, self.block.complete = not self.block.lines, bool(self.block.lines)
+            self.open, self.block.complete = not self.block.lines, bool(self.block.lines) and not self._headless
             return
         self.block.lines.append(line)
 
@@ -160,14 +165,17 @@ def argument(line: str) -> tuple[str, str] | None:
     return (found[1], found[2].strip()) if found else None
 
 
-def arguments_before(chunk: bytes, place: int, text_of: Callable[[bytes], str]) -> list[str]:
-    """Lines of arguments right before a place, in order: of a block whose beginning the log lacks."""
+def lines_before(
+    start: BlockStart, line: str, chunk: bytes, place: int, text_of: Callable[[bytes], str]
+) -> list[str]:  # fmt: skip
+    """Lines right before a place, in order, of a block whose beginning the log lacks."""
     found: list[str] = []
-    while place > 0 and len(found) < _MOST_BEFORE:
+    of_arguments = start.kind == "arguments" and "arguments" not in line
+    while (of_arguments or start.headless) and place > 0 and len(found) < _MOST_BEFORE:
         begin = chunk.rfind(b"\n", 0, place - 1) + 1
-        line = text_of(chunk[begin : place - 1])
-        if argument(line) is None:
+        before = text_of(chunk[begin : place - 1])
+        if argument(before) is None if of_arguments else not _OF_SETTINGS.match(before):
             break
-        found.append(line)
+        found.append(before)
         place = begin
     return found[::-1]

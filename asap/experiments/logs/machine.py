@@ -38,8 +38,6 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
     for one in found.devices:
         matches = list(one.form.pattern.finditer(one.text)) if isinstance(one.form, DeviceForm) else []
         new = {name: text for match in reversed(matches) for name, text in match.groupdict().items() if text}
-        if "..." in new.get("chip", "") and "chip" in fields:
-            new.pop("chip")  # nvidia-smi cuts a name that another line may have whole
         if "id" in new and "]" in one.text[matches[-1].end() :]:
             slots = {(match["process"], match["id"]) for match in matches}
         fields |= new
@@ -69,12 +67,12 @@ def hardware_of(found: Scan, said: Mapping[str, str], memory_bytes: float | None
 
 
 def _of_platform(name: str) -> dict[str, str]:
-    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are where the last count is that of chips."""
+    """The chip of ``1xXE9680Lx8B200-SXM-180GB``, and how many there are; ``1xMI325X`` counts nodes."""
     name = _OF_CHIPS.sub(r"\1x", name)
     counts = list(_COUNT.finditer(name))
     rest = (name[counts[-1].end() :] if counts else name).removeprefix("x").replace("_", " ")
-    devices = {"devices": str(math.prod(int(count[1]) for count in counts))} if counts and _CHIP.match(rest) else {}
-    return {"chip": rest} | devices
+    devices = math.prod(int(count[1]) for count in counts)
+    return {"chip": rest} | ({"devices": str(devices)} if devices > 1 and _CHIP.match(rest) else {})
 
 
 def _mesh_size(said: Mapping[str, str]) -> int | None:

@@ -1,6 +1,6 @@
 """What happened in a run: steady steps, rates, memory, how it ended; of a log that is still written, step by step."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, cast
@@ -12,7 +12,7 @@ from asap.experiments.logs.formats import EndingForm, Form, steps
 from asap.experiments.logs.reading import LogReading
 from asap.experiments.logs.scan import Found
 from asap.experiments.logs.settings import LogSettings
-from asap.experiments.logs.text import clean, is_training_bar, number, size
+from asap.experiments.logs.text import clean, duration, is_training_bar, number, size
 from asap.experiments.observed import (
     FEWEST,
     Allocation,
@@ -25,6 +25,8 @@ from asap.experiments.observed import (
 )
 
 StepLine = tuple[Form, dict[str, str], int, int]
+_LONG_BEFORE = 20
+"""Seconds, of which two whole ones are off by less than a tenth."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Sizes:
 
 def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes) -> Measured:
     """Everything that is measured in the lines of one run."""
-    unique = _each_once(_of_one_form(_gathered(lines), sizes))
+    unique = _each_once(_of_one_form(_gathered(_by_elapsed(lines)), sizes))
     times = [(step_index(fields), seconds) for _, fields, *_ in unique if (seconds := sizes.seconds(fields))]
     whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
     if whole and (not times or (unique[0][0].bar and steady_count(times) < FEWEST)):
@@ -72,6 +74,19 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         reserved_memory_bytes=_peak(totals, reserved_mib=2**20, reserved_gb=1e9),
         compiled_memory_bytes=_peak(totals, compiled_gib=2**30),
     )
+
+
+def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
+    """Lines that say how long a run has taken, in whole seconds, with the time of a step since one long before."""
+    before: tuple[int, int] | None = None
+    for form, fields, line, offset in lines:
+        passed, step = duration(fields.get("elapsed", "")), step_index(fields)
+        if passed is not None and step is not None:
+            if before and step > before[0] and (since := passed - before[1]) >= _LONG_BEFORE:
+                fields = fields | {"seconds": str(since / (step - before[0]))}
+            if before is None or step < before[0] or "seconds" in fields:
+                before = (step, passed)
+        yield form, fields, line, offset
 
 
 def _of_one_form(lines: list[StepLine], sizes: Sizes) -> list[StepLine]:

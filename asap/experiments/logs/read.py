@@ -9,13 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
 from asap.core.secrets import without_secrets
 from asap.core.text import plain
-from asap.core.units import format_percent
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, without_wrapping
 from asap.experiments.logs.checks import contradictions, figures_of
@@ -38,8 +36,8 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _PEEK, _BEGINNING = 256 << 10, 4 << 20
 _MOST_FILES, _MOST_LOGS = 4000, 256
 """Of a folder: files that are looked for, and logs that are looked into, the newest."""
-_OF_TRAINER = (b'"log_history"', b'"global_step"')
-"""What ``trainer_state.json`` has, in which the Trainer keeps what it logged."""
+_KEPT = ((b'"log_history"', b'"global_step"'), (b'"current_steps"', b'"elapsed_time"'))
+"""What the files have in which the Trainer and LLaMA-Factory keep what they logged."""
 _OF_LOGS_ALONE = ("arguments", "fields")
 """Grammars of blocks that no other kind of file has."""
 _OF_NEOX = frozenset(("attention_config", "global_num_gpus", "user_script", "text_gen_type"))
@@ -51,6 +49,7 @@ _BACK = 5
 """Ranks may print steps out of order by fewer than so many."""
 _AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
+_BARE_KEY = re.compile(r"\w+:")
 _CALLED = re.compile(r"\b(?:(\w+)\((?=\w+=|$)|(\w+Config) \{|(\w+ config))|\*{3,} (Experiment) configuration")
 
 
@@ -68,7 +67,7 @@ def is_log(path: Path) -> bool:
             head = stream.read(_PEEK)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, AsapError):
         return False
-    if all(sign in head for sign in _OF_TRAINER):
+    if any(all(sign in head for sign in signs) for signs in _KEPT):
         return True
     lines = lines_of(head)
     if b"\0" in lines[:4096] or (suffix in _OF_OBJECTS and lines.strip() == head.strip()):
@@ -103,8 +102,7 @@ def read_log(path: Path) -> LogReading:
         ConfigError: it cannot be read.
     """
     size = path.stat().st_size if path.is_file() else 0
-    found = scan(path, lambda read: report(f"reading {path.name}: {format_percent(min(1.0, read / max(size, 1)), 0)}"))
-    return reading_of(found, path)
+    return reading_of(scan(path, lambda read: report(f"reading {path.name}", min(1.0, read / max(size, 1)))), path)
 
 
 def read_resolved(path: Path) -> LogReading:
@@ -160,6 +158,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
         notes.append(f"one in {found.thinned} steps is read, as there are very many")
+    batches = [batch for one in steps if (batch := number(one[1].get("global_batch", "")))]  # some runs ramp it up
     reading = LogReading(
         schema="asap.log/1",
         file=path.name,
@@ -168,13 +167,16 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         statements=statements,
         hardware=hardware_of(found, statements, memory_bytes),
         figures=figures,
-        global_batch_of_steps=_batch_of_steps(steps),
+        global_batch_of_steps=int(batches[-1]) if batches else None,
         ending=ending,
         runs=len(cuts) + 1,
         lines=found.lines,
         notes=tuple(notes),
     )
-    return reading.model_copy(update={"measured": measured(steps, totals, _sizes(reading))})
+    said = settings_of(reading)
+    tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
+    sizes = Sizes(tokens, said.global_batch, said.devices, said.accumulation)
+    return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
 
 
 def _is_reversed(found: Scan) -> bool:
@@ -211,6 +213,7 @@ def _blocks(found: Scan, start: int) -> tuple[SettingsBlock, ...]:
             continue
         named = _CALLED.search(raw.title)
         title = next((word for word in named.groups() if word), "") if named else ""
+        title = title or (raw.title.partition(":")[0] if _BARE_KEY.match(raw.title) else "")
         kind = {"arguments": "deepspeed" if "DeepSpeed" in raw.title else "arguments"}.get(raw.kind, raw.kind)
         kept[kind, title] = SettingsBlock(
             kind=f"{kind}: {title}" if title else kind, line=raw.line, complete=raw.complete, values=values
@@ -257,13 +260,6 @@ def _degrees(text: str) -> dict[str, str]:
     return ({"mesh.dp_shard": str(math.prod(parts))} if len(parts) == len(_SHARD) else {}) | degrees
 
 
-def _sizes(reading: LogReading) -> Sizes:
-    """What a step has, by the settings."""
-    said = settings_of(reading)
-    tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
-    return Sizes(tokens, said.global_batch, said.devices, said.accumulation)
-
-
 def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
     """The program, by its settings, else by the form of its steps, else by its statements."""
     for block in blocks:
@@ -274,7 +270,7 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
         if block.kind.startswith("arguments") or "pipe_parallel_size" in block.values:
             return "gpt-neox" if block.values.keys() & _OF_NEOX or block.kind.startswith("json") else "megatron"
     lines = [(one.form, one.text) for one in found.statements if isinstance(one.form, Form)]
-    said = [form for form, text in lines if form.sets or form.axes or form.read(text)]
+    said = [form for form, text in lines if form.sets or not form.fields or form.read(text)]
     forms = [one[0].stack for one in (*found.steps, *found.totals) if not one[0].bar]
     forms += [form.stack for form in said]
     for beneath in _BENEATH:
@@ -285,9 +281,3 @@ def _stack(found: Scan, blocks: Sequence[SettingsBlock]) -> str | None:
         return "nemo"
     counted = Counter(stack for stack in forms if stack != "any")
     return counted.most_common(1)[0][0] if counted else None
-
-
-def _batch_of_steps(steps: Sequence[Any]) -> int | None:
-    """The batch of the last step; it grows in runs that ramp it up."""
-    found = (number(one[1]["global_batch"]) for one in reversed(steps) if "global_batch" in one[1])
-    return next((int(batch) for batch in found if batch), None)

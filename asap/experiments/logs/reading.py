@@ -88,7 +88,8 @@ class LogDocument(BaseModel):
 
 def instead_of_log(stack: str | None) -> str:
     """What to do about a log that has no settings."""
-    prints = _prints(stack or "")
+    known, spec = table("printing").get(stack or ""), specs().get(stack or "")
+    prints = known["prints"] if known else spec.prints if spec else ""
     prints = f"{prints}: give a log that begins there" if prints else "start the run so that it prints its settings"
     return f"{prints}, or give the configuration, and this log with --step-time"
 
@@ -111,8 +112,3 @@ def _program_of(path: Path) -> str:
     """What runs a file, by its name."""
     is_makefile = path.suffix == ".mk" or path.name.casefold() in ("makefile", "gnumakefile")
     return "make -f" if is_makefile else {".py": "python", ".fish": "fish"}.get(path.suffix, "bash")
-
-
-def _prints(stack: str) -> str:
-    known, spec = table("printing").get(stack), specs().get(stack)
-    return known["prints"] if known else spec.prints if spec else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.core.units import format_percent
+from asap.core.units import exact, format_percent
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
@@ -43,6 +43,8 @@ _OTHER_STEPS = {
 }
 _OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", None)
 """Programs that train other than language models as well."""
+_OF_PEFT = "adapter_config.json"
+"""What PEFT saves beside the log of a run that trains adapters."""
 _MOST_ADAPTERS = 0.5
 """Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 
@@ -102,9 +104,10 @@ def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) ->
     if other := _OTHER_STEPS.get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
-    if settings.adapters in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
+    said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters
+    if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
-    named = f"adapters ({settings.adapters})" if settings.adapters else "adapters"
+    named = f"adapters ({said})" if said else "adapters"
     what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
@@ -126,7 +129,9 @@ def _by_readers(
         except UsageError:
             raise
         except AsapError as error:
-            refusals.append(f"the settings of {path.name}:{line or 1} are not used: {plain(error.message, 200)}")
+            cut = ", which are cut," if any(one.line == line and not one.complete for one in reading.blocks) else ""
+            why = plain(error.message, 200)
+            refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {why}")
     if overrides and not refusals:
         raise UsageError("is for settings that the log does not have", where=plain(overrides[0], 60))
     return experiment, tuple(refusals)
@@ -296,7 +301,8 @@ def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str,
     if (chip := reading.hardware.chip) and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:
-        notes.append(f"{path.name} does not say what its steps train: {_ASSUMED}")
+        trained = f", and trains {exact(settings.trainable)} parameters" if settings.trainable else ""
+        notes.append(f"{path.name} does not say what its steps train{trained}: {_ASSUMED}")
     for block in reading.blocks:
         if not block.complete:
             missing = "taken as MaxText's defaults" if "model_name" in block.values else "unknown"

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, arguments_before, starts
+from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, lines_before, starts
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
 from asap.experiments.logs.text import (
     Unwrapper,
@@ -32,7 +32,7 @@ _MOST = 4000
 _MOST_STEPS = 40_000
 _TIMED = (
     "seconds", "milliseconds", "milliseconds_of_iteration", "seconds_each", "tokens_per_second_per_device",
-    "samples_per_second", "steps_per_second", "tokens_per_second",
+    "samples_per_second", "steps_per_second", "tokens_per_second", "elapsed",
 )  # fmt: skip
 """Fields that say how long a step takes, the most exact first."""
 MOST_LINES_OF_ENDING = 7
@@ -225,9 +225,7 @@ class _Pass:
         inside |= start.itself and any(number < one.line + len(one.lines) for one in self.scan.blocks[-1:])
         if inside or (found := start.pattern.search(line)) is None:
             return -1
-        before = (
-            arguments_before(chunk, place, self._text) if start.kind == "arguments" and "arguments" not in line else []
-        )
+        before = lines_before(start, line, chunk, place, self._text)
         collector = Collector(start, found, line, number - len(before), base + place, before, rank)
         position = self._collect(collector, chunk, end + 1)
         return position - 2 if start.kind != "yaml" else place

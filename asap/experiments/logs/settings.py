@@ -107,15 +107,12 @@ def _objective(reading: LogReading) -> str | None:
     words = [reading.statements.get("trainer", "")]
     for block in reading.blocks:
         words.append(_OF_CLASS.sub("", block.kind.partition(": ")[2]))
-        words += [text for name in named["names"] for one in _matches(block.values, name) for text in _texts(one)]
+        said = [one for name in named["names"] for one in _matches(block.values, name)]
+        texts = [str(text) for one in said for text in (one if isinstance(one, list) else [one])]
+        words += [text.rpartition("For")[2] for text in texts]  # a class of Transformers says what it is for
         words += [word for name, word in named["true"].items() if _look_up(block.values, name) in (True, "True")]
-    said = {*reading.statements, *map(str.casefold, words)}
-    return next((meaning for meaning, its in known.items() if not said.isdisjoint((meaning, *its))), None)
-
-
-def _texts(value: Any) -> list[str]:
-    """The texts of a setting; of a class of Transformers what it is for."""
-    return [str(one).rpartition("For")[2] for one in (value if isinstance(value, list) else [value])]
+    called = {*reading.statements, *map(str.casefold, words)}
+    return next((meaning for meaning, its in known.items() if not called.isdisjoint((meaning, *its))), None)
 
 
 def _derive(found: dict[str, Any], reading: LogReading) -> None:

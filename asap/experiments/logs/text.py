@@ -230,22 +230,22 @@ def chunks(path: Path, progress: Callable[[int], None] | None = None) -> Iterato
                 raise ConfigError(f"is {unlike}, not the log of a run", where=str(path), hint="give its text output")
             while head:
                 total += len(head)
-                text = rest + decode(head)
-                cut = text.rfind(b"\n") + 1 or text.rfind(b"\r") + 1
-                rest = text[cut:]
-                if len(rest) > CHUNK:
-                    text, rest, cut = text + b"\n", b"", len(text) + 1
-                if cut:
-                    yield text[:cut]
+                rest += decode(head)
+                if head := stream.read(CHUNK):
+                    cut = rest.rfind(b"\n") + 1 or rest.rfind(b"\r") + 1
+                    if len(rest) - cut > CHUNK:
+                        rest, cut = rest + b"\n", len(rest) + 1
+                    if cut:
+                        yield rest[:cut]
+                    rest = rest[cut:]
                 if progress is not None:
                     progress(total)
-                head = stream.read(CHUNK)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile) as error:
         if not total:
             raise ConfigError(f"cannot be read: {type(error).__name__}", where=str(path)) from error
         # a log that is still packed, or was cut: what there is counts
     if rest:
-        yield rest + b"\n"
+        yield rest if rest.endswith(b"\n") else rest + b"\n"
 
 
 def _unlike_text(head: bytes) -> str:
@@ -266,6 +266,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _TRAINING = re.compile(r"train|epoch|step|iter|loss", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d{1,9}))?(?![\d:])")
 """A time of the day in the prefix of a line."""
+_DURATION = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d)")
 _SIZE = re.compile(r"([\d.]+) ?([KMGT]?)(i?)(?:B(?:ytes)?|bytes)?$", re.IGNORECASE)
 
 
@@ -285,6 +286,14 @@ def size(text: str) -> float | None:
     if (found := _SIZE.match(text.strip())) is None or (value := number(found[1])) is None:
         return None
     return value * 2 ** (10 * " KMGT".index(found[2].upper() or " ")) or None
+
+
+def duration(text: str) -> int | None:
+    """Seconds of ``0:03:29`` or ``4 days, 5:06:09``, as Python writes a time that passed; ``None`` where it is none."""
+    if (found := _DURATION.fullmatch(text)) is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
 def seconds_of_day(prefix: str) -> str | None:

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
 
 import yaml
@@ -40,7 +41,8 @@ def _values(block: RawBlock) -> dict[str, Any]:
         fields = (line.strip().rstrip(",").partition("=") for line in block.lines)
         return {name: scalar(value) for name, _, value in fields}
     if block.kind == "json":
-        return _json(text) or _literal(text) or _leading_fields(text)
+        found = _json(text) or _evaluated(text, {})
+        return (found if isinstance(found, dict) else {}) or _leading_fields(text)
     if block.kind == "yaml":
         return _yaml(block.lines)
     return {} if _SOURCE.search(block.title) else _call(text)
@@ -63,18 +65,21 @@ def scalar(text: str) -> Any:
 
 
 def _options(lines: Sequence[str]) -> dict[str, Any]:
-    """Options of a command by name; a line that a terminal broke is put together at its width."""
+    """Options of a command by name, and its ``section.name=value``; a line that a terminal broke is put together at its
+    width."""
     width = max(len(line.rstrip()) for line in lines)
     text = "".join(line.rstrip().removesuffix("\\") + ("" if len(line.rstrip()) == width else " ") for line in lines)
-    words = text.replace("=", " ").split()
+    words = text.split()
     found: dict[str, Any] = {}
-    for index, word in enumerate(words):
-        if word.startswith("--") and len(word) > 3:
-            value = words[index + 1] if index + 1 < len(words) else "--"
-            section, _, name = word[2:].replace("-", "_").rpartition(".")
-            inside = found.setdefault(section, {}) if section else found
-            if isinstance(inside, dict):
-                inside[name] = True if value.startswith("-") else scalar(value.strip("'\""))
+    for word, after in zip(words, [*words[1:], "-"], strict=True):
+        name, equals, value = word.partition("=")
+        if not (word.startswith("--") and len(word) > 3) and not (equals and "." in name):
+            continue
+        value = value if equals else after
+        section, _, name = name.lstrip("+-").replace("-", "_").rpartition(".")
+        inside = found.setdefault(section, {}) if section else found
+        if isinstance(inside, dict):
+            inside[name] = True if value.startswith("-") else scalar(value.strip("'\""))
     return found
 
 
@@ -83,11 +88,6 @@ def _json(text: str) -> dict[str, Any]:
         found = json.loads(text, parse_int=bounded_from_text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _literal(text: str) -> dict[str, Any]:
-    found = _evaluated(text, {})
     return found if isinstance(found, dict) else {}
 
 
@@ -107,9 +107,9 @@ def _leading_fields(text: str) -> dict[str, Any]:
 
 
 def _yaml(lines: list[str]) -> dict[str, Any]:
-    """A YAML mapping; of one that is followed by other text, the part before it."""
+    """A YAML mapping; of one that is followed by other text, the part before it, without what its beginning lacks."""
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    kept = [line[indent:] for line in lines]
+    kept = list(dropwhile(lambda line: line[:1].isspace(), (line[indent:] for line in lines)))
     for _ in range(_MOST_CUTS):
         try:
             found = yaml.load("\n".join(kept), Loader=_Loader)
@@ -123,30 +123,13 @@ def _yaml(lines: list[str]) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that may have tags of Python's objects, which NeMo prints: their text is kept, nothing is made of them.
-
-    References are refused: a few lines of them can stand for any number of values.
-    """
+    """YAML without references: a few lines of them can stand for any number of values."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         """A node as YAML has it; raises YAMLError where it refers to another."""
         if self.check_event(yaml.events.AliasEvent):
             raise yaml.YAMLError("refers to another value")
         return super().compose_node(parent, index)
-
-
-def _tagged(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return {"_target_": plain(suffix, 200)} | {
-            str(k): v for k, v in loader.construct_mapping(node, deep=True).items()
-        }
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return plain(str(loader.construct_scalar(node)), 400) if isinstance(node, yaml.ScalarNode) else None  # type: ignore[arg-type]
-
-
-_Loader.add_multi_constructor("", _tagged)
-_Loader.add_multi_constructor("!", _tagged)
 
 
 def _call(text: str) -> dict[str, Any]:
