@@ -85,7 +85,7 @@ def outcome_of_log(experiment: Experiment) -> MemoryOutcome | None:
     measured, ending = observed.measured, observed.ending
     if ending.kind == "out_of_memory":
         return MemoryOutcome(plan, False, ending.needed_bytes, observed.file)
-    peak = measured.reserved_memory_bytes or measured.peak_memory_bytes
+    peak = measured.reserved_memory_bytes or measured.peak_memory_bytes or measured.compiled_memory_bytes
     ran = measured.step.steps > 0 or measured.tokens_per_second_per_device is not None
     return MemoryOutcome(plan, True, peak, observed.file) if ran and peak else None
 
