@@ -11,7 +11,7 @@ from asap.experiments.experiment import Experiment
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
 from asap.stacks.deepspeed.stack import MICRO_BATCH
-from asap.stacks.reading import is_on
+from asap.stacks.reading import GATHERED, is_on
 from asap.stacks.spec import Spec, matches
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
@@ -72,7 +72,6 @@ def _differs(said: object, usual: object) -> bool:
         return usual is False or text != str(usual).casefold()
 
 
-GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 _KEEPSGATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
 

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.degrees import InexpressiblePlanError, degree
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
+from asap.plans.plan import Plan
+from asap.stacks.reading import GATHERED, field_of, is_on
 from asap.stacks.trainer.arguments import (
     KEEP,
     RECOMPUTE,
@@ -19,6 +21,7 @@ from asap.stacks.trainer.arguments import (
     TRAINER_MICRO_BATCH,
     is_run_by_yaml,
 )
+from asap.stacks.trainer.numerics import TRAINER, arguments_of, asked_for_batch, fields_of, precision, weight_precision
 from asap.stacks.writing import yaml_lines
 
 Settings = Mapping[str, object]
@@ -35,6 +38,11 @@ _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRI
 """As Accelerate counts them, from 1."""
 _NEW = {f"{FSDP}.fsdp_version": "2", f"{FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
+_SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
+_WHOLE_GRADIENTS = (
+    "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
+    " gradient_accumulation_kwargs of accelerator_config keeps them sharded"
+)
 OPTION = "fsdp"
 """The Trainer's own argument, which says a strategy without a configuration of Accelerate."""
 WORDS = tuple(name.lower() for name in _STRATEGIES)
@@ -67,21 +75,52 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
     return "hybrid" if said.startswith("HYBRID") else "data"
 
 
-def keeps_gathered(settings: Settings) -> bool:
-    """Whether weights that are gathered for the forward pass stay until the backward pass."""
+def workload(settings: Settings) -> dict[str, object]:
+    """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
+    arguments, sharded = arguments_of(settings), layout(settings) != "replica"
+    syncs = field_of(TRAINER, "sync_each_batch", arguments)
+    return fields_of(arguments) | {
+        "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
+        "precision": precision(arguments, settings),
+        "weight_precision": weight_precision(arguments, settings, sharded),
+        "sync_each_batch": syncs if sharded else None,
+    }
+
+
+def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
+    """How processes that share a sequence exchange keys and values."""
+    return {"context_parallel": "ring" if plan and plan.degree("seq") > 1 else None}
+
+
+def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
+    """What to add where the batch is not known."""
+    return asked_for_batch({_ACCUMULATION: 1, **settings}, _MICRO_BATCH, _ACCUMULATION) if plan else ()
+
+
+def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
+    """What FSDP keeps whole for longer than is modelled, by its settings under a plan."""
+    if plan and is_fsdp(settings) and (plan.microbatches or 1) > 1 and not is_on(settings, _SYNCS):
+        yield _WHOLE_GRADIENTS
+    if plan and _keeps_gathered(settings):
+        yield GATHERED
+
+
+def _keeps_gathered(settings: Settings) -> bool:
     reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
     of_second = _version(settings) == "2" and reshards == "false"
     return is_fsdp(settings) and (of_second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2"))
 
 
-def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
+def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     """The settings that count: of FSDP where it wraps the model, sizes of its version 2, accumulation beside a batch.
 
     Raises:
         PlanError: there are several devices for what trains on one.
-        InexpressiblePlanError: a strategy shards over a machine whose GPUs are not said.
+        InexpressiblePlanError: devices are not said, or a strategy shards over a machine whose GPUs are not.
     """
-    if (devices or 1) > 1 and str(settings.get(KIND)).upper() == "NO":
+    if devices is None:
+        raise InexpressiblePlanError(DEVICES_UNKNOWN)
+    if devices > 1 and str(settings.get(KIND)).upper() == "NO":
         raise PlanError(f"{KIND}: NO trains on one device, and the hardware has {devices}")
     sizes = {size_key(settings, name): settings.get(size_key(settings, name)) for name in (REPLICATE, SHARD)}
     unread = {*sizes, *(key for key in settings if key.startswith(f"{FSDP}.") and not is_fsdp(settings))}
@@ -92,7 +131,7 @@ def prepared(settings: Settings, devices: int | None = None) -> dict[str, object
     if layout(settings) == "hybrid":
         each = degree(settings, size_key(settings, TENSOR)) * degree(settings, size_key(settings, CONTEXT))
         machine = _of_machine(settings)
-        if not machine or ((devices or 0) // each) % machine:
+        if not machine or (devices // each) % machine:
             raise InexpressiblePlanError(f"HYBRID_SHARD shards over a machine, and {PROCESSES} does not say its GPUs")
         said[size_key(settings, SHARD)] = machine
     return said
