@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, find_named, missing, parse_document
+from asap.experiments.files.documents import Brought, named_document, parse_document
 from asap.experiments.huggingface_model import name_at_end, read_named_model
 from asap.experiments.remarks import table_notes
 from asap.experiments.shell import check_made, has_substitution, options
@@ -59,19 +59,8 @@ def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought) -> dic
     if not isinstance(named, str) or not named.endswith((".yaml", ".yml", ".json")):
         return dict(arguments)
     check_made(named, brought, path)
-    found = find_named(named, path, brought)
-    if found is None:
-        raise missing("names the arguments in", named, path, "lay it beside the file")
-    return {**found.document().values, **{key: value for key, value in arguments.items() if key != _CONFIG}}
-
-
-_EMPTY = ("", "none", "null")
-
-
-def is_said(settings: StackSettings, key: str) -> bool:
-    """Whether a key has a value that is known."""
-    text = str(settings.get(key, "")).strip()
-    return text.casefold() not in _EMPTY and not has_substitution(text) and "{{" not in text
+    found = named_document("names the arguments in", named, path, "lay it beside the file", brought)
+    return {**found.values, **{key: value for key, value in arguments.items() if key != _CONFIG}}
 
 
 def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
@@ -82,10 +71,7 @@ def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought
     text = str(said).strip()
     if text.startswith("{"):
         return parse_document(text, path / f"{key}.json").values
-    found = find_named(text, path, brought)
-    if found is None:
-        raise missing(f"names the {key}", text, path, "lay it beside the file")
-    return found.document().values
+    return named_document(f"names the {key}", text, path, "lay it beside the file", brought).values
 
 
 KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}

@@ -1,11 +1,9 @@
 """A program with the Trainer's arguments, under Accelerate, DeepSpeed or neither, by the table of what shards it
 (huggingface/accelerate, ``commands/config/config_args.py``; transformers, ``TrainingArguments``)."""
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from asap.experiments.accelerate.arguments import (
     ARGUMENTS,
     KINDS,
     OWN,
-    is_said,
     mapping_of,
     notes_on,
     of_command,
@@ -25,14 +22,15 @@ from asap.experiments.accelerate.arguments import (
 )
 from asap.experiments.accelerate.deepspeed import read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, find_named, open_variable
+from asap.experiments.files.documents import Brought, blamed_on, find_named, open_variable
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import in_words_of_program
+from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, WORDS, is_fsdp, of_option
+from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, is_fsdp, of_option
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.registry import spec
@@ -167,11 +165,6 @@ class _Run:
     unsaid: Mapping[str, str]
     known: Experiment
 
-    @cached_property
-    def beginning(self) -> str:
-        """Of the names that arguments have on record: none at the top level of a YAML file."""
-        return "" if self.program.of_yaml else f"{SECTION}."
-
     def under_accelerate(self) -> Experiment:
         """A run whose processes FSDP or nothing shards, by Accelerate's table with the arguments in their section."""
         said, path, known = self.said, self.program.path, dict[str, Any](self.said)
@@ -191,18 +184,16 @@ class _Run:
         said, path, named = self.said, self.program.path, self.settings.get(inline.IN_FILE)
         configuration, notes = self._configuration(named)
         by_name = isinstance(said.get(DEEPSPEED), str) and not said[DEEPSPEED].endswith(".json")
-        stated = {f"{self.beginning}{key}": value for key, value in said.items() if key != DEEPSPEED or by_name}
+        place = "" if self.program.of_yaml else f"{SECTION}."
+        stated = {f"{place}{key}": value for key, value in said.items() if key != DEEPSPEED or by_name}
         values = {**stated, **configuration, **self._fillings(configuration)}
         read = read_deepspeed(values, path, overrides, self.known)
         recorded: dict[str, Any] = {} if named is not None else {KIND: self.settings[KIND]}
         if TRAINER_MICRO_BATCH in said:
-            left = [key for key in (MICRO_BATCH, ACCUMULATION) if configuration.get(key) == AUTO]
-            recorded |= dict.fromkeys(left[:1] if self.program.of_yaml else left, AUTO)
-            recorded |= (
-                {}
-                if self.program.of_yaml
-                else {f"{SECTION}.{TRAINER_ACCUMULATION}": read.hyperparameters.get(ACCUMULATION, 1)}
-            )
+            if not self.program.of_yaml:
+                recorded[f"{SECTION}.{TRAINER_ACCUMULATION}"] = read.hyperparameters.get(ACCUMULATION, 1)
+            left = (MICRO_BATCH,) if self.program.of_yaml else (MICRO_BATCH, ACCUMULATION)
+            recorded |= {key: AUTO for key in left if configuration.get(key) == AUTO}
         read = read.model_copy(update={"notes": in_words_of_program(read.notes)})
         return read.knowing(*notes, hyperparameters=recorded)
 
@@ -231,10 +222,18 @@ class _Run:
         return filled | {key: AUTO for key, name in _FILLED.items() if name in unsaid and key not in filled}
 
 
+_EMPTY = ("", "none", "null")
+
+
+def _is_said(settings: StackSettings, key: str) -> bool:
+    text = str(settings.get(key, "")).strip()
+    return text.casefold() not in _EMPTY and not has_substitution(text) and "{{" not in text
+
+
 def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
     """The processes that are started, where no hardware is said."""
     said = (accelerate.PROCESSES, accelerate.MACHINES)
-    processes, machines = (settings.count(key) if is_said(settings, key) else None for key in said)
+    processes, machines = (settings.count(key) if _is_said(settings, key) else None for key in said)
     if processes and machines and processes % machines == 0:
         experiment = with_nodes(processes // machines, machines, experiment)
     return with_devices(processes, experiment)
@@ -256,7 +255,7 @@ def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
-        return of_trainer(stated, path, brought)
+        return _of_trainer(stated, path, brought)
     found = find_named(str(named), path, brought)
     if found is not None:
         return dotted(found.document().values)
@@ -266,29 +265,13 @@ def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -
     raise ConfigError(reason, where=str(path), hint=f"TRL's are {', '.join(_PROFILES)}")
 
 
-_WORD = re.compile(r"\w+", re.ASCII)
-_ON, _OFF = ("true", "1"), ("", "false", "none", "0")
 _PREFIX = "fsdp_"
 
 
-def of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
-    """Accelerate's settings, by dotted key, that arguments of the Trainer stand for.
-
-    Args:
-        stated: arguments by name.
-        path: the file that says them.
-        brought: files that come along with it.
-
-    Raises:
-        ConfigError: the option has a word that the Trainer has not, or the file that is named is not there.
-    """
-    said = stated.get(OPTION)
-    text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
-    words = [] if text in _OFF else [WORDS[0]] if text in _ON else _WORD.findall(text.casefold())
-    if unknown := next((word for word in words if word not in (*WORDS, "offload", "auto_wrap")), None):
-        known = ", ".join((*WORDS, "offload", "auto_wrap"))
-        raise ConfigError(f"{OPTION} has no option {plain(unknown, 40)}", where=str(path), hint=f"known are {known}")
-    settings = of_option(" ".join(words))
+def _of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+    """Accelerate's settings, by dotted key, that arguments of the Trainer stand for."""
+    with blamed_on(str(path)):
+        settings = of_option(stated.get(OPTION))
     if not is_fsdp(settings) or stated.get(_FSDP) is None:
         return settings
     own = mapping_of(stated, _FSDP, path, brought)

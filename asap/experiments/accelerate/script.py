@@ -24,7 +24,7 @@ from asap.experiments.accelerate.trainer_file import (
     is_training_file,
 )
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, below_variable, find_named, missing
+from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
@@ -154,10 +154,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
     check_made(named, files, path)
-    found = find_named(named, path, files)
-    if found is None:
-        raise missing("starts Accelerate with", named, path, "lay it beside the script")
-    return dotted(found.document().values)
+    return dotted(named_document("starts Accelerate with", named, path, "lay it beside the script", files).values)
 
 
 def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:

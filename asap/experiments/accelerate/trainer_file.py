@@ -9,7 +9,7 @@ from typing import Any
 from asap.experiments.accelerate.arguments import split_overrides, with_file
 from asap.experiments.accelerate.program import DEEPSPEED, LAUNCH_FILE, Program, read_program
 from asap.experiments.experiment import Experiment
-from asap.experiments.training_program import check_arguments, refuse
+from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import KIND, OPTION, PROCESSES
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import abstract
@@ -66,7 +66,6 @@ def read_trainer_file(
     own, more, rest = split_overrides(overrides)
     written = with_file({**values, **more}, path, {})
     stated = {key: value for key, value in in_words_of_trainer(written, path).items() if value is not None}
-    check_arguments(stated, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
     by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and (alone or DEEPSPEED in written))
     launched = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""} if by_deepspeed else {}

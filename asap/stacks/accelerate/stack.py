@@ -5,6 +5,7 @@ With FSDP all processes share the parameters; version 1 can keep them to the GPU
 version 2 has the sizes of ``parallelism_config``. Without it every process has a replica.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -46,6 +47,7 @@ _WHOLE_GRADIENTS = (
 OPTION = "fsdp"
 """The Trainer's own argument, which says a strategy without a configuration of Accelerate."""
 WORDS = tuple(name.lower() for name in _STRATEGIES)
+_WORD, _ON, _OFF = re.compile(r"\w+", re.ASCII), ("true", "1"), ("", "false", "none", "0")
 _OFFLOADS, _STRATEGY, _RECOMPUTES = (
     f"{FSDP}.fsdp_{name}" for name in ("offload_params", "sharding_strategy", "activation_checkpointing")
 )
@@ -196,8 +198,12 @@ def lines_to_paste(settings: Settings, current: Settings | None = None) -> str:
 
 def of_option(said: object) -> dict[str, Any]:
     """What the words of the Trainer's option say in Accelerate's; without it replicas, and all is sharded where no
-    strategy is among them (``--fsdp auto_wrap``)."""
-    words = str(said or "").casefold().replace(",", " ").split()
+    strategy is among them (``--fsdp auto_wrap``); raises PlanError where it has none of its words."""
+    text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
+    words = [] if text in _OFF else [WORDS[0]] if text in _ON else _WORD.findall(text.casefold())
+    known = (*WORDS, "offload", "auto_wrap")
+    if unknown := next((word for word in words if word not in known), None):
+        raise PlanError(f"{OPTION} has no option {plain(unknown, 40)}", hint=f"known are {', '.join(known)}")
     if not words:
         return {KIND: "MULTI_GPU"}
     named = next((word for word in words if word in WORDS), WORDS[0])
