@@ -24,7 +24,7 @@ from asap.experiments.accelerate.deepspeed import read_deepspeed
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, blamed_on, find_named, open_variable
 from asap.experiments.processes import with_devices, with_nodes
-from asap.experiments.remarks import in_words_of_program, note_on_attention
+from asap.experiments.remarks import note_on_attention
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
 from asap.experiments.tables.reader import read_table
@@ -187,15 +187,15 @@ class _Run:
         place = "" if self.program.of_yaml else f"{SECTION}."
         read_here = ARGUMENTS if by_name else ARGUMENTS - {DEEPSPEED}
         stated = {f"{place}{key}": value for key, value in dotted(said).items() if key in read_here}
-        values = {**stated, **configuration, **self._fillings(configuration)}
+        inline_kind = {} if named is not None else {KIND: self.settings[KIND]}
+        values = {**inline_kind, **stated, **configuration, **self._fillings(configuration)}
         read = read_deepspeed(values, path, overrides, self.known)
-        recorded: dict[str, Any] = {} if named is not None else {KIND: self.settings[KIND]}
+        recorded: dict[str, Any] = {}
         if TRAINER_MICRO_BATCH in said:
             if not self.program.of_yaml:
                 recorded[f"{SECTION}.{TRAINER_ACCUMULATION}"] = read.hyperparameters.get(ACCUMULATION, 1)
             left = (MICRO_BATCH,) if self.program.of_yaml else (MICRO_BATCH, ACCUMULATION)
             recorded |= {key: AUTO for key in left if configuration.get(key) == AUTO}
-        read = read.model_copy(update={"notes": in_words_of_program(read.notes)})
         return read.knowing(*notes, *note_on_attention(said), hyperparameters=recorded)
 
     def _configuration(self, named: Any) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -13,14 +13,14 @@ from asap.plans.plan import Offload, Plan, Remat
 from asap.stacks.accelerate.stack import KIND, SIZES
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.reading import is_on
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.stack_settings import StackSettings, nested
 from asap.stacks.trainer.arguments import (
     AUTO,
     OF_YAML,
     SECTION,
+    TRAINER_ACCUMULATION,
     TRAINER_MICRO_BATCH,
     argument_key,
-    batch_arguments,
     in_words_of_axolotl,
     is_run_by_trainer,
     is_run_by_yaml,
@@ -171,7 +171,8 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     if of_trainer:
         batch = {key for key in (MICRO_BATCH, ACCUMULATION, BATCH) if settings.get(key) in (None, AUTO)}
         found = {key: value for key, value in found.items() if key not in batch}
-        found |= {key: str(value) for key, value in batch_arguments(settings, each, parts).items() if each}
+        sizes = {TRAINER_MICRO_BATCH: each, TRAINER_ACCUMULATION: parts} if each else {}
+        found |= {argument_key(settings, name): str(size) for name, size in sizes.items()}
     remat = Remat(wanted["remat"]) if wanted["remat"] else None
     found |= {key: str(value).lower() for key, value in recomputation(remat, settings).items()}
     usual = {STAGE: "0", GROUP: "-1", ACCUMULATION: "1", argument_key(settings, ACCUMULATION): "1"}
@@ -236,36 +237,16 @@ def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]
         else:
             heading, of_json = "# as a DeepSpeed configuration, FILE.json, for --deepspeed FILE.json:", whole
     if not said and heading == OF_JSON:
-        return json_text(of_json)
+        return json.dumps(nested(of_json))
+    options = " ".join(f"--{key} {str(value).lower()}" for key, value in said.items())
+    in_python = f"{PYTHON}{', '.join(f'{key}={value!r}' for key, value in said.items())})"
     by_options = any(key.startswith(f"{SECTION}.") for key in current)
-    return _both(_options(said) if by_options else _in_python(said), heading, of_json)
-
-
-def json_text(settings: Mapping[str, object]) -> str:
-    """The settings as JSON, on one line."""
-    tree: dict[str, object] = {}
-    for key, value in settings.items():
-        node = tree
-        *path, name = key.split(".")
-        for part in path:
-            inner = node.setdefault(part, {})
-            assert isinstance(inner, dict)
-            node = inner
-        node[name] = value
-    return json.dumps(tree)
+    return _both(options if by_options else in_python, heading, of_json)
 
 
 def _both(arguments: str, heading: str, of_json: Mapping[str, object]) -> str:
-    second = f"{heading}\n{json_text(of_json)}" if of_json else ""
+    second = f"{heading}\n{json.dumps(nested(of_json))}" if of_json else ""
     return "\n".join(text for text in (arguments, second) if text)
-
-
-def _options(arguments: Mapping[str, object]) -> str:
-    return " ".join(f"--{key} {str(value).lower()}" for key, value in arguments.items())
-
-
-def _in_python(arguments: Mapping[str, object]) -> str:
-    return f"{PYTHON}{', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
 def _own_name(changed: Mapping[str, object], whole: Mapping[str, object]) -> str | None:

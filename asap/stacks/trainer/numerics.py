@@ -7,7 +7,7 @@ from asap.plans.degrees import degree
 from asap.stacks.reading import field_of
 from asap.stacks.registry import abstract
 from asap.stacks.spec import word_keys
-from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH, is_run_by_yaml
+from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH, is_run_by_yaml
 
 Settings = Mapping[str, object]
 TRAINER = abstract("trainer")
@@ -55,5 +55,8 @@ def loaded_in_bf16(arguments: Settings) -> bool:
 
 
 def asked_for_batch(settings: Settings, micro: str, accumulation: str) -> tuple[str, ...]:
-    """What of the batch is left open, by the keys of its microbatch and of its accumulation."""
-    return tuple(key.removeprefix(f"{SECTION}.") for key in (micro, accumulation) if settings.get(key, AUTO) == AUTO)
+    """What of the batch is left open, by the keys of its microbatch and of its accumulation, or as the arguments of the
+    program call these."""
+    by_program = arguments_of(settings) or "distributed_type" in settings
+    names = {micro: TRAINER_MICRO_BATCH, accumulation: TRAINER_ACCUMULATION} if by_program else {}
+    return tuple(names.get(key, key) for key in (micro, accumulation) if settings.get(key, AUTO) == AUTO)
