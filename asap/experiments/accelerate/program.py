@@ -185,10 +185,10 @@ class _Run:
         configuration, notes = self._configuration(named)
         by_name = isinstance(said.get(DEEPSPEED), str) and not said[DEEPSPEED].endswith(".json")
         place = "" if self.program.of_yaml else f"{SECTION}."
-        read_here = ARGUMENTS if by_name else ARGUMENTS - {DEEPSPEED}
-        stated = {f"{place}{key}": value for key, value in dotted(said).items() if key in read_here}
-        inline_kind = {} if named is not None else {KIND: self.settings[KIND]}
-        values = {**inline_kind, **stated, **configuration, **self._fillings(configuration)}
+        kept = ARGUMENTS if by_name else ARGUMENTS - {DEEPSPEED}
+        stated = {f"{place}{key}": value for key, value in dotted(said).items() if key in kept}
+        of_accelerate = {KIND: self.settings[KIND]} if named is None else {}
+        values = {**of_accelerate, **stated, **configuration, **self._fillings(configuration)}
         read = read_deepspeed(values, path, overrides, self.known)
         recorded: dict[str, Any] = {}
         if TRAINER_MICRO_BATCH in said:
