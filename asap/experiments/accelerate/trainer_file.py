@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.accelerate.arguments import split_overrides, with_file
+from asap.experiments.accelerate.arguments import settled, split_overrides, with_file
 from asap.experiments.accelerate.program import DEEPSPEED, LAUNCH_FILE, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.training_program import refuse
@@ -65,14 +65,16 @@ def read_trainer_file(
     """
     own, more, rest = split_overrides(overrides)
     written = with_file({**values, **more}, path, {})
-    stated = {key: value for key, value in in_words_of_trainer(written, path).items() if value is not None}
+    given = settled({key: value for key, value in written.items() if value is not None})
+    unsaid = {key: str(value) for key, value in written.items() if value is not None and key not in given}
+    stated = in_words_of_trainer(given, path)
     started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
     by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and (alone or DEEPSPEED in written))
     launched = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""} if by_deepspeed else {}
     assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False} if by_deepspeed else {}
     defaults = {} if by_deepspeed else TRAINER.defaults
     assumed |= {} if by_deepspeed or LAUNCH_FILE in stated else {OPTION: ""}
-    program = Program(path, assumed | stated, launched, defaults=defaults, of_yaml=of_yaml, launches=True)
+    program = Program(path, assumed | stated, launched, unsaid, defaults=defaults, of_yaml=of_yaml, launches=True)
     left = [*rest, *(f"{key}={value}" for key, value in own.items())]
     return read_program(program, left, experiment.knowing(*_on_recomputation(written)))
 
