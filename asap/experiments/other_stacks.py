@@ -10,10 +10,10 @@ from asap.core.numbers import parse_toml
 from asap.core.secrets import redacted
 from asap.core.text import plain
 from asap.experiments import yaml_script
-from asap.experiments.accelerate import reader as accelerate
+from asap.experiments.accelerate import deepspeed, trainer_file
+from asap.experiments.accelerate import program as accelerate
 from asap.experiments.accelerate import script as accelerate_script
-from asap.experiments.accelerate import trainer_file
-from asap.experiments.deepspeed import reader as deepspeed
+from asap.experiments.accelerate.arguments import is_setting as is_argument
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, check_whole, read_text
 from asap.experiments.launch.refusal import check_evaluated, refusal, refusal_of_text, refuse_mapping, refuse_script
@@ -69,7 +69,7 @@ def _by(starts: Callable[[Command], bool]) -> Callable[[str, Path], Start | None
 _SCRIPTS: tuple[_Row, ...] = (
     _Row(_by(swift.starts), swift.read_swift_script, swift.is_setting),
     _Row(_by(table_script.starts), table_script.read_table_script, table_script.is_setting),
-    _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, accelerate.is_setting),
+    _Row(_by(accelerate_script.starts), accelerate_script.read_accelerate_script, is_argument),
     _Row(megatron_script.find_arguments, megatron_script.read_megatron_script, megatron_script.is_argument),
     _Row(_by(accelerate_script.starts_deepspeed), accelerate_script.read_accelerate_script, deepspeed.is_setting),
     _Row(_by(maxtext.starts), maxtext.read_maxtext_script, lambda key: key in known_keys(), maxtext.is_override),
@@ -157,7 +157,7 @@ def _read_started(start: Start, overrides: list[str], experiment: Experiment) ->
     experiment = with_devices(processes_of(start.command), experiment)
     if trainer_file.is_training_file(document.values):
         read = partial(trainer_file.read_trainer_file, document.values, of_yaml, document.path)
-        found = _read(read, accelerate.is_setting, overrides, experiment)
+        found = _read(read, is_argument, overrides, experiment)
     else:
         found = read_as_document(document, overrides, experiment)
         assert found is not None
@@ -165,7 +165,7 @@ def _read_started(start: Start, overrides: list[str], experiment: Experiment) ->
 
 
 def _is_any_setting(key: str) -> bool:
-    return accelerate.is_setting(key) or table_script.is_setting(key)
+    return is_argument(key) or table_script.is_setting(key)
 
 
 _STARTED = _Row(_find_started, _read_started, _is_any_setting, lambda _: True)
@@ -199,9 +199,9 @@ def _reader_of(document: Document, overrides: Iterable[str] = ()) -> tuple[_Read
     if primus.is_primus(values):
         return partial(primus.read_primus, values, path), partial(primus.is_setting, values)
     if accelerate.is_accelerate(values):
-        return partial(accelerate.read_accelerate, values, path), accelerate.is_setting
+        return partial(accelerate.read_accelerate, values, path), is_argument
     if trainer_file.is_training_file(values):
-        return partial(trainer_file.read_trainer_file, values, True, path, alone=True), accelerate.is_setting
+        return partial(trainer_file.read_trainer_file, values, True, path, alone=True), is_argument
     if kind := dialect(values):
         return partial(nemo.read_nemo, values, kind, path), partial(nemo.is_setting, values)
     refuse_mapping("remaining", values, path)

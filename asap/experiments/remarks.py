@@ -10,10 +10,8 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
-from asap.stacks.deepspeed.stack import MICRO_BATCH
-from asap.stacks.reading import is_on
+from asap.stacks.reading import GATHERED, is_on
 from asap.stacks.spec import Spec, matches
-from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
 
 NO_BATCH = "the batch is not said"
 _BATCH = "workload.global_batch"
@@ -23,13 +21,6 @@ def no_batch(keys: Iterable[str]) -> str:
     """The note on a batch that hangs on settings, by what a command says them as."""
     asked = " and ".join(f"{key}=…" for key in keys)
     return f"{NO_BATCH}: add {asked}, or --batch N"
-
-
-def in_words_of_program(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes on DeepSpeed's settings in the words of a program with the Trainer's arguments."""
-    return tuple(
-        note.replace(MICRO_BATCH, TRAINER_MICRO_BATCH) if note.startswith(NO_BATCH) else note for note in notes
-    )
 
 
 def still_open(notes: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
@@ -72,7 +63,6 @@ def _differs(said: object, usual: object) -> bool:
         return usual is False or text != str(usual).casefold()
 
 
-GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 _KEEPSGATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
 
 

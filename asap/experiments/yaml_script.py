@@ -72,7 +72,7 @@ def _with_yaml(said: str, started: Start) -> Document | None:
 
 
 def _settings(said: str) -> dict[str, Any]:
-    """Settings of a command as the YAML has them; one that only a run can tell is none."""
+    """Settings of a command as the YAML has them; one that only a run can tell stays as it is written."""
     pairs = {option.name: " ".join(option.words) if option.words else "true" for option in options(said)}
     pairs |= {found[1]: found[2] for word in words(said) if (found := _ASSIGNED.fullmatch(word))}
-    return {key: None if has_substitution(value) else parse_yaml(value, f"--{key}")[0] for key, value in pairs.items()}
+    return {key: value if has_substitution(value) else parse_yaml(value, f"--{key}")[0] for key, value in pairs.items()}

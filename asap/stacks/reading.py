@@ -14,6 +14,7 @@ from asap.stacks.spec import Layout, Meaning, Spec, Word
 from asap.stacks.spec import Offload as OffloadWords
 
 Settings = Mapping[str, object]
+GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 INNER = ("seq", "model", "stage")
 """Axes whose devices see the same sequences."""
 
@@ -34,7 +35,7 @@ def from_settings(
         PlanError: the degrees do not divide the devices, or a word has no meaning.
         InexpressiblePlanError: a plan cannot say the layout, or the settings leave it open.
     """
-    own, said = code(folder_of(spec)), spec.with_defaults(settings)
+    own, said = code(folder_of(spec)), spec.with_defaults(_counted(spec, settings, devices))
     if own is not None and hasattr(own, "plan_of"):
         if devices is None:
             raise InexpressiblePlanError(DEVICES_UNKNOWN)
@@ -64,7 +65,8 @@ def from_settings(
 
 def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence: int | None = None) -> int | None:
     """Sequences in a step; ``None`` where settings and plan do not say it. Raises like :func:`from_settings`."""
-    own, said = code(folder_of(spec)), spec.with_defaults(settings)
+    counted = _counted(spec, settings, plan.devices) if plan else settings
+    own, said = code(folder_of(spec)), spec.with_defaults(counted)
     if own is not None and hasattr(own, "global_batch"):
         return own.global_batch(said, plan)
     whole = _count(spec, said, spec.batch.whole)
@@ -75,6 +77,12 @@ def global_batch_of(spec: Spec, settings: Settings, plan: Plan | None, sequence:
         return None
     each = _sequences(spec, micro, sequence)
     return each and each * plan.microbatches * plan.batch_shards
+
+
+def _counted(spec: Spec, settings: Settings, devices: int | None) -> Settings:
+    """The settings that count for a plan, where the stack's own code leaves some out or adds to them."""
+    own = code(folder_of(spec))
+    return own.counted(settings, devices) if own is not None and hasattr(own, "counted") else settings
 
 
 def meaning(word: Word | None, settings: Settings) -> Meaning | None:
@@ -193,7 +201,7 @@ def _micro(spec: Spec, stages: int) -> Word:
 def _count(spec: Spec, said: Settings, word: Word | None) -> int | None:
     """A size of the batch; ``None`` where nothing says it."""
     key = word.key(said) if word else None
-    if key is None or said.get(key) is None or str(said[key]).casefold() in spec.batch.all_at_once:
+    if key is None or word is None or word.said(said) is None or str(said[key]).casefold() in spec.batch.all_at_once:
         return None
     return degree(said, key)
 
@@ -209,10 +217,9 @@ def _microbatches(spec: Spec, said: Settings, groups: int, stages: int) -> int |
     if whole is None or micro is None:
         return parts
     found, rest = divmod(whole, micro * groups)
-    own = batch.accumulation is not None and said.get(batch.accumulation.key(said)) is not None
-    if rest or not found or (own and parts != found):
+    if rest or not found or parts not in (None, found):
         keys = f"{batch.whole.key(said) if batch.whole else ''} {whole}", f"{word.key(said)} {micro}"
-        factor = f" x {parts} accumulated" if own else ""
+        factor = f" x {parts} accumulated" if parts else ""
         raise PlanError(f"{keys[0]} is not a multiple of {keys[1]} x {groups} data-parallel groups{factor}")
     return found
 

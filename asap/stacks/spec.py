@@ -125,6 +125,7 @@ class Model(_Part):
     """What is trained: by name, by shapes, or by a section with the names of a Hugging Face ``config.json``."""
 
     name: Word | None = None
+    beside: str = Field(default="", description="where else it may be said")
     shapes: dict[str, Word | tuple[Word, ...]] = Field(default_factory=dict, description="field of the model → setting")
     families: dict[str, dict[str, Meaning]] = Field(
         default_factory=dict, description="kind of model → what it implies of fields that are not said"
@@ -221,6 +222,9 @@ class Spec(_Part):
     batch: Batch
     recompute: tuple[Word, ...] = Field(
         default=(), description="each makes layers compute again what they did not keep"
+    )
+    recompute_unsaid: Note | None = Field(
+        default=None, description="settings without which it is not known what is recomputed, and what is said then"
     )
     offload: tuple[Offload, ...] = ()
     devices: tuple[Word, ...] = Field(default=(), description="numbers whose product is that of all devices")

@@ -167,6 +167,18 @@ def dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by dotted key in sections."""
+    tree: dict[str, Any] = {}
+    for key, value in settings.items():
+        *sections, name = key.split(".")
+        inner = tree
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[name] = value
+    return tree
+
+
 def resolved(said: Mapping[str, Any], around: Collection[str] = ()) -> dict[str, Any]:
     """Settings with what they refer to, as OmegaConf has it (``${a.b}``, ``${.c}``) and NeMo (``${multiply:a, b}``); as
     they are where that is not said.

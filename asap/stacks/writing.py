@@ -1,7 +1,7 @@
 """Settings as YAML to write over those of a configuration."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import yaml
 
@@ -12,6 +12,7 @@ from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
 from asap.stacks.registry import OF_YAML, code, folder_of
 from asap.stacks.spec import Spec, Word
+from asap.stacks.stack_settings import nested
 
 PRIMUS_MODULE = "primus_module"
 """Among a run's settings: the module of the YAML that trains."""
@@ -266,12 +267,7 @@ def is_of_primus(settings: Mapping[str, object] | None) -> bool:
 
 def lines_of_primus(changed: Mapping[str, str | bool | None], settings: Mapping[str, object]) -> str:
     """Settings by dotted key as YAML of Primus, for the module that trains; ``None`` takes one back."""
-    overrides: dict[str, Any] = {}
-    for key, value in changed.items():
-        *sections, name = key.split(".")
-        inner = overrides
-        for section in sections:
-            inner = inner.setdefault(section, {})
-        inner[name] = yaml.safe_load(value) if isinstance(value, str) else value
+    typed = {key: yaml.safe_load(value) if isinstance(value, str) else value for key, value in changed.items()}
+    overrides = nested(typed)
     document = {"modules": {str(settings[PRIMUS_MODULE]): {"overrides": overrides}}} if overrides else {}
     return yaml.safe_dump(document, sort_keys=False).rstrip() if document else ""

@@ -1,7 +1,7 @@
 import pytest
 
-from asap.experiments.deepspeed.training_arguments import TRAINER, loaded_in_bf16
 from asap.stacks.reading import field_of
+from asap.stacks.trainer.numerics import TRAINER, loaded_in_bf16
 from tests.cases import cases
 
 

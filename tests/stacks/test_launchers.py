@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import Mesh, Plan, Remat
 from asap.plans.degrees import FOLDED, InexpressiblePlanError, expert_axis
-from asap.stacks.deepspeed.stack import prepared
 from asap.stacks.launchers import launch_lines, stack_of, start_command
 from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arguments
 from asap.stacks.megatron.stack import hydra_overrides
@@ -99,7 +98,7 @@ def test_groups_of_zero_stage_3_are_not_proposed_where_hugging_face_loads_the_we
     said = {"zero_optimization.stage": 3, "sequence_parallel_size": 2}
     changes = to_settings(DEEPSPEED, plan, said)
     assert changes == {"zero_optimization.mics_shard_size": "16"}
-    assert from_settings(DEEPSPEED, prepared(said | changes, 64), 64).ici == plan.ici
+    assert from_settings(DEEPSPEED, said | changes, 64).ici == plan.ici
     for of_trainer in ({"train_micro_batch_size_per_gpu": "auto"}, {"per_device_train_batch_size": 1}):
         with pytest.raises(PlanError, match="mics_shard_size refuses"):
             to_settings(DEEPSPEED, plan, said | of_trainer)
@@ -172,6 +171,6 @@ def test_what_a_plan_cannot_say_is_said():
         launch_lines(Plan(ici=Mesh(data=2, expert=8)), "nanotron", {})
     for key, value, why in (("stage", 7, "3, not '7'"), ("offload_optimizer.device", "gpu", "or none, not gpu")):
         with pytest.raises(PlanError, match=why):
-            prepared({f"zero_optimization.{key}": value}, 8)
+            from_settings(DEEPSPEED, {f"zero_optimization.{key}": value}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):
         to_arguments(Plan(remat=Remat.MINIMAL), {})

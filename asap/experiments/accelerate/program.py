@@ -1,184 +1,279 @@
-"""What Accelerate's launcher or no launcher starts, and its settings that the Trainer's arguments stand for."""
+"""A program with the Trainer's arguments, under Accelerate, DeepSpeed or neither, by the table of what shards it
+(huggingface/accelerate, ``commands/config/config_args.py``; transformers, ``TrainingArguments``)."""
 
-import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from asap.core.errors import ConfigError
-from asap.core.numbers import digits
 from asap.core.text import plain
+from asap.experiments.accelerate.arguments import (
+    ARGUMENTS,
+    KINDS,
+    OWN,
+    mapping_of,
+    notes_on,
+    of_command,
+    split_overrides,
+    with_file,
+    with_model,
+)
+from asap.experiments.accelerate.deepspeed import read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, find_named, missing, parse_document
-from asap.experiments.processes import visible_gpus, with_devices
-from asap.experiments.shell import check_made, has_substitution, options
+from asap.experiments.files.documents import Brought, blamed_on, find_named, open_variable
+from asap.experiments.processes import with_devices, with_nodes
+from asap.experiments.remarks import note_on_attention
+from asap.experiments.shell import has_substitution
+from asap.experiments.tables.deepspeed import named_configuration
+from asap.experiments.tables.reader import read_table
+from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import FSDP, OPTION, WORDS, is_fsdp, of_option
+from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, is_fsdp, of_option
 from asap.stacks.deepspeed import stack as inline
+from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.registry import spec
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.stack_settings import StackSettings, dotted
+from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.numerics import precision
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
     Path(accelerate.__file__).with_name("presets.toml").read_text(encoding="utf-8")
 )
-CONFIG = "config"
-"""The argument of a program that names a YAML of further ones (TRL's ``TrlParser``)."""
+LAUNCH_FILE = "accelerate_config"
+"""TRL's argument that names a configuration of Accelerate."""
+DEEPSPEED, _ACCELERATOR, _FSDP = "deepspeed", "accelerator_config", "fsdp_config"
+_SHARDS = {DEEPSPEED: "FILE.json", OPTION: "full_shard"}
+"""Arguments that make the program shard, each with a value."""
+_REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
+_ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
+_PROFILES = PRESETS["trl"]
+"""Configurations of Accelerate that TRL brings along."""
+_REPLICAS = (
+    f"taken as replicas, as Accelerate starts it where nothing else is configured: add {LAUNCH_FILE}=FILE.yaml, or"
+    " one of TRL's such as fsdp2"
+)
 
 
-def with_file(arguments: Mapping[str, Any], path: Path, brought: Brought | None = None) -> dict[str, Any]:
-    """Arguments over those of the YAML that they name.
+def is_accelerate(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is a configuration of Accelerate."""
+    return KIND in values and len(OWN & values.keys()) >= 2
+
+
+def read_accelerate(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what a configuration says, and overrides of it and of the program's arguments.
 
     Raises:
-        ConfigError: it is not there, or not a mapping.
+        ConfigError: a value of the wrong kind, not all parameters are trained, or a file that it names is not there.
+        UsageError: an override is not ``key=value``.
     """
-    named = arguments.get(CONFIG)
-    if not isinstance(named, str) or not named.endswith((".yaml", ".yml", ".json")):
-        return dict(arguments)
-    check_made(named, brought or {}, path)
-    found = find_named(named, path, brought)
-    if found is None:
-        raise missing("names the arguments in", named, path, "lay it beside the file")
-    return {**found.document().values, **{key: value for key, value in arguments.items() if key != CONFIG}}
+    for section in (FSDP, accelerate.SIZES, inline.CONFIG):
+        if not isinstance(values.get(section) or {}, Mapping):
+            raise ConfigError(f"{section} is not a mapping", where=str(path))
+    return read_program(Program(path, {}, dotted(values)), overrides, experiment)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program with the Trainer's arguments, and what it is started under.
+
+    Args:
+        path: the file that says them.
+        arguments: by name; one may name a YAML of further ones.
+        launched: settings of Accelerate by dotted key that its launcher says; the arguments say what shards where
+            these do not.
+        unsaid: arguments whose value only a run can tell, as they are written.
+        files: that come along with it.
+        defaults: what the program takes where it is told nothing.
+        of_yaml: whether the arguments are the top level of a YAML file.
+        launches: whether the arguments hold options of Accelerate's launcher, as TRL's do.
+    """
+
+    path: Path
+    arguments: Mapping[str, Any]
+    launched: Mapping[str, Any]
+    unsaid: Mapping[str, str] = field(default_factory=dict)
+    files: Brought = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    of_yaml: bool = False
+    launches: bool = False
+
+
+def read_program(program: Program, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with a program under what shards it; raises like :func:`read_accelerate`."""
+    path, files = program.path, program.files
+    own, more, rest = split_overrides(overrides)
+    unsaid = {key: value for key, value in program.unsaid.items() if key not in more}
+    stated = with_file({**program.arguments, **more}, path, files)
+    stated = {key: value for key, value in stated.items() if key not in unsaid}
+    configuration, notes = {**program.launched}, list[str]()
+    if KIND not in configuration:
+        configuration |= _configuration_of(stated, path, files) | (of_command(stated) if program.launches else {})
+        notes += _notes_on_launch(stated, configuration | own) if program.launches else []
+        if not program.launches:
+            stated.setdefault(OPTION, "")
+    assumed = {key: value for key, value in program.defaults.items() if key not in stated and key not in unsaid}
+    if "fp16" in stated:
+        assumed.pop("bf16", None)
+    said, settings = StackSettings(stated | assumed, str(path)), StackSettings(configuration | own, str(path))
+    kind = str(settings.get(KIND, "NO")).upper()
+    by_deepspeed = kind == "DEEPSPEED"
+    check_arguments({key: value for key, value in stated.items() if key != SEQUENCE or not by_deepspeed}, path)
+    experiment = _with_devices(settings, experiment)
+    if kind in _REPLICATED:
+        if key := next((key for key in _SHARDS if key in unsaid), None):
+            reason = f"the program's {key} is set by a variable whose value is not said"
+            raise ConfigError(reason, where=str(path), hint=f"add {key}={_SHARDS[key]}, or {key}=false")
+        named = said.get(DEEPSPEED)
+        if isinstance(named, Mapping) or str(named).endswith(".json"):
+            by_deepspeed, settings = True, settings.overridden({KIND: "DEEPSPEED", inline.IN_FILE: named})
+    elif kind not in ("FSDP", "DEEPSPEED"):
+        raise settings.wrong(KIND, f"FSDP, DEEPSPEED or {_REPLICATED[0]}: others are not read")
+    run = _Run(program, said, settings, unsaid, with_model(said, experiment))
+    read = run.under_deepspeed(rest) if by_deepspeed else run.under_accelerate()
+    undecided = sorted(unsaid.keys() & ARGUMENTS)
+    variables = dict.fromkeys(plain(name, 40) for key in undecided if (name := open_variable(unsaid[key])))
+    ask = f"; add {' '.join(f'{name}=…' for name in variables)}" if variables else ""
+    notes += [f"set by a variable whose value is not said: {', '.join(undecided)}{ask}"] if undecided else []
+    if assumed:
+        listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
+        notes.append(f"not said, and taken as the program has it today: {listed}")
+    return read.knowing(*notes, *notes_on(said))
+
+
+_FILLED = {
+    MICRO_BATCH: TRAINER_MICRO_BATCH,
+    ACCUMULATION: TRAINER_ACCUMULATION,
+    "bf16.enabled": "bf16",
+    "fp16.enabled": "fp16",
+    SEQUENCE: "sequence_parallel_size",
+    TENSOR: "deepspeed_autotp_size",
+}
+"""DeepSpeed's settings by the argument that fills them."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A program with what is said of it: its arguments, settings of Accelerate, and arguments that are left open."""
+
+    program: Program
+    said: StackSettings
+    settings: StackSettings
+    unsaid: Mapping[str, str]
+    known: Experiment
+
+    def under_accelerate(self) -> Experiment:
+        """A run whose processes FSDP or nothing shards, by Accelerate's table with the arguments in their section."""
+        said, path, known = self.said, self.program.path, dict[str, Any](self.said)
+        if RECOMPUTE in said:
+            known[RECOMPUTE] = said.flag(RECOMPUTE)
+        if _ACCELERATOR in said:
+            known[_ACCELERATOR] = mapping_of(said, _ACCELERATOR, path, self.program.files)
+        if TRAINER_MICRO_BATCH in said:
+            known.setdefault(TRAINER_ACCUMULATION, AUTO if TRAINER_ACCUMULATION in self.unsaid else 1)
+        values = {**self.settings, **{f"{SECTION}.{key}": value for key, value in known.items()}}
+        top = {TRAINER_MICRO_BATCH} & said.keys() if self.program.of_yaml and LAUNCH_FILE not in said else ()
+        read = read_table(spec("accelerate"), values, path, (), self.known)
+        return read.knowing(hyperparameters={key: said[key] for key in top})
+
+    def under_deepspeed(self, overrides: Iterable[str]) -> Experiment:
+        """A run that DeepSpeed shards, by its table with what the arguments fill and say beside it."""
+        said, path, named = self.said, self.program.path, self.settings.get(inline.IN_FILE)
+        configuration, notes = self._configuration(named)
+        by_name = isinstance(said.get(DEEPSPEED), str) and not said[DEEPSPEED].endswith(".json")
+        place = "" if self.program.of_yaml else f"{SECTION}."
+        kept = ARGUMENTS if by_name else ARGUMENTS - {DEEPSPEED}
+        stated = {f"{place}{key}": value for key, value in dotted(said).items() if key in kept}
+        of_accelerate = {KIND: self.settings[KIND]} if named is None else {}
+        values = {**of_accelerate, **stated, **configuration, **self._fillings(configuration)}
+        read = read_deepspeed(values, path, overrides, self.known)
+        recorded: dict[str, Any] = {}
+        if TRAINER_MICRO_BATCH in said:
+            if not self.program.of_yaml:
+                recorded[f"{SECTION}.{TRAINER_ACCUMULATION}"] = read.hyperparameters.get(ACCUMULATION, 1)
+            left = (MICRO_BATCH,) if self.program.of_yaml else (MICRO_BATCH, ACCUMULATION)
+            recorded |= {key: AUTO for key in left if configuration.get(key) == AUTO}
+        return read.knowing(*notes, *note_on_attention(said), hyperparameters=recorded)
+
+    def _configuration(self, named: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """DeepSpeed's settings, of the file that is named or as Accelerate says them, with the program's precision."""
+        said, settings = self.said, self.settings
+        computed = precision(said, settings)
+        if named is not None:
+            found, notes = named_configuration(named, self.program.path, self.program.files)
+            decided = [kind for kind in ("bf16", "fp16") if found.get(f"{kind}.enabled") == AUTO and computed]
+        else:
+            decided, notes = ["bf16", "fp16"], ()
+            found: dict[str, Any] = {"zero_optimization.stage": 2, ACCUMULATION: AUTO, MICRO_BATCH: AUTO}
+            found |= {key: settings[word] for key, word in inline.OF_ACCELERATE.items() if word in settings}
+            found |= {ACCUMULATION: AUTO} if TRAINER_ACCUMULATION in said else {}
+        found = found | {f"{kind}.enabled": computed == kind for kind in decided}
+        sequence = settings.get(accelerate.size_key(settings, "sp_size"))
+        return found | ({} if sequence is None else {SEQUENCE: sequence}), notes
+
+    def _fillings(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+        """What arguments fill; gradients of one microbatch, the Trainer's default, where none says accumulation."""
+        said, unsaid = self.said, self.unsaid
+        once = TRAINER_MICRO_BATCH in said and TRAINER_ACCUMULATION not in (*said, *unsaid)
+        default = {ACCUMULATION: 1} if once and configuration.get(ACCUMULATION) == AUTO else {}
+        filled = default | {key: said[name] for key, name in _FILLED.items() if name in said}
+        return filled | {key: AUTO for key, name in _FILLED.items() if name in unsaid and key not in filled}
 
 
 _EMPTY = ("", "none", "null")
 
 
-def is_said(settings: StackSettings, key: str) -> bool:
-    """Whether a key has a value that is known."""
+def _is_said(settings: StackSettings, key: str) -> bool:
     text = str(settings.get(key, "")).strip()
     return text.casefold() not in _EMPTY and not has_substitution(text) and "{{" not in text
 
 
-KINDS = {"use_fsdp": "FSDP", "use_deepspeed": "DEEPSPEED", "multi_gpu": "MULTI_GPU"}
-_BY_NAME = {
-    word.rpartition(".")[2]: word
-    for word in (*spec("accelerate").words(), *inline.OF_ACCELERATE.values(), inline.IN_FILE)
-    if word.partition(".")[0] in (FSDP, accelerate.SIZES, inline.CONFIG)
-}
-"""Options of Accelerate's command, with the setting of its file."""
-_NOT = "no_"
-_VARIABLE = re.compile(r"\$\{?\w+(?:\[[@*]\])?\}?", re.ASCII)
+def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment:
+    """The processes that are started, where no hardware is said."""
+    said = (accelerate.PROCESSES, accelerate.MACHINES)
+    processes, machines = (settings.count(key) if _is_said(settings, key) else None for key in said)
+    if processes and machines and processes % machines == 0:
+        experiment = with_nodes(processes // machines, machines, experiment)
+    return with_devices(processes, experiment)
 
 
-def said(text: str) -> dict[str, Any]:
-    """Options by name; several words as a text, a switch as true, ``--no_packing`` as a false ``packing``."""
-    found: dict[str, Any] = {}
-    for option in options(text):
-        negated = not option.words and option.name.startswith(_NOT)
-        name = option.name.removeprefix(_NOT) if negated else option.name
-        found[name] = " ".join(_value(option.words)) if option.words else not negated
-    return found
+def _notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
+    """That a program of TRL's is taken as started by a configuration of TRL's own, or as replicas."""
+    notes = []
+    if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
+        notes.append(_REPLICAS)
+    if str(stated.get(LAUNCH_FILE)) in _PROFILES:
+        notes.append(
+            f"{LAUNCH_FILE} {stated[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it"
+        )
+    return notes
 
 
-def _value(words: Sequence[str]) -> Sequence[str]:
-    """The words of a value, without variables after it that hold further options: ``--lr 1e-5 $EXTRA``."""
-    return [word for place, word in enumerate(words) if not place or not _VARIABLE.fullmatch(word)]
+def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+    """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
+    named = stated.get(LAUNCH_FILE)
+    if named is None:
+        return _of_trainer(stated, path, brought)
+    found = find_named(str(named), path, brought)
+    if found is not None:
+        return dotted(found.document().values)
+    if str(named) in _PROFILES:
+        return {**_ON_EIGHT, **_PROFILES[str(named)]}
+    reason = f"names {LAUNCH_FILE} {plain(named, 60)}, which is neither a file nor one of TRL's"
+    raise ConfigError(reason, where=str(path), hint=f"TRL's are {', '.join(_PROFILES)}")
 
 
-def of_command(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of Accelerate's own command as settings by dotted key, which win over its file."""
-    found: dict[str, Any] = {
-        key: known[key] for key in (accelerate.PROCESSES, accelerate.MACHINES, "mixed_precision") if key in known
-    }
-    if kind := next((kind for option, kind in KINDS.items() if known.get(option)), None):
-        found[accelerate.KIND] = kind
-    return found | {_BY_NAME[key]: value for key, value in known.items() if key in _BY_NAME}
-
-
-PYTHON = re.compile(r"(?:^|[\s/])python[\d.]*(?=\s)")
-_SEVERAL = re.compile(r"(?:^|[\s/])(?:srun|mpirun|mpiexec)\s")
-_OF_XLA = re.compile(r"\b(?:XLA_USE_SPMD|PJRT_DEVICE|torch_xla|xla_spawn)\b|--spmd_\w+")
-_RANK = re.compile(r"^[ \t]*(?:export\s+)?(?:LOCAL_)?RANK=", re.MULTILINE)
-"""What a script gives a process that is one of several: ``export RANK=$SLURM_PROCID``."""
-_WORLD = "WORLD_SIZE"
-_INSTEAD = "give the model, --hardware, --batch, --sequence and --plan"
-_ONE = "python starts one process, taken as one device: on several, the Trainer's DataParallel is not modelled"
-
-
-def in_one_process(
-    start: str, script: str, environment: Mapping[str, str], path: Path, experiment: Experiment
-) -> Experiment:
-    """``experiment`` with the one device of such a program, where no hardware is said; with all ranks where the script
-    says that it is one of several.
-
-    Args:
-        start: the command.
-        script: that has it.
-        environment: variables that it finds.
-        path: the file that has it.
-        experiment: what is known besides.
-
-    Raises:
-        ConfigError: the process drives several devices by itself.
-    """
-    if _OF_XLA.search(script) or any(map(_OF_XLA.fullmatch, environment)):
-        raise ConfigError("trains by PyTorch/XLA, which is not read", where=str(path), hint=_INSTEAD)
-    ranks, several = digits(environment.get(_WORLD, "")), visible_gpus(environment)
-    if (ranks or 0) > 1 or (ranks is None and _RANK.search(script)):
-        return with_devices(ranks, experiment)
-    if several is not None and several > 1:
-        reason = f"starts one process on {several} GPUs: the Trainer's DataParallel is not modelled"
-        raise ConfigError(reason, where=str(path), hint=f"start it under torchrun --nproc_per_node {several}")
-    if _SEVERAL.search(start):
-        return experiment
-    unsaid = experiment.hardware.devices is None and several is None
-    return with_devices(1, experiment).knowing(*((_ONE,) if unsaid else ()))
-
-
-_CONFIG, ACCELERATOR, _EACH = "fsdp_config", "accelerator_config", "sync_each_batch"
-_WORD = re.compile(r"\w+", re.ASCII)
-_ON, _OFF = ("true", "1"), ("", "false", "none", "0")
 _PREFIX = "fsdp_"
 
 
-def of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
-    """Accelerate's settings, by dotted key, that arguments of the Trainer stand for.
-
-    Args:
-        stated: arguments by name.
-        path: the file that says them.
-        brought: files that come along with it.
-
-    Raises:
-        ConfigError: the option has a word that the Trainer has not, or the file that is named is not there.
-    """
-    said = stated.get(OPTION)
-    text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
-    words = [] if text in _OFF else [WORDS[0]] if text in _ON else _WORD.findall(text.casefold())
-    if unknown := next((word for word in words if word not in (*WORDS, "offload", "auto_wrap")), None):
-        known = ", ".join((*WORDS, "offload", "auto_wrap"))
-        raise ConfigError(f"{OPTION} has no option {plain(unknown, 40)}", where=str(path), hint=f"known are {known}")
-    settings = of_option(" ".join(words))
-    if not is_fsdp(settings) or stated.get(_CONFIG) is None:
+def _of_trainer(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
+    """Accelerate's settings, by dotted key, that arguments of the Trainer stand for."""
+    with blamed_on(str(path)):
+        settings = of_option(stated.get(OPTION))
+    if not is_fsdp(settings) or stated.get(_FSDP) is None:
         return settings
-    own = mapping_of(stated, _CONFIG, path, brought)
+    own = mapping_of(stated, _FSDP, path, brought)
     return settings | {f"{FSDP}.{_PREFIX}{key.removeprefix(_PREFIX)}": value for key, value in own.items()}
-
-
-def syncs_each_batch(said: StackSettings, path: Path, brought: Brought) -> bool | None:
-    """Whether gradients are scattered in every microbatch (``accelerator_config``); ``None`` where it is not said.
-
-    Raises:
-        ConfigError: it is no truth value, or the file that is named is not there.
-    """
-    if ACCELERATOR not in said:
-        return None
-    kwargs = mapping_of(said, ACCELERATOR, path, brought).get("gradient_accumulation_kwargs")
-    inner = StackSettings(kwargs if isinstance(kwargs, Mapping) else {}, str(path))
-    return inner.flag(_EACH) if _EACH in inner else None
-
-
-def mapping_of(stated: Mapping[str, Any], key: str, path: Path, brought: Brought) -> Mapping[str, Any]:
-    """A mapping of an argument: itself, as JSON, or in the file that it names."""
-    said = stated[key]
-    if isinstance(said, Mapping):
-        return said
-    text = str(said).strip()
-    if text.startswith("{"):
-        return parse_document(text, path / f"{key}.json").values
-    found = find_named(text, path, brought)
-    if found is None:
-        raise missing(f"names the {key}", text, path, "lay it beside the file")
-    return found.document().values

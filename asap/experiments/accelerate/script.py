@@ -11,21 +11,20 @@ from typing import Any
 
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
-from asap.experiments.accelerate.program import KINDS, PYTHON, in_one_process, of_command, said, with_file
-from asap.experiments.accelerate.reader import read_started, split_overrides
+from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled, with_file
+from asap.experiments.accelerate.one_process import PYTHON, in_one_process
+from asap.experiments.accelerate.program import Program, read_program
 from asap.experiments.accelerate.trainer_file import (
     OF_FACTORY,
     SFT,
     TRL,
-    configuration_of,
     defaults_of,
+    defaults_under,
     in_words_of_trainer,
     is_training_file,
-    notes_on_launch,
 )
-from asap.experiments.deepspeed.training_arguments import defaults_under, settled
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, below_variable, find_named, missing
+from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
 from asap.experiments.processes import with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
@@ -75,43 +74,29 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         raise ConfigError(f"starts trl {program}, which is not read", where=str(path), hint=f"read is {SFT}")
     launched, (arguments, strays) = said(before), _arguments(after, path, files)
     arguments |= start.undecided
-    given = settled(arguments)
-    unsaid = {key: str(value) for key, value in arguments.items() if key not in given}
-    notes = list[str]()
-    own, more, rest = split_overrides(() if by_deepspeed and not by_accelerate else overrides)
-    known = {key: value for key, value in launched.items() if not has_substitution(str(value))}
+    given, known = settled(arguments), settled(launched)
     if by_accelerate:
         configuration = _configured(known, launched, files, path) | of_command(known)
         if accelerate.MACHINES not in known and _is_multiplied(text):
             configuration.pop(accelerate.PROCESSES, None)
     elif by_deepspeed:
-        configuration, rest = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}, [*overrides]
+        configuration = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}
         experiment = with_processes_of(start, experiment)
     else:
-        stated = with_file(given | more, path, files)
+        stated = with_file(given, path, files)
         named = any(word in WORDS for word in str(stated.get(OPTION, WORDS[0])).casefold().replace(",", " ").split())
         if _STRATEGY in start.environment and not named:
             hint = f"name the strategy itself: add {OPTION}=full_shard, or another"
             raise UnreadError(f"sets {_STRATEGY}, which is not read", where=start.where, hint=hint)
-        configuration = _of_torchrun(known) | configuration_of(stated, path, files)
-        given = {OPTION: "", **given}
-        if by_trl:
-            given, configuration = stated, configuration | of_command(stated)
-            notes = notes_on_launch(stated, configuration | own)
+        configuration = _of_torchrun(known)
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
-    read = read_started(
-        {key: value for key, value in configuration.items() if not has_substitution(str(value))} | own,
-        given | more,
-        path,
-        experiment,
-        overrides=rest,
-        unsaid={key: value for key, value in unsaid.items() if key not in more},
-        brought=files,
-        defaults=defaults_of(program) or defaults_under(arguments, program),
-    )
+    settings = {key: value for key, value in configuration.items() if not has_substitution(str(value))}
+    unsaid = {key: str(value) for key, value in arguments.items() if key not in given}
+    defaults = defaults_of(program) or defaults_under(arguments, program)
+    read = read_program(Program(path, given, settings, unsaid, files, defaults, launches=by_trl), overrides, experiment)
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
     named = str(launched.get(_FILE, ""))
-    return read.knowing(*notes, *([note] if strays else []), *(start.note_on_made(named) if named else ()))
+    return read.knowing(*([note] if strays else []), *(start.note_on_made(named) if named else ()))
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:
@@ -169,10 +154,7 @@ def _configured(known: Mapping[str, Any], launched: Mapping[str, Any], files: Br
             raise ConfigError("starts Accelerate without naming its configuration", where=str(path), hint=hint)
         return {accelerate.KIND: "MULTI_GPU"}
     check_made(named, files, path)
-    found = find_named(named, path, files)
-    if found is None:
-        raise missing("starts Accelerate with", named, path, "lay it beside the script")
-    return dotted(found.document().values)
+    return dotted(named_document("starts Accelerate with", named, path, "lay it beside the script", files).values)
 
 
 def _of_torchrun(known: Mapping[str, Any]) -> dict[str, Any]:

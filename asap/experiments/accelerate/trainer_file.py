@@ -1,32 +1,26 @@
-"""Arguments of Hugging Face's Trainer in a YAML file, as LLaMA-Factory's options, and as TRL's command line: under
-DeepSpeed, the Trainer's ``fsdp`` or a configuration of Accelerate, else as replicas."""
+"""Arguments of Hugging Face's Trainer in a YAML file, and as LLaMA-Factory's options: under DeepSpeed, the Trainer's
+``fsdp`` or a configuration of Accelerate, else as replicas; and what programs take where they are told nothing."""
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import ConfigError
-from asap.core.text import plain
-from asap.experiments.accelerate.program import KINDS, PRESETS, of_command, of_trainer, with_file
-from asap.experiments.accelerate.reader import LAUNCH_FILE, read_started, split_overrides
-from asap.experiments.deepspeed.reader import is_setting as is_deepspeed_setting
-from asap.experiments.deepspeed.training_arguments import TRAINER
+from asap.experiments.accelerate.arguments import settled, split_overrides, with_file
+from asap.experiments.accelerate.program import DEEPSPEED, LAUNCH_FILE, Program, read_program
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, find_named
-from asap.experiments.training_program import check_arguments, refuse
-from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import KIND, OPTION
+from asap.experiments.training_program import refuse
+from asap.stacks.accelerate.stack import KIND, OPTION, PROCESSES
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import abstract
-from asap.stacks.stack_settings import StackSettings, dotted, overriding
+from asap.stacks.stack_settings import StackSettings
 from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
+from asap.stacks.trainer.numerics import TRAINER
 
 OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""
 _FACTORY = abstract("llama-factory")
 _DEFAULTS = {key: value for key, value in _FACTORY.defaults.items() if key not in TRAINER.defaults}
-_DEEPSPEED = "deepspeed"
 
 
 def is_training_file(values: Mapping[str, Any]) -> bool:
@@ -70,25 +64,19 @@ def read_trainer_file(
         UsageError: an override is not ``key=value``.
     """
     own, more, rest = split_overrides(overrides)
-    given = {key: value for key, value in overriding(rest).items() if not is_deepspeed_setting(key) or key in values}
-    written = with_file({**values, **more, **given}, path)
-    stated = {key: value for key, value in in_words_of_trainer(written, path).items() if value is not None}
-    check_arguments(stated, path)
-    experiment = experiment.knowing(*_on_recomputation(written))
-    started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, accelerate.PROCESSES)) or KIND in own
-    if written.get(_DEEPSPEED) or (not started and (alone or _DEEPSPEED in written)):
-        sharded = {KIND: "DEEPSPEED", IN_FILE: stated.get(_DEEPSPEED) or ""}
-        assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False}
-        left = [override for override in rest if override.partition("=")[0] not in given]
-        return read_started(sharded, assumed | stated, path, experiment, overrides=left, of_yaml=of_yaml)
-    stated |= {} if LAUNCH_FILE in stated else {OPTION: stated.get(OPTION, "")}
-    configuration = configuration_of(stated, path, {}) | of_command(stated) | own
-    read = read_started(configuration, stated, path, experiment, overrides=rest, defaults=TRAINER.defaults)
-    read = read.knowing(*notes_on_launch(stated, configuration))
-    if not of_yaml or LAUNCH_FILE in stated:
-        return read
-    top = {TRAINER_MICRO_BATCH: stated.get(TRAINER_MICRO_BATCH, TRAINER.defaults[TRAINER_MICRO_BATCH])}
-    return read.model_copy(update={"hyperparameters": read.hyperparameters | top})
+    written = with_file({**values, **more}, path, {})
+    given = settled({key: value for key, value in written.items() if value is not None})
+    unsaid = {key: str(value) for key, value in written.items() if value is not None and key not in given}
+    stated = in_words_of_trainer(given, path)
+    started = any(stated.get(key) for key in (OPTION, LAUNCH_FILE, KIND, PROCESSES)) or KIND in own
+    by_deepspeed = bool(written.get(DEEPSPEED)) or (not started and (alone or DEEPSPEED in written))
+    launched = {KIND: "DEEPSPEED", IN_FILE: stated.get(DEEPSPEED) or ""} if by_deepspeed else {}
+    assumed = {**TRAINER.defaults, "bf16": False, "fp16": False, RECOMPUTE: False} if by_deepspeed else {}
+    defaults = {} if by_deepspeed else TRAINER.defaults
+    assumed |= {} if by_deepspeed or LAUNCH_FILE in stated else {OPTION: ""}
+    program = Program(path, assumed | stated, launched, unsaid, defaults=defaults, of_yaml=of_yaml, launches=True)
+    left = [*rest, *(f"{key}={value}" for key, value in own.items())]
+    return read_program(program, left, experiment.knowing(*_on_recomputation(written)))
 
 
 def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
@@ -97,7 +85,7 @@ def _on_recomputation(written: Mapping[str, Any]) -> list[str]:
         return []
     factory = bool({*_FACTORY.files.own} & written.keys())
     default = f"{KEEP}=false" if factory else f"{RECOMPUTE}=false (TRL has true)"
-    return [f"not said, and taken as the program has it today: {default}"] if factory or _DEEPSPEED in written else []
+    return [f"not said, and taken as the program has it today: {default}"] if factory or DEEPSPEED in written else []
 
 
 TRL = re.compile(r"(?:^|\s)trl\s+(?!(?:env|chat|skills|vllm-serve|completion)(?:\s|$))([a-z][\w-]*)(?=\s|$)")
@@ -105,9 +93,6 @@ TRL = re.compile(r"(?:^|\s)trl\s+(?!(?:env|chat|skills|vllm-serve|completion)(?:
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
 SFT = "sft"
 _OF_SFT = abstract("trl").defaults
-_ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
-_PROFILES = PRESETS["trl"]
-"""Configurations of Accelerate that TRL brings along."""
 
 
 def defaults_of(program: str) -> Mapping[str, Any]:
@@ -115,33 +100,21 @@ def defaults_of(program: str) -> Mapping[str, Any]:
     return _OF_SFT if program == SFT or _PROGRAM.search(program) else {}
 
 
-def notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
-    """That a program of TRL's is taken as started by a configuration of TRL's own, or as replicas."""
-    notes = []
-    if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
-        notes.append(_REPLICAS)
-    if str(stated.get(LAUNCH_FILE)) in _PROFILES:
-        notes.append(
-            f"{LAUNCH_FILE} {stated[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it"
-        )
-    return notes
+_OF_TRAINER, _OF_TRL = ({*abstract(folder).files.own} for folder in ("trainer", "trl"))
+"""Arguments that programs without the Trainer do not have, and those of ``SFTConfig``, which recomputes unless told
+otherwise in some versions and not in others."""
+_SAYS_RECOMPUTATION = re.compile(r"checkpointing$|grad\w{0,40}_(?:checkpoint|ckpt)|recompute")
 
 
-def configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
-    """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
-    named = stated.get(LAUNCH_FILE)
-    if named is None:
-        return of_trainer(stated, path, brought)
-    found = find_named(str(named), path, brought)
-    if found is not None:
-        return dotted(found.document().values)
-    if str(named) in _PROFILES:
-        return {**_ON_EIGHT, **_PROFILES[str(named)]}
-    reason = f"names {LAUNCH_FILE} {plain(named, 60)}, which is neither a file nor one of TRL's"
-    raise ConfigError(reason, where=str(path), hint=f"TRL's are {', '.join(_PROFILES)}")
+def defaults_under(arguments: Mapping[str, Any], program: str) -> Mapping[str, Any]:
+    """No recomputation, where a command has arguments of the Trainer and none that says it.
 
-
-_REPLICAS = (
-    f"taken as replicas, as Accelerate starts it where nothing else is configured: add {LAUNCH_FILE}=FILE.yaml, or"
-    " one of TRL's such as fsdp2"
-)
+    Args:
+        arguments: by name, also those whose value only a run can tell.
+        program: that takes them.
+    """
+    said = {*arguments}
+    of_trainer = TRAINER_MICRO_BATCH in said and not said.isdisjoint(_OF_TRAINER)
+    if not of_trainer or not said.isdisjoint(_OF_TRL) or "sft" in program.rpartition("/")[2].casefold():
+        return {}
+    return {} if any(_SAYS_RECOMPUTATION.search(key) for key in said) else {RECOMPUTE: False}

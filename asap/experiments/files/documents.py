@@ -217,6 +217,14 @@ def missing(says: str, named: str, path: Path, hint: str) -> ConfigError:
     return ConfigError(f"{shown}, which a variable names", where=str(path), hint=said)
 
 
+def named_document(says: str, named: str, path: Path, hint: str, brought: Brought | None = None) -> Document:
+    """The mapping in a file that :func:`find_named` finds; raises ConfigError as :func:`missing` has it where it is not
+    there."""
+    if (found := find_named(named, path, brought)) is None:
+        raise missing(says, named, path, hint)
+    return found.document()
+
+
 def open_variable(text: str) -> str | None:
     """The variable that decides a text, of ``${NAMES[$PLACE]}`` the place; ``None`` where none does."""
     found = _VARIABLE.search(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
-from asap.experiments.accelerate.program import with_file
+from asap.experiments.accelerate.arguments import with_file
 from asap.experiments.experiment import Experiment
 from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
 from asap.experiments.shell import Command, Start, options

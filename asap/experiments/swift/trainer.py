@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from asap.experiments.accelerate.program import PRESETS, mapping_of, of_trainer
-from asap.experiments.accelerate.reader import ARGUMENTS, read_started, split_overrides
-from asap.experiments.accelerate.reader import is_setting as is_accelerate_setting
-from asap.experiments.deepspeed.training_arguments import settled
+from asap.experiments.accelerate.arguments import is_setting as is_argument
+from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides
+from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
-from asap.experiments.training_program import check_arguments, refuse
+from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.registry import abstract
@@ -24,8 +23,8 @@ _TABLE = abstract("swift")
 _TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
-_DEEPSPEED, _FSDP = "deepspeed", "fsdp_config"
-_FILES = (_DEEPSPEED, OPTION)
+_FSDP = "fsdp_config"
+_FILES = (DEEPSPEED, OPTION)
 """Arguments that may name a file, of which the end of the path is enough."""
 _OF_ADAPTERS = ("lora_rank",)
 """Recorded of any run; what is trained is said by name."""
@@ -48,7 +47,7 @@ def check_trains_decoder(arguments: StackSettings, default: str) -> None:
 
 def is_setting(key: str) -> bool:
     """Whether an override is one of the arguments, or of DeepSpeed's settings."""
-    return key in _OWN or is_accelerate_setting(key)
+    return key in _OWN or is_argument(key)
 
 
 def read_trainer(
@@ -72,25 +71,24 @@ def read_trainer(
             not there.
         UsageError: an override is not ``key=value``.
     """
-    own, more, rest = split_overrides(overrides, ARGUMENTS | _OWN)
+    own, more, rest = split_overrides(overrides)
     stated = {_TABLE.renamed.get(key, key): value for key, value in {**said, **more}.items() if value is not None}
     known = settled(stated) | {key: stated[key] for key in _FILES if str(stated.get(key)).endswith(".json")}
     unsaid = {key: str(value) for key, value in stated.items() if key not in known}
     arguments = StackSettings(_with_defaults(known, unsaid, experiment), str(path))
     check_trains_decoder(arguments, "lora")
     stated = {key: value for key, value in arguments.items() if key not in _OF_ADAPTERS}
-    check_arguments({key: value for key, value in stated.items() if key != SEQUENCE}, path)
-    if _DEEPSPEED in arguments:
-        settings: dict[str, Any] = {KIND: "DEEPSPEED", IN_FILE: arguments[_DEEPSPEED]}
+    launched: dict[str, Any] = {}
+    if DEEPSPEED in arguments:
+        launched = {KIND: "DEEPSPEED", IN_FILE: arguments[DEEPSPEED]}
     else:
-        stated = {OPTION: "", **stated, **_of_fsdp(stated, path, brought or {})}
+        stated |= _of_fsdp(stated, path, brought or {})
         shared = stated.pop(SEQUENCE, 1)  # GPUs that share a sequence are context parallelism
-        settings = of_trainer(stated, path, brought or {}) | own
-        settings |= {f"{SIZES}.{SIZES}_{CONTEXT}": shared} if str(shared) != "1" else {}
-    read = read_started(settings, stated, path, experiment, overrides=rest, unsaid=unsaid, brought=brought)
+        launched = {f"{SIZES}.{SIZES}_{CONTEXT}": shared} if str(shared) != "1" else {}
+    left = [*rest, *(f"{key}={value}" for key, value in own.items())]
+    read = read_program(Program(path, stated, launched, unsaid, brought or {}), left, experiment)
     if read.workload.context_parallel is not None:
-        workload = read.workload.model_copy(update={"context_parallel": "ulysses"})
-        read = read.model_copy(update={"workload": workload})
+        read = read.knowing(workload=read.workload.model_copy(update={"context_parallel": "ulysses"}))
     return read if {"torch_dtype", "dtype"} & said.keys() else read.knowing(_UNSAID_TYPE)
 
 

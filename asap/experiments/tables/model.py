@@ -7,8 +7,6 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.text import plain
-from asap.experiments.deepspeed.reader import read_named_configuration, with_note_on_shipped
-from asap.experiments.deepspeed.training_arguments import read_with_arguments
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document, validated
 from asap.experiments.huggingface_model import NO_MODEL, name_at_end, read_huggingface, read_named_model
@@ -17,12 +15,10 @@ from asap.models.architecture import SHAPES
 from asap.models.catalogue import find_base
 from asap.plans.degrees import InexpressiblePlanError
 from asap.plans.plan import Plan, Remat
-from asap.stacks.deepspeed import stack as zero
-from asap.stacks.reading import axis_degree, from_settings, meaning, moves
+from asap.stacks.reading import from_settings
 from asap.stacks.registry import code, folder_of
 from asap.stacks.spec import Meaning, Spec, Word, word_keys
 from asap.stacks.stack_settings import StackSettings
-from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
 
 def with_model(
@@ -82,7 +78,7 @@ def _shaped_or_named(spec: Spec, settings: StackSettings, path: Path, experiment
     own = code(folder_of(spec))
     said = own.model_name(said) if said and own is not None and hasattr(own, "model_name") else said
     if not said or (name := name_at_end(said)) is None:
-        return experiment.knowing(NO_MODEL)
+        return experiment if experiment.model else experiment.knowing(f"{NO_MODEL}{spec.model.beside}")
     found, notes = read_named_model(name)
     source = settings.source(spec.model.name.key(settings)) if spec.model.name else ""
     return experiment.knowing(*notes, model=found, provenance={"model": source})
@@ -210,41 +206,16 @@ def planned(
     asked = {*keys_of(batch.whole or batch.micro)}
     recompute = {*keys_of(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch
-    update: dict[str, Any] = ({"microbatches": None} if counts else {}) | ({"remat": None} if recompute else {})
+    unsaid = spec.recompute_unsaid if plan.remat is Remat.NONE else None
+    unknown = unsaid is not None and not any(key in settings for key in unsaid.keys)
+    update: dict[str, Any] = {"microbatches": None} if counts else {}
+    update |= {"remat": None} if recompute or unknown else {}
     left = sorted((open_batch | (recompute & {*keys_of(*spec.recompute)})) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
+    notes += (unsaid.text,) if unsaid and unknown else ()
     return plan.model_copy(update=update), notes
 
 
 def keys_of(*words: Word | None) -> tuple[str, ...]:
     """All names of some words."""
     return tuple(key for word in words if word for key in word.keys)
-
-
-_OFFLOADED = "activations"
-
-
-def read_with_deepspeed(
-    spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment
-) -> Experiment:
-    """``experiment`` with the DeepSpeed configuration that settings name; raises ConfigError where it is not there."""
-    said = spec.with_defaults(settings)
-    sizes = {zero.TENSOR: axis_degree(spec, said, "model"), zero.SEQUENCE: axis_degree(spec, said, "seq")}
-    micro = settings.count(spec.batch.micro.key(said), 1)
-    accumulation = spec.batch.accumulation.key(said) if spec.batch.accumulation else ""
-    recomputes = meaning(spec.recompute[0], said) == Remat.FULL.value
-    arguments = {
-        TRAINER_MICRO_BATCH: micro, TRAINER_ACCUMULATION: settings.count(accumulation, 1), RECOMPUTE: recomputes,
-    }  # fmt: skip
-    configuration = {
-        **read_named_configuration(named, path), **{key: size for key, size in sizes.items() if size != 1},
-    }  # fmt: skip
-    read = read_with_arguments(configuration, StackSettings(arguments, str(path)), path, (), experiment, of_yaml=True)
-    read = with_note_on_shipped(read, named, path)
-    kept = {key: value for key, value in read.hyperparameters.items() if key != TRAINER_MICRO_BATCH}
-    recorded = kept | settings.harmless() | {spec.batch.micro.key(said): micro}
-    moved = any(_OFFLOADED in one.what and moves(one, said) for one in spec.offload)
-    plan = read.plan
-    if plan is not None and plan.remat is Remat.FULL and moved:
-        plan = plan.model_copy(update={"offload": (*plan.offload, _OFFLOADED)})
-    return read.model_copy(update={"hyperparameters": recorded, "plan": plan})

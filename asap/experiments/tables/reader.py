@@ -14,15 +14,19 @@ from asap.experiments.launch.job import with_devices as with_machine
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import moments_of_bits, no_batch, optimizer_family, table_notes
 from asap.experiments.shell import has_substitution
-from asap.experiments.tables.model import keys_of, planned, read_with_deepspeed, with_model
+from asap.experiments.tables.deepspeed import named_configuration
+from asap.experiments.tables.model import keys_of, planned, with_model
 from asap.experiments.training_program import refuse
 from asap.hardware.instances import find_instance
 from asap.models import Architecture, Workload
-from asap.plans import Plan
-from asap.stacks.reading import field_of, global_batch_of, layout_of
+from asap.plans import Plan, Remat
+from asap.stacks import registry
+from asap.stacks.deepspeed import stack as zero
+from asap.stacks.reading import axis_degree, field_of, global_batch_of, layout_of, meaning, moves
 from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding, resolved
+from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
 
 _SAID = "stack"
 """The override by which a user says whose settings a file has."""
@@ -115,8 +119,9 @@ def read_table(
         workload = _workload(spec, full, batch, plan, experiment, settings.where(), open_)
     experiment = _with_devices(spec, settings, plan, experiment)
     sizes = [word for word in (spec.batch.whole, spec.batch.micro) if word]
-    if batch is None and (whole & unsettled or all(word.said(full) is None for word in sizes)):
-        notes += (no_batch([sizes[0].keys[0]]),)
+    asked = whole & unsettled or all(word.said(full) is None for word in sizes)
+    lacking = own.open_batch(full, plan) if own and hasattr(own, "open_batch") else sizes[0].keys[:1] if asked else ()
+    notes += (no_batch(lacking),) if batch is None and lacking else ()
     left = sorted(key for field in open_ for key in word_keys(spec.workload[field]) if key in found)
     notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
@@ -129,10 +134,25 @@ def read_table(
     )  # fmt: skip
 
 
+_OF_FORWARD = ("activations",)
+
+
 def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path, experiment: Experiment) -> Experiment:
     """A run that DeepSpeed shards, with the numerics that the stack says."""
-    read = read_with_deepspeed(spec, settings, named, path, experiment)
-    full = spec.with_defaults(settings)
+    full, (configuration, notes) = spec.with_defaults(settings), named_configuration(named, path)
+    micro = settings.count(spec.batch.micro.key(full), 1)
+    sizes = {zero.TENSOR: axis_degree(spec, full, "model"), zero.SEQUENCE: axis_degree(spec, full, "seq")}
+    filled: dict[str, Any] = {key: size for key, size in sizes.items() if size != 1} | {
+        zero.MICRO_BATCH: micro,
+        zero.ACCUMULATION: settings.count(spec.batch.accumulation.key(full), 1) if spec.batch.accumulation else 1,
+        RECOMPUTE: meaning(spec.recompute[0], full) == Remat.FULL.value,
+    }
+    read = read_table(registry.spec("deepspeed"), configuration | filled, path, (), experiment)
+    left = {zero.MICRO_BATCH: AUTO} if configuration.get(zero.MICRO_BATCH) == AUTO else {}
+    read = read.knowing(*notes, hyperparameters=left | settings.harmless() | {spec.batch.micro.key(full): micro})
+    moved = [what for one in spec.offload if one.what == _OF_FORWARD and moves(one, full) for what in one.what]
+    if read.plan is not None and read.plan.remat is Remat.FULL and moved:
+        read = read.knowing(plan=read.plan.model_copy(update={"offload": (*read.plan.offload, *moved)}))
     with blamed_on(settings.where()):
         said = _fields(spec, full)
     known = read.workload.model_dump(exclude_none=True)

@@ -5,12 +5,15 @@ With FSDP all processes share the parameters; version 1 can keep them to the GPU
 version 2 has the sizes of ``parallelism_config``. Without it every process has a replica.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.degrees import InexpressiblePlanError, degree
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
+from asap.plans.plan import Plan
+from asap.stacks.reading import GATHERED, field_of, is_on
 from asap.stacks.trainer.arguments import (
     KEEP,
     RECOMPUTE,
@@ -19,6 +22,7 @@ from asap.stacks.trainer.arguments import (
     TRAINER_MICRO_BATCH,
     is_run_by_yaml,
 )
+from asap.stacks.trainer.numerics import TRAINER, arguments_of, asked_for_batch, fields_of, precision, weight_precision
 from asap.stacks.writing import yaml_lines
 
 Settings = Mapping[str, object]
@@ -35,9 +39,15 @@ _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRI
 """As Accelerate counts them, from 1."""
 _NEW = {f"{FSDP}.fsdp_version": "2", f"{FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
+_SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
+_WHOLE_GRADIENTS = (
+    "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
+    " gradient_accumulation_kwargs of accelerator_config keeps them sharded"
+)
 OPTION = "fsdp"
 """The Trainer's own argument, which says a strategy without a configuration of Accelerate."""
 WORDS = tuple(name.lower() for name in _STRATEGIES)
+_WORD, _ON, _OFF = re.compile(r"\w+", re.ASCII), ("true", "1"), ("", "false", "none", "0")
 _OFFLOADS, _STRATEGY, _RECOMPUTES = (
     f"{FSDP}.fsdp_{name}" for name in ("offload_params", "sharding_strategy", "activation_checkpointing")
 )
@@ -67,21 +77,52 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
     return "hybrid" if said.startswith("HYBRID") else "data"
 
 
-def keeps_gathered(settings: Settings) -> bool:
-    """Whether weights that are gathered for the forward pass stay until the backward pass."""
+def workload(settings: Settings) -> dict[str, object]:
+    """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
+    arguments, sharded = arguments_of(settings), layout(settings) != "replica"
+    syncs = field_of(TRAINER, "sync_each_batch", arguments)
+    return fields_of(arguments) | {
+        "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
+        "precision": precision(arguments, settings),
+        "weight_precision": weight_precision(arguments, settings, sharded),
+        "sync_each_batch": syncs if sharded else None,
+    }
+
+
+def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
+    """How processes that share a sequence exchange keys and values."""
+    return {"context_parallel": "ring" if plan and plan.degree("seq") > 1 else None}
+
+
+def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
+    """What to add where the batch is not known."""
+    return asked_for_batch({_ACCUMULATION: 1, **settings}, _MICRO_BATCH, _ACCUMULATION) if plan else ()
+
+
+def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
+    """What FSDP keeps whole for longer than is modelled, by its settings under a plan."""
+    if plan and is_fsdp(settings) and (plan.microbatches or 1) > 1 and not is_on(settings, _SYNCS):
+        yield _WHOLE_GRADIENTS
+    if plan and _keeps_gathered(settings):
+        yield GATHERED
+
+
+def _keeps_gathered(settings: Settings) -> bool:
     reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
     of_second = _version(settings) == "2" and reshards == "false"
     return is_fsdp(settings) and (of_second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2"))
 
 
-def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
+def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     """The settings that count: of FSDP where it wraps the model, sizes of its version 2, accumulation beside a batch.
 
     Raises:
         PlanError: there are several devices for what trains on one.
-        InexpressiblePlanError: a strategy shards over a machine whose GPUs are not said.
+        InexpressiblePlanError: devices are not said, or a strategy shards over a machine whose GPUs are not.
     """
-    if (devices or 1) > 1 and str(settings.get(KIND)).upper() == "NO":
+    if devices is None:
+        raise InexpressiblePlanError(DEVICES_UNKNOWN)
+    if devices > 1 and str(settings.get(KIND)).upper() == "NO":
         raise PlanError(f"{KIND}: NO trains on one device, and the hardware has {devices}")
     sizes = {size_key(settings, name): settings.get(size_key(settings, name)) for name in (REPLICATE, SHARD)}
     unread = {*sizes, *(key for key in settings if key.startswith(f"{FSDP}.") and not is_fsdp(settings))}
@@ -92,7 +133,7 @@ def prepared(settings: Settings, devices: int | None = None) -> dict[str, object
     if layout(settings) == "hybrid":
         each = degree(settings, size_key(settings, TENSOR)) * degree(settings, size_key(settings, CONTEXT))
         machine = _of_machine(settings)
-        if not machine or ((devices or 0) // each) % machine:
+        if not machine or (devices // each) % machine:
             raise InexpressiblePlanError(f"HYBRID_SHARD shards over a machine, and {PROCESSES} does not say its GPUs")
         said[size_key(settings, SHARD)] = machine
     return said
@@ -157,8 +198,12 @@ def lines_to_paste(settings: Settings, current: Settings | None = None) -> str:
 
 def of_option(said: object) -> dict[str, Any]:
     """What the words of the Trainer's option say in Accelerate's; without it replicas, and all is sharded where no
-    strategy is among them (``--fsdp auto_wrap``)."""
-    words = str(said or "").casefold().replace(",", " ").split()
+    strategy is among them (``--fsdp auto_wrap``); raises PlanError where it has none of its words."""
+    text = " ".join(map(str, said)) if isinstance(said, list) else str(said or "").casefold()
+    words = [] if text in _OFF else [WORDS[0]] if text in _ON else _WORD.findall(text.casefold())
+    known = (*WORDS, "offload", "auto_wrap")
+    if unknown := next((word for word in words if word not in known), None):
+        raise PlanError(f"{OPTION} has no option {plain(unknown, 40)}", hint=f"known are {', '.join(known)}")
     if not words:
         return {KIND: "MULTI_GPU"}
     named = next((word for word in words if word in WORDS), WORDS[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asap.core.text import plain
-from asap.stacks.reading import is_on
+from asap.stacks.reading import GATHERED, is_on
 
 Settings = Mapping[str, object]
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
@@ -56,7 +56,7 @@ def notes(settings: Settings) -> Iterator[str]:
         yield f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32"
     gathered = _of_fsdp(settings, "sharding_strategy").upper() == "SHARD_GRAD_OP"
     if layout(settings) != "replica" and (gathered or _of_fsdp(settings, "reshard_after_forward") == "false"):
-        yield "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
+        yield GATHERED
 
 
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:

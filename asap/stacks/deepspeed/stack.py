@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from asap.core.errors import PlanError
 from asap.core.text import plain
-from asap.plans.degrees import degree
-from asap.plans.plan import Offload, Remat
+from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
+from asap.plans.plan import Offload, Plan, Remat
 from asap.stacks.accelerate.stack import KIND, SIZES
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
+from asap.stacks.reading import is_on
+from asap.stacks.stack_settings import StackSettings, nested
 from asap.stacks.trainer.arguments import (
     AUTO,
     OF_YAML,
     SECTION,
+    TRAINER_ACCUMULATION,
+    TRAINER_MICRO_BATCH,
     argument_key,
-    batch_arguments,
     in_words_of_axolotl,
     is_run_by_trainer,
     is_run_by_yaml,
     recomputation,
 )
+from asap.stacks.trainer.numerics import arguments_of, asked_for_batch, fields_of, loaded_in_bf16
 from asap.stacks.writing import yaml_lines
 
 if TYPE_CHECKING:
@@ -48,6 +52,11 @@ OFFLOAD: dict[Offload, str] = {
 _OFFLOADED_FROM: dict[Offload, int] = {"optimizer": 0, "parameters": 3}
 """The least stage of ZeRO at which they count: ``offload_param`` is ignored below 3 (DeepSpeed Configuration JSON)."""
 _DEVICES = ("cpu", "nvme", "none", AUTO)
+_OVERLAPS = "zero_optimization.overlap_comm"
+_BUCKET, _BUCKET_SIZE = "zero_optimization.reduce_bucket_size", 500_000_000
+_HALF, _BUCKETS = 2, 4.5
+"""Bytes of an element, and buckets where ZeRO-1 and 2 overlap them with the backward pass
+(https://huggingface.co/docs/transformers/v4.15.0/main_classes/deepspeed)."""
 
 
 def layout(settings: Settings) -> Literal["data", "replica"]:
@@ -83,20 +92,49 @@ def offloaded(settings: Settings, stage: int) -> tuple[Offload, ...]:
     )
 
 
-def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
+def workload(settings: Settings) -> dict[str, object]:
+    """Precision, optimizer and buffers; what is left ``auto`` is the program's choice, whose arguments say the rest."""
+    stage, arguments = zero_stage(settings), arguments_of(settings)
+    said = {kind: str(settings.get(f"{kind}.enabled", "false")).casefold() for kind in ("bf16", "fp16")}
+    computed = next((kind for kind, value in said.items() if value == "true"), None)
+    computed = computed or (None if AUTO in said.values() else "fp32")
+    if is_on(arguments, "fp8") or (computed == "fp32" and loaded_in_bf16(arguments)):
+        computed = "fp8" if is_on(arguments, "fp8") else "bf16"
+    found = fields_of(arguments)
+    of_trainer = found["optimizer"] if TRAINER_MICRO_BATCH in arguments else None
+    overlaps, own = stage < 3 and is_on(settings, _OVERLAPS), StackSettings(settings, "")
+    bucket = own.whole(_BUCKET, _BUCKET_SIZE) if stage and own.get(_BUCKET) != AUTO else None
+    return found | {
+        "precision": computed,
+        "optimizer": settings.get("optimizer.type", of_trainer),
+        "zero_stage": stage,
+        "secondary_shards": own.count(SECONDARY) if own.get(SECONDARY, 1) not in (1, AUTO) else None,
+        "reduction_buffers": bucket and _HALF * bucket * (_BUCKETS if overlaps else 1),
+    }
+
+
+def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
+    """What to add where the batch is not known."""
+    return asked_for_batch(settings, MICRO_BATCH, ACCUMULATION) if plan else ()
+
+
+def counted(settings: Settings, devices: int | None) -> dict[str, object]:
     """The settings without what is left to the launcher or has no effect at their stage; and with one microbatch
     where neither batch nor accumulation is said.
 
     Raises:
         PlanError: processes do not divide into the groups of MiCS.
+        InexpressiblePlanError: devices are not said.
     """
     stage, moved = zero_stage(settings), offloaded(settings, zero_stage(settings))
+    if devices is None:
+        raise InexpressiblePlanError(DEVICES_UNKNOWN)
     unread = {key for what, key in OFFLOAD.items() if what not in moved} | {GROUP}
     said = {key: value for key, value in settings.items() if value != AUTO and key not in unread}
     if stage == 3 and str(settings.get(GROUP, -1)) != "-1":
         sequence = degree(settings, SEQUENCE)
         shards, rest = divmod(degree(settings, GROUP), sequence)
-        if rest or ((devices or 0) // (sequence * degree(settings, TENSOR))) % shards:
+        if rest or (devices // (sequence * degree(settings, TENSOR))) % shards:
             raise PlanError(f"{devices} processes do not divide into groups of {GROUP}")
         said[GROUP] = shards
     if MICRO_BATCH in said and not {BATCH, ACCUMULATION} & said.keys() and settings.get(ACCUMULATION) != AUTO:
@@ -133,7 +171,8 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     if of_trainer:
         batch = {key for key in (MICRO_BATCH, ACCUMULATION, BATCH) if settings.get(key) in (None, AUTO)}
         found = {key: value for key, value in found.items() if key not in batch}
-        found |= {key: str(value) for key, value in batch_arguments(settings, each, parts).items() if each}
+        sizes = {TRAINER_MICRO_BATCH: each, TRAINER_ACCUMULATION: parts} if each else {}
+        found |= {argument_key(settings, name): str(size) for name, size in sizes.items()}
     remat = Remat(wanted["remat"]) if wanted["remat"] else None
     found |= {key: str(value).lower() for key, value in recomputation(remat, settings).items()}
     usual = {STAGE: "0", GROUP: "-1", ACCUMULATION: "1", argument_key(settings, ACCUMULATION): "1"}
@@ -191,42 +230,23 @@ def lines_to_paste(settings: Mapping[str, object], current: Mapping[str, object]
     said = {key.removeprefix(f"{SECTION}."): value for key, value in settings.items() if key not in of_json}
     heading = OF_JSON
     if of_json and NAMED in current:
-        whole = {key: value for key, value in current.items() if not key.startswith(f"{SECTION}.")} | of_json
+        own = (key for key in current if key.partition(".")[0] not in (SECTION, "asap"))
+        whole = {key: current[key] for key in own} | of_json
         if name := _own_name(of_json, whole):
             said, of_json = {"deepspeed": name, **said}, {}
         else:
             heading, of_json = "# as a DeepSpeed configuration, FILE.json, for --deepspeed FILE.json:", whole
     if not said and heading == OF_JSON:
-        return json_text(of_json)
+        return json.dumps(nested(of_json))
+    options = " ".join(f"--{key} {str(value).lower()}" for key, value in said.items())
+    in_python = f"{PYTHON}{', '.join(f'{key}={value!r}' for key, value in said.items())})"
     by_options = any(key.startswith(f"{SECTION}.") for key in current)
-    return _both(_options(said) if by_options else _in_python(said), heading, of_json)
-
-
-def json_text(settings: Mapping[str, object]) -> str:
-    """The settings as JSON, on one line."""
-    tree: dict[str, object] = {}
-    for key, value in settings.items():
-        node = tree
-        *path, name = key.split(".")
-        for part in path:
-            inner = node.setdefault(part, {})
-            assert isinstance(inner, dict)
-            node = inner
-        node[name] = value
-    return json.dumps(tree)
+    return _both(options if by_options else in_python, heading, of_json)
 
 
 def _both(arguments: str, heading: str, of_json: Mapping[str, object]) -> str:
-    second = f"{heading}\n{json_text(of_json)}" if of_json else ""
+    second = f"{heading}\n{json.dumps(nested(of_json))}" if of_json else ""
     return "\n".join(text for text in (arguments, second) if text)
-
-
-def _options(arguments: Mapping[str, object]) -> str:
-    return " ".join(f"--{key} {str(value).lower()}" for key, value in arguments.items())
-
-
-def _in_python(arguments: Mapping[str, object]) -> str:
-    return f"{PYTHON}{', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
 def _own_name(changed: Mapping[str, object], whole: Mapping[str, object]) -> str | None:

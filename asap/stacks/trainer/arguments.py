@@ -61,14 +61,6 @@ def recomputation_key(settings: Mapping[str, object]) -> str | None:
     return next((key for key in known if key in settings), None)
 
 
-def batch_arguments(settings: Mapping[str, object], each: int, accumulated: int) -> dict[str, object]:
-    """Micro-batch and accumulation as arguments."""
-    return {
-        argument_key(settings, TRAINER_MICRO_BATCH): each,
-        argument_key(settings, TRAINER_ACCUMULATION): accumulated,
-    }
-
-
 def recomputation(remat: Policy | None, settings: Mapping[str, object]) -> dict[str, object]:
     """Recomputation as an argument; nothing where none is on record.
 

@@ -12,6 +12,7 @@ import yaml
 
 from asap.core.errors import PlanError
 from asap.proposals.proposal import Overrides
+from asap.stacks.stack_settings import nested
 from asap.stacks.torchtitan.lines import flags, is_python, plain_values, read_lines
 
 _WITHOUT = "# without "
@@ -97,14 +98,7 @@ def _options(text: str) -> dict[str, str]:
 
 
 def _nested(settings: Mapping[str, str]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for name, value in settings.items():
-        *sections, key = name.lstrip("+").split(".")
-        inner = document
-        for section in sections:
-            inner = inner.setdefault(section, {})
-        inner[key] = yaml.safe_load(value)
-    return document
+    return nested({name.lstrip("+"): yaml.safe_load(value) for name, value in settings.items()})
 
 
 def _flat(document: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:

@@ -1,1 +1,0 @@
-"""DeepSpeed's configurations, with a Hugging Face model."""

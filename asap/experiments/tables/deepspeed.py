@@ -1,0 +1,42 @@
+"""DeepSpeed's configuration by the name that a run says: a file, or one that a stack brings along."""
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from asap.core.errors import ConfigError
+from asap.core.text import plain
+from asap.experiments.files.documents import Brought, find_named, missing
+from asap.stacks.deepspeed.stack import PRESETS
+from asap.stacks.stack_settings import dotted
+
+_HINT = (
+    "add deepspeed=FILE.json, or give the script that starts it (accelerate launch, torchrun), or the model's"
+    " config.json, --hardware, --batch, --sequence and --plan"
+)
+
+
+def named_configuration(
+    named: Any, path: Path, brought: Brought | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """DeepSpeed's settings by dotted key, of the file that is named, among those that are brought along, or from the
+    folder of ``path`` or one above it; of one that a stack brings along what decides a step, with a note where it was
+    named as a file.
+
+    Raises:
+        ConfigError: none is named, or it is not there or malformed.
+    """
+    if isinstance(named, dict):
+        return dotted(named), ()
+    text = named if isinstance(named, str) else ""
+    is_file = text.endswith((".json", ".conf"))
+    if is_file and (found := find_named(text, path, brought)) is not None:
+        return dotted(found.document().values), ()
+    folder, name = PurePosixPath(text).parent.name, PurePosixPath(text).name.removeprefix("default-")
+    shipped = PRESETS.get(folder or ".", {}).get(name)
+    if shipped is not None:
+        note = f"{plain(text, 80)} is not there, and taken as the one that the stack brings along"
+        return PRESETS["any"] | shipped, (note,) if is_file else ()
+    if is_file:
+        raise missing("names", text, path, "lay it beside the file")
+    reason = "names no DeepSpeed configuration, and how else it is sharded is not read"
+    raise ConfigError(reason, where=str(path), hint=_HINT)
