@@ -215,7 +215,7 @@ def _state_rest(experiment: Experiment, said: Statement, profile: Path | str | N
         before = experiment.plan
         stated = _plan(said.plan, experiment)
         whole = completed_plan(stated, experiment) if said.over_record else stated
-        experiment = _with(experiment, plan=whole)
+        experiment = _with(experiment, plan=whole, notes=still_open(experiment.notes, ["plan"]))
         if note := data_note(said.plan, before.degree("replica") if before else 1):
             experiment = experiment.knowing(note)
     if said.global_batch is not None and _keeps_micro_batch(said):

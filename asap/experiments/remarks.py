@@ -27,7 +27,8 @@ def still_open(notes: Iterable[str], said: Collection[str]) -> tuple[str, ...]:
     """Notes without those that ask for a field of the record which was said since."""
 
     def answered(note: str) -> bool:
-        return any(f": add {field}=" in note for field in said) or (_BATCH in said and note.startswith(NO_BATCH))
+        asked = (f": add {word}" for field in said for word in (f"{field}=", f"--{field}"))
+        return any(one in note for one in asked) or (_BATCH in said and note.startswith(NO_BATCH))
 
     return tuple(note for note in notes if not answered(note))
 

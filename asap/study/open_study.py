@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ from asap.profiles import Profile
 from asap.study.study import Study, study_of
 
 Progress = Callable[[str], None]
+
+_MOST_NAMES = 1000
 
 
 def open_study(
@@ -148,7 +152,15 @@ def _look_up(
     try:
         return _Found(store.get(target))
     except NotFoundError as error:
-        raise NotFoundError("no such experiment, and no such path", where=plain(target, 200), hint=error.hint) from None
+        near = _nearest(path)
+        hint = f"did you mean {plain(str(Path(target).with_name(near)), 200)}? {error.hint}" if near else error.hint
+        raise NotFoundError("no such experiment, and no such path", where=plain(target, 200), hint=hint) from None
+
+
+def _nearest(path: Path) -> str | None:
+    """The name in the same folder that is nearly that of a path."""
+    beside = islice((one.name for one in path.parent.iterdir()), _MOST_NAMES) if path.parent.is_dir() else ()
+    return next(iter(get_close_matches(path.name, list(beside), n=1, cutoff=0.75)), None)
 
 
 def _recorded(

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
-from asap.core.units import exact, significant
+from asap.core.errors import ConfigError
+from asap.core.units import exact, format_percent, significant
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import Form, table
 from asap.experiments.logs.measured import step_index
@@ -24,6 +26,16 @@ _ENDLESS = 1e9
 """Epochs of data whose end is not known: the Trainer prints the largest integer."""
 _SHORTEST_S = 5.0
 """Between two lines whose times are whole seconds: one more or less is a fifth."""
+_OTHER_STEPS = {
+    "generates": "generates text in its steps: reinforcement learning",
+    "compares": "compares answers in its steps: preference optimization, or a reward model",
+    "encodes": "trains an encoder, an encoder with a decoder, or a classifier: that",
+    "other": "trains no language model: that",
+}
+_OF_PEFT = "adapter_config.json"
+"""What PEFT saves beside the log of a run that trains adapters."""
+_MOST_ADAPTERS = 0.5
+"""Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 _OF_PLAN = frozenset(
     ("data", "tensor", "pipeline", "context", "devices", "global_batch", "micro_batch", "accumulation")
 )
@@ -151,3 +163,20 @@ def _product(names: Sequence[str], known: Mapping[str, float], whole: float) -> 
 
 def _figure(value: float) -> str:
     return exact(value) if value == round(value) else significant(value, 4)
+
+
+def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
+    """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
+    share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
+    if other := _OTHER_STEPS.get(settings.objective or ""):
+        hint = "asap resolve FILE shows what the log says; give a run that trains on text"
+        raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
+    said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters
+    if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
+        return
+    named = f"adapters ({said})" if said else "adapters"
+    what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
+    raise ConfigError(
+        f"trains {what}: training a part of the parameters is not modelled", where=str(path),
+        hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
+    )  # fmt: skip

@@ -9,11 +9,11 @@ from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, UsageError
 from asap.core.text import plain
-from asap.core.units import exact, format_percent
+from asap.core.units import exact
 from asap.experiments.experiment import Experiment, HardwareReference, refer_to_hardware
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
-from asap.experiments.logs.checks import contradictions
+from asap.experiments.logs.checks import check_trains_all, contradictions
 from asap.experiments.logs.formats import table
 from asap.experiments.logs.machine import read_shapes
 from asap.experiments.logs.measured import measured_step
@@ -35,18 +35,8 @@ _REMAT = {"none": Remat.NONE, "full": Remat.FULL}
 _NAMES = {"gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "torchtitan": "torchtitan", "fsdp": "Accelerate FSDP"}
 _OF_DEEPSPEED = "deepspeed"
 _SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
-_OTHER_STEPS = {
-    "generates": "generates text in its steps: reinforcement learning",
-    "compares": "compares answers in its steps: preference optimization, or a reward model",
-    "encodes": "trains an encoder, an encoder with a decoder, or a classifier: that",
-    "other": "trains no language model: that",
-}
 _OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", None)
 """Programs that train other than language models as well."""
-_OF_PEFT = "adapter_config.json"
-"""What PEFT saves beside the log of a run that trains adapters."""
-_MOST_ADAPTERS = 0.5
-"""Share of the parameters that training all of a model exceeds, also where embeddings are frozen."""
 
 
 def read_log_record(
@@ -66,7 +56,7 @@ def read_log_record(
     """
     reading = read_log(path)
     settings = settings_of(reading)
-    _check_trains_all(reading, settings, path)
+    check_trains_all(reading, settings, path)
     elsewhere = (
         *_ran_elsewhere(reading, settings, path, experiment.hardware),
         *_other_sizes(settings, path, experiment),
@@ -84,9 +74,12 @@ def read_log_record(
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *reading.ending.note(path.name), *experiment.notes, *reading.notes, *refusals)
     notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, settings, path))
-    unsaid = " and ".join(part for part in ("model", "plan") if getattr(experiment, part) is None)
-    if unsaid and reading.blocks and not refusals and reading.stack:
-        notes += (f"{path.name} does not say the {unsaid} of the run: {instead_of_log(reading.stack)}",)
+    if reading.blocks and not refusals and reading.stack:
+        unsaid = {part: how for part, how in _ASKED.items() if getattr(experiment, part) is None}
+        notes += tuple(
+            f"{path.name} does not say the {part}: add {how}, or {instead_of_log(reading.stack)}"
+            for part, how in unsaid.items()
+        )
     update: dict[str, Any] = {"notes": tuple(dict.fromkeys(notes))}
     if elsewhere:
         return experiment.model_copy(update=update)
@@ -98,21 +91,7 @@ def read_log_record(
     return experiment.model_copy(update=update).knowing(provenance=sources)
 
 
-def _check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
-    """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
-    share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
-    if other := _OTHER_STEPS.get(settings.objective or ""):
-        hint = "asap resolve FILE shows what the log says; give a run that trains on text"
-        raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
-    said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters
-    if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
-        return
-    named = f"adapters ({said})" if said else "adapters"
-    what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
-    raise ConfigError(
-        f"trains {what}: training a part of the parameters is not modelled", where=str(path),
-        hint="asap resolve FILE shows what the log says; give a run that trains all parameters",
-    )  # fmt: skip
+_ASKED = {"model": "model=NAME", "plan": '--plan "data=8 model=2"'}
 
 
 def _by_readers(
@@ -133,7 +112,10 @@ def _by_readers(
             why = plain(error.message, 200)
             refusals.append(f"the settings of {path.name}:{line or 1}{cut} are not used: {why}")
     if overrides and not refusals:
-        raise UsageError("is for settings that the log does not have", where=plain(overrides[0], 60))
+        hint = (
+            "add model=NAME, --plan, --batch and --sequence; or give the configuration, and this log with --step-time"
+        )
+        raise UsageError("is for a setting that the log does not have", where=plain(overrides[0], 60), hint=hint)
     return experiment, tuple(refusals)
 
 
