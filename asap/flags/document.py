@@ -1,6 +1,6 @@
 """What is said of flags: those that are set, and the judgements."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -47,12 +47,20 @@ class FlagReview(BaseModel):
 
     @property
     def exports(self) -> tuple[str, ...]:
-        """Lines for a shell that add what is missing to what is set."""
-        holders: dict[str, list[str]] = {}
+        """Lines for a shell that add what is missing to what is set, each with what it is for."""
+        holders: dict[str, list[FlagAdvice]] = {}
         for advice in self.missing:
-            holders.setdefault(advice.variable, []).extend(_words(advice))
-        lines = [f'export {name}="${name} {" ".join(words)}"' for name, words in holders.items() if name]
-        return (*lines, *(f"export {word}" for word in holders.get("", ())))
+            holders.setdefault(advice.variable, []).append(advice)
+        alone = holders.pop("", [])
+        lines = [
+            f'export {name}="${name} {" ".join(word for one in held for word in _words(one))}" # {_titles(held)}'
+            for name, held in holders.items()
+        ]
+        return (*lines, *(f"export {word} # {one.title}" for one in alone for word in _words(one)))
+
+
+def _titles(advice: Iterable[FlagAdvice]) -> str:
+    return ", ".join(one.title for one in advice)
 
 
 def _words(advice: FlagAdvice) -> list[str]:

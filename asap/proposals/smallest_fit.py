@@ -22,7 +22,7 @@ from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import launcher_line, why_not_launched
 from asap.proposals.reasons.explain import changed_settings
-from asap.proposals.selection.candidate import LIKELY, kept_on_host
+from asap.proposals.selection.candidate import LIKELY, SURE_TO_FIT, kept_on_host
 from asap.proposals.selection.search import CHANGE_COST, run_of, search
 from asap.stacks.launchers import setting_lines
 from asap.study.study import Study
@@ -94,7 +94,7 @@ def _smallest(study: Study) -> tuple[float, Plan] | None:
         return None
     index = tuple(places.T)
     gain = evaluation.gain[index] - evaluation.half_width(index)
-    risk = (1 - evaluation.fit_odds[index]) / RISK
+    risk = np.maximum(SURE_TO_FIT - evaluation.fit_odds[index], 0) / RISK
     cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER) + risk
     rows = np.argsort(cost, kind="stable")[:_LOOKED_AT]
     plans = [(float(cost[row]) + kept_on_host(plan), plan) for row in rows for plan in [found.plan(places[row])]]

@@ -110,7 +110,7 @@ def test_one_queue_is_needed_or_harmful_depending_on_stack_chip_and_plan():
     assert unwise({name: "1"}, situation("data=64", "b200")) == {("harmful", name)}
     assert unwise({name: "1"}, situation("data=64", "h100")) == set()
     exports = review_flags({}, situation("replica=8 model=8", "h100", "megatron")).exports
-    assert exports == (f"export {name}=1",)
+    assert exports == (f"export {name}=1 # one queue to each GPU",)
 
 
 def test_what_is_obsolete_or_harmful_is_named():
