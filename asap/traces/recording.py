@@ -49,7 +49,7 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
         InsufficientEvidenceError: a file holds no device activity.
     """
-    from asap.traces.collectives import align
+    from asap.traces.collectives import align, match
 
     files = [file for path in paths for file in trace_files(path)]
     formats = {_format(file) for file in files}
@@ -66,9 +66,10 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         if one.rank == other.rank:
             hint = "give the files of one run, a file a rank"
             raise BadInputError(f"two files are of rank {one.rank}", hint=hint)
-    ranks, spread = align(ranks)
+    matched = match(ranks)
+    ranks, spread = align(ranks, matched)
     origin = min(rank.first for rank in ranks)
-    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks))
+    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks), matched)
 
 
 def _numbered_on(devices: list[RankTrace], before: Sequence[RankTrace]) -> list[RankTrace]:

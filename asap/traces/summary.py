@@ -68,7 +68,7 @@ def report_replay(graph: Graph) -> ReplayReport:
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
-        matched_collectives=sum(each.collectives for each in graph.matched),
+        matched_collectives=sum(each.collectives for each in graph.trace.matched),
         slow_ranks=slow_ranks(graph),
         groups=group_times(graph),
         stragglers=stragglers(graph, graph.measured),
@@ -166,7 +166,7 @@ def _rank(
 ) -> RankReport:
     marked = zip(rank.steps, step_times(graph, nodes), strict=True) if rank.step_lane >= 0 else ()
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
-    waits_known, steps = bool(graph.matched) or not communicates, graph.trace.recorded_steps
+    waits_known, steps = bool(graph.trace.matched) or not communicates, graph.trace.recorded_steps
     return RankReport(
         rank=rank.rank, device=rank.device, unexplained=share,
         steps=[_timing(times, step.label) for step, times in marked],

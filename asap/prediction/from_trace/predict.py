@@ -180,7 +180,7 @@ class _Measured:
         communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in ranks]
         durations = [rank.operations.end - rank.operations.start for rank in ranks]
         return cls(
-            _per_step(graph, transfer_times(ranks, graph.matched), [among_many(rank) for rank in ranks]),
+            _per_step(graph, transfer_times(ranks, graph.trace.matched), [among_many(rank) for rank in ranks]),
             _per_step(graph, durations, [~mask for mask in communicates]),
             step_parts(changed, step_time(changed).replayed_s).bubble_s,
         )
