@@ -207,11 +207,11 @@ def read_recording(path: str | Path, progress: Progress | None = None, chip: Chi
     if is_kernel_trace(path):
         from asap.traces.profile import profile_of
 
-        return profile_of(read_graph(path, progress), str(path), _hosts(path, progress), chip)
+        return profile_of(read_graph(path, progress), str(path), read_hosts(path, progress), chip)
     return read_profile(path, progress=progress)
 
 
-def _hosts(path: str | Path, progress: Progress | None) -> "dict[int, HostWork]":
+def read_hosts(path: str | Path, progress: Progress | None = None) -> "dict[int, HostWork]":
     """What the hosts of the first ranks did, of Kineto: the work of ranks is alike, and this reads most of a file."""
     from asap.traces.readers.operators import read_operators
 

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 from made_runs import Run, simulate, study_of, unexplained, write
+from test_other_runs import MODEL, WORK
 
-from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.predict_study import candidate_plans, expect
 
-MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
-WORK = Workload(global_batch=16, sequence_length=2048, framework="Megatron-LM", attention="flash")
 RAN = Plan.parse("replica=8 remat=none microbatches=1")
 
 

@@ -100,7 +100,7 @@ def apply(graph: Graph, changes: Sequence[Change]) -> Changed:
 def _applied(changed: Changed, change: Change) -> Changed:
     graph = changed.graph
     if change.what == HOST:
-        return scaled_host(changed, change.factor)
+        return scaled_edges(changed, np.where(graph.edges.cause == Cause.HOST, 0, NONE), [change.factor])
     if change.what == DATALOADER:
         loading = dataloader_time(graph)
         weight = graph.edges.weight - ((1 - change.factor) * loading).astype(np.int64)
@@ -133,11 +133,6 @@ def scaled_edges(changed: Changed, number: Integers, factor: Sequence[float]) ->
     graph = changed.graph
     weight = np.rint(graph.edges.weight * np.array([*factor, 1.0])[number]).astype(np.int64)
     return Changed(graph.with_weights(weight), changed.scaled | (number != NONE))
-
-
-def scaled_host(changed: Changed, factor: float) -> Changed:
-    """What the hosts do takes ``factor`` times as long."""
-    return scaled_edges(changed, np.where(changed.graph.edges.cause == Cause.HOST, 0, NONE), [factor])
 
 
 def scaled_operations(changed: Changed, masks: Masks, factor: float) -> Changed:
