@@ -45,7 +45,9 @@ def match(ranks: Sequence[RankTrace]) -> list[Matched]:
         if len(expected) > 1 and len(counts) == 1:
             call = said[key]
             table = np.stack([rows[place] for place in expected])
-            sizes = _sizes(ranks[expected[0]], table[0])
+            first = ranks[expected[0]]
+            sizes = np.array([call.size_bytes for call in first.collectives] + [0], dtype=np.int64)
+            sizes = sizes[first.operations.collective[table[0]]]
             pair = key.kind == TRANSFER and call.pair is not None
             matched.append(Matched(key.kind, call.group, np.array(expected), table, sizes, pair))
     return matched
@@ -100,11 +102,6 @@ def _key(kind: str, call: CollectiveCall) -> _Key:
     if kind == TRANSFER and call.pair is not None:
         return _Key(kind, call.pair, "")
     return _Key(kind, call.group.ranks, "" if call.group.ranks else call.group.name)
-
-
-def _sizes(rank: RankTrace, rows: Integers) -> Integers:
-    sizes = np.array([call.size_bytes for call in rank.collectives] + [0], dtype=np.int64)
-    return sizes[rank.operations.collective[rows]]
 
 
 LARGEST_SPREAD = 0.1

@@ -86,8 +86,7 @@ class Factors:
     @property
     def compute(self) -> float:
         """Both together, for kernels that do not say which they are."""
-        before, after = self.before, self.after
-        return _ratio(after.products + after.memory, before.products + before.memory)
+        return _ratio(*(each.products + each.memory for each in (self.after, self.before)))
 
     @property
     def host(self) -> float:

@@ -83,7 +83,7 @@ def blocking_calls(rank: RankTrace, launches: Launches) -> Blocking:
     """
     sorts = (_synchronising(rank), _copying(rank, launches), _throttled(rank, launches))
     delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
-    typical = [np.full(len(delay), _median(delay)) for delay in delays]
+    typical = [np.full(len(delay), int(np.median(delay)) if len(delay) else 0) for delay in delays]
     call, operation = (np.concatenate(column).astype(np.int64) for column in zip(*sorts, strict=True))
     return Blocking(call, operation, np.concatenate(typical))
 
@@ -127,7 +127,3 @@ def _last_ended(rank: RankTrace, moment: Integers) -> Integers:
     by_end = np.argsort(rank.operations.end, kind="stable")
     place = np.searchsorted(rank.operations.end[by_end], moment, side="right") - 1
     return np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
-
-
-def _median(values: Integers) -> int:
-    return int(np.median(values)) if len(values) else 0
