@@ -7,6 +7,13 @@ from asap.models import Workload, find_architecture
 from asap.plans import Plan
 from asap.study.study import Study, study_of
 
+PAPER = {
+    "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
+    "paper-v6e-16": ("hbm", "data=4 model=4"),
+    "paper-v5e-256": ("communication", "data=8 seq=16 model=2"),
+}
+"""Bottleneck and expert mesh of the three experiments of the ASAP paper (section 3)."""
+
 
 def study(
     plan: str, model: str = "llama3.1-8b", hardware: str = "v5e-256", batch: int = 256, sequence: int = 8192,

@@ -102,6 +102,9 @@ class Workload(BaseModel):
         default=None,
         description="whether collectives of tensor parallelism run piece by piece beside the products that they feed",
     )
+    overlaps_reduction: bool | None = Field(
+        default=None, description="whether gradients are reduced during the backward pass; None: as the framework does"
+    )
     compiled: bool | None = Field(
         default=None, description="whether torch.compile fuses the elementwise operations of a layer"
     )

@@ -102,11 +102,14 @@ def what_if_tables(report: WhatIfReport) -> list[Table]:
     pairs = zip(report.now.model_dump().items(), report.after.model_dump().values(), strict=True)
     parts = [(name[:-2], _seconds(now), _seconds(after)) for (name, now), after in pairs if now or after]
     path = [(name, format_percent(share)) for name, share in report.critical_path_shares.items() if share > TELLING]
-    return [
+    modules = [(plain(name, NAMED), _seconds(now), _seconds(after)) for name, (now, after) in report.modules.items()]
+    tables: list[Table] = [
         (("step time", "value"), rows),
         (("device that works longest", "now", "after"), parts),
+        (("operations of module", "now", "after"), modules),
         (("critical path after", "share"), path),
     ]
+    return [table for table in tables if table[1]]
 
 
 def clock_sentence(spread_s: float) -> str:

@@ -9,34 +9,9 @@ from numpy.typing import NDArray
 
 from asap.core.errors import BadInputError
 from asap.core.units import format_seconds
-from asap.traces.trace import NS, UNSAID, CollectiveCall, Group, Integers, OperationKind, RankTrace, collective_kind
+from asap.traces.trace import NS, UNSAID, CollectiveCall, Integers, Matched, OperationKind, RankTrace, collective_kind
 
 TRANSFER = "send-recv"
-
-
-class Matched(NamedTuple):
-    """Collectives of one kind in one group.
-
-    ``members`` are places in the list of ranks, and ``rows[m, n]`` is the row of the n-th of these collectives on the
-    m-th of them. ``between_two`` are transfers from one rank to another, as between stages of a pipeline: without names
-    of its peers, a send and receive of many ranks may be all-to-all.
-    """
-
-    kind: str
-    group: Group
-    members: Integers
-    rows: Integers
-    size_bytes: Integers
-    between_two: bool
-
-    @property
-    def collectives(self) -> int:
-        """How many collectives these are."""
-        return self.rows.shape[1]
-
-    def of(self, columns: Sequence[Integers]) -> Integers:
-        """``[m, n]``: a value of each operation, from a column for each rank."""
-        return np.stack([columns[member][rows] for member, rows in zip(self.members.tolist(), self.rows, strict=True)])
 
 
 class _Key(NamedTuple):
@@ -70,7 +45,9 @@ def match(ranks: Sequence[RankTrace]) -> list[Matched]:
         if len(expected) > 1 and len(counts) == 1:
             call = said[key]
             table = np.stack([rows[place] for place in expected])
-            sizes = _sizes(ranks[expected[0]], table[0])
+            first = ranks[expected[0]]
+            sizes = np.array([call.size_bytes for call in first.collectives] + [0], dtype=np.int64)
+            sizes = sizes[first.operations.collective[table[0]]]
             pair = key.kind == TRANSFER and call.pair is not None
             matched.append(Matched(key.kind, call.group, np.array(expected), table, sizes, pair))
     return matched
@@ -127,17 +104,12 @@ def _key(kind: str, call: CollectiveCall) -> _Key:
     return _Key(kind, call.group.ranks, "" if call.group.ranks else call.group.name)
 
 
-def _sizes(rank: RankTrace, rows: Integers) -> Integers:
-    sizes = np.array([call.size_bytes for call in rank.collectives] + [0], dtype=np.int64)
-    return sizes[rank.operations.collective[rows]]
-
-
 LARGEST_SPREAD = 0.1
 """Of the time between the first and the last collective: beyond it, the recordings are not of one run."""
 
 
-def align(ranks: Sequence[RankTrace]) -> tuple[list[RankTrace], float | None]:
-    """Shift all ranks onto the clock of the first; what is left between them, in seconds.
+def align(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> tuple[list[RankTrace], float | None]:
+    """Shift all ranks onto the clock of the first by what was ``matched``; what is left between them, in seconds.
 
     Clocks go from group to group where no group holds all ranks. Ranks whose clocks agree already (no collective ends
     on one before it starts on another) are left as they are.
@@ -145,7 +117,7 @@ def align(ranks: Sequence[RankTrace]) -> tuple[list[RankTrace], float | None]:
     Raises:
         BadInputError: no shift brings the ends of the collectives together.
     """
-    matched = sorted(match(ranks), key=lambda each: -len(each.members))
+    matched = sorted(matched, key=lambda each: -len(each.members))
     if not matched:
         return list(ranks), None
     starts, ends = [rank.operations.start for rank in ranks], [rank.operations.end for rank in ranks]

@@ -49,7 +49,7 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         BadInputError: a file is cut off or damaged, formats are mixed, or two files are of one rank.
         InsufficientEvidenceError: a file holds no device activity.
     """
-    from asap.traces.collectives import align
+    from asap.traces.collectives import align, match
 
     files = [file for path in paths for file in trace_files(path)]
     formats = {_format(file) for file in files}
@@ -66,9 +66,10 @@ def load_trace(paths: Sequence[str | Path], progress: Callable[[str], None] = la
         if one.rank == other.rank:
             hint = "give the files of one run, a file a rank"
             raise BadInputError(f"two files are of rank {one.rank}", hint=hint)
-    ranks, spread = align(ranks)
+    matched = match(ranks)
+    ranks, spread = align(ranks, matched)
     origin = min(rank.first for rank in ranks)
-    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks))
+    return Trace(found, [rank.shifted(origin) for rank in ranks], spread, _notes(ranks), matched)
 
 
 def _numbered_on(devices: list[RankTrace], before: Sequence[RankTrace]) -> list[RankTrace]:
@@ -206,11 +207,11 @@ def read_recording(path: str | Path, progress: Progress | None = None, chip: Chi
     if is_kernel_trace(path):
         from asap.traces.profile import profile_of
 
-        return profile_of(read_graph(path, progress), str(path), _hosts(path, progress), chip)
+        return profile_of(read_graph(path, progress), str(path), read_hosts(path, progress), chip)
     return read_profile(path, progress=progress)
 
 
-def _hosts(path: str | Path, progress: Progress | None) -> "dict[int, HostWork]":
+def read_hosts(path: str | Path, progress: Progress | None = None) -> "dict[int, HostWork]":
     """What the hosts of the first ranks did, of Kineto: the work of ranks is alike, and this reads most of a file."""
     from asap.traces.readers.operators import read_operators
 

@@ -2,33 +2,21 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from asap.core.errors import AsapError
 from asap.core.files import write_atomically
 from asap.core.text import plain
+from asap.traces.analysis import report
 from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank_times, step_parts
 from asap.traces.analysis.critical_path import critical_path
 from asap.traces.analysis.groups import group_times, stragglers
 from asap.traces.analysis.iterations import Times, device_iterations, step_time, step_times
+from asap.traces.analysis.modules import NO_MODULES, module_times
 from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
-from asap.traces.analysis.report import (
-    Estimate,
-    Parts,
-    PathPart,
-    PathShares,
-    Quality,
-    RankContents,
-    RankReport,
-    ReplayReport,
-    Shortening,
-    StepParts,
-    Timing,
-    TraceReport,
-    WhatIfReport,
-)
 from asap.traces.graph.graph import Cause, Graph, RankNodes
+from asap.traces.readers.operators import HostWork
 from asap.traces.trace import NS, Events, Integers, OperationKind, RankTrace
 from asap.traces.what_if.apply import apply
 from asap.traces.what_if.change import parse_change
@@ -37,38 +25,35 @@ from asap.traces.what_if.predict import WORTH_NAMING, WhatIfPrediction, slow_ran
 NAME_LENGTH = 120
 PATH_PARTS = 20
 QUESTIONS = (
-    "remove:communication",
-    "remove:all-to-all",
-    "remove:compute",
-    "remove:attention",
-    "remove:host",
-    "remove:dataloader",
-    "remove:copy",
-)
+    "remove:communication", "remove:all-to-all", "remove:compute", "remove:attention", "remove:host",
+    "remove:dataloader", "remove:copy",
+)  # fmt: skip
 OF_SEVERAL_RANKS = "even:compute"
 """Asked where ranks can be compared: what stragglers and uneven stages cost."""
 
 
-def describe(graph: Graph) -> TraceReport:
+def describe(graph: Graph) -> report.TraceReport:
     """What a trace holds and how well it is explained."""
     trace = graph.trace
     ranks = [_contents(rank, share) for rank, share in zip(trace.ranks, unexplained(graph), strict=True)]
     spread, notes = trace.clock_spread_s, list(trace.notes)
-    return TraceReport(format=trace.format, ranks=ranks, clock_spread_s=spread, quality=_quality(graph), notes=notes)
+    return report.TraceReport(
+        format=trace.format, ranks=ranks, clock_spread_s=spread, quality=_quality(graph), notes=notes
+    )
 
 
-def report_replay(graph: Graph) -> ReplayReport:
+def report_replay(graph: Graph) -> report.ReplayReport:
     """How the graph replays, where the time of each rank goes and what decides it."""
     trace = graph.trace
     measured, replayed = rank_times(graph, graph.measured), rank_times(graph, graph.replayed)
     columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
     path, steps = critical_path(graph), graph.trace.recorded_steps
-    return ReplayReport(
+    return report.ReplayReport(
         format=trace.format, step_time_s=_timing(step_time(graph)), recorded_steps=steps,
         ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
         quality=_quality(graph),
         clock_spread_s=trace.clock_spread_s,
-        matched_collectives=sum(each.collectives for each in graph.matched),
+        matched_collectives=sum(each.collectives for each in graph.trace.matched),
         slow_ranks=slow_ranks(graph),
         groups=group_times(graph),
         stragglers=stragglers(graph, graph.measured),
@@ -79,27 +64,32 @@ def report_replay(graph: Graph) -> ReplayReport:
     )  # fmt: skip
 
 
-def what_if_report(graph: Graph, changes: Sequence[str], found: WhatIfPrediction) -> WhatIfReport:
-    """What the command answers for a prediction."""
-    return WhatIfReport(
+def what_if_report(
+    graph: Graph, changes: Sequence[str], found: WhatIfPrediction, hosts: Mapping[int, HostWork] | None = None
+) -> report.WhatIfReport:
+    """What the command answers for a prediction; of modules only where ``hosts`` were read."""
+    assert found.graph is not None
+    now, after = (module_times(each, each.replayed, hosts or {}) for each in (graph, found.graph))
+    return report.WhatIfReport(
         changes=[plain(change, NAME_LENGTH) for change in changes],
         measured_s=found.measured,
         replayed_s=found.replayed,
-        step_time_s=Estimate(value=found.value, low=found.low, high=found.high),
+        step_time_s=report.Estimate(value=found.value, low=found.low, high=found.high),
         speedup=found.measured / found.value,
-        shares=PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
+        shares=report.PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
         now=step_parts(graph, found.measured),
         after=_parts_after(found),
         critical_path_shares=_changed_path(found),
+        modules={plain(name, NAME_LENGTH): (seconds, after[name]) for name, seconds in now.items()},
         quality=_quality(graph),
-        notes=[*graph.trace.notes, *([found.note] if found.note else [])],
+        notes=[*graph.trace.notes, *filter(None, [found.note, NO_MODULES if hosts and not now else None])],
     )
 
 
-def _parts_after(found: WhatIfPrediction) -> StepParts:
+def _parts_after(found: WhatIfPrediction) -> report.StepParts:
     """What comes on top of the changed graph is added to its parts; less bubble than it holds is none."""
     assert found.graph is not None
-    parts = step_parts(found.graph, found.value - found.added.total_s)
+    parts = step_parts(found.graph, found.value - sum(found.added))
     bubble = parts.bubble_s + found.added.bubble_s
     return parts.model_copy(
         update={
@@ -117,18 +107,18 @@ def _changed_path(found: WhatIfPrediction) -> dict[str, float]:
     return shares | ({"modelled": found.modelled} if found.modelled else {})
 
 
-def _named(part: PathPart, steps: int) -> PathPart:
+def _named(part: report.PathPart, steps: int) -> report.PathPart:
     return part.model_copy(update={"name": plain(part.name, NAME_LENGTH), "time_s": part.time_s / steps})
 
 
-def _by_category(path: Sequence[PathPart]) -> dict[str, float]:
+def _by_category(path: Sequence[report.PathPart]) -> dict[str, float]:
     shares: defaultdict[str, float] = defaultdict(float)
     for part in path:
         shares[part.category] += part.share
     return dict(sorted(shares.items(), key=lambda share: -share[1]))
 
 
-def _shortened(graph: Graph) -> list[Shortening]:
+def _shortened(graph: Graph) -> list[report.Shortening]:
     found, now = [], step_time(graph).replayed_s
     several = len(graph.trace.ranks) > 1 and not any(rank.groups_unknown for rank in graph.trace.ranks)
     for question in (*QUESTIONS, *([OF_SEVERAL_RANKS] if several else [])):
@@ -138,18 +128,20 @@ def _shortened(graph: Graph) -> list[Shortening]:
             continue
         left = step_time(changed.graph).replayed_s
         if 0 < left < (1 - WORTH_NAMING) * now:
-            found.append(Shortening(change=question, step_time_s=left))
+            found.append(report.Shortening(change=question, step_time_s=left))
     return sorted(found, key=lambda shortening: shortening.step_time_s)
 
 
-def _quality(graph: Graph) -> Quality:
+def _quality(graph: Graph) -> report.Quality:
     worst = max(unexplained(graph))
     inferred = int((graph.edges.cause == Cause.INFERRED).sum())
-    return Quality(verdict=verdict(graph), unexplained=worst, unmatched=unmatched_share(graph), inferred_waits=inferred)
+    return report.Quality(
+        verdict=verdict(graph), unexplained=worst, unmatched=unmatched_share(graph), inferred_waits=inferred
+    )
 
 
-def _contents(rank: RankTrace, share: float) -> RankContents:
-    return RankContents(
+def _contents(rank: RankTrace, share: float) -> report.RankContents:
+    return report.RankContents(
         rank=rank.rank,
         world_size=rank.world_size,
         device=rank.device,
@@ -163,11 +155,11 @@ def _contents(rank: RankTrace, share: float) -> RankContents:
 
 def _rank(
     graph: Graph, rank: RankTrace, nodes: RankNodes, measured: RankTimes, replayed: RankTimes, share: float
-) -> RankReport:
+) -> report.RankReport:
     marked = zip(rank.steps, step_times(graph, nodes), strict=True) if rank.step_lane >= 0 else ()
     communicates = bool((rank.operations.kind == OperationKind.COMMUNICATION).any())
-    waits_known, steps = bool(graph.matched) or not communicates, graph.trace.recorded_steps
-    return RankReport(
+    waits_known, steps = bool(graph.trace.matched) or not communicates, graph.trace.recorded_steps
+    return report.RankReport(
         rank=rank.rank, device=rank.device, unexplained=share,
         steps=[_timing(times, step.label) for step, times in marked],
         device_iterations=[_timing(times) for times in device_iterations(graph, rank, nodes)],
@@ -176,14 +168,14 @@ def _rank(
     )  # fmt: skip
 
 
-def _timing(times: Times, label: str = "") -> Timing:
-    return Timing(label=plain(label, NAME_LENGTH), error=times.error, **times._asdict())
+def _timing(times: Times, label: str = "") -> report.Timing:
+    return report.Timing(label=plain(label, NAME_LENGTH), error=times.error, **times._asdict())
 
 
-def _parts(found: Breakdown, steps: int, waits_known: bool) -> Parts:
+def _parts(found: Breakdown, steps: int, waits_known: bool) -> report.Parts:
     by_kind = {kind: time / steps for kind, time in found.exposed_by_collective_s.items()}
     seconds = {name: time / steps for name, time in found._asdict().items() if name != "exposed_by_collective_s"}
-    parts = Parts(window_s=found.window_s / steps, exposed_by_collective_s=by_kind, **seconds)
+    parts = report.Parts(window_s=found.window_s / steps, exposed_by_collective_s=by_kind, **seconds)
     return parts if waits_known else parts.model_copy(update={"waiting_s": None, "bubble_s": None})
 
 

@@ -138,11 +138,7 @@ class Launches(NamedTuple):
     """For each operation the call that launched it, ``-1`` where the trace has none."""
 
     call: Integers
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Operations whose launch is in the trace."""
-        return self.call >= 0
+    known: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +186,11 @@ class RankTrace:
         """Operations and calls joined by their correlation."""
         wanted, order = self.operations.correlation, np.argsort(self.calls.correlation, kind="stable")
         if not len(order):
-            return Launches(np.full(len(wanted), -1))
+            return Launches(np.full(len(wanted), -1), np.zeros(len(wanted), dtype=bool))
         ordered = self.calls.correlation[order]
         place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        return Launches(np.where((ordered[place] == wanted) & (wanted >= 0), order[place], -1))
+        known = (ordered[place] == wanted) & (wanted >= 0)
+        return Launches(np.where(known, order[place], -1), known)
 
     @property
     def first(self) -> int:
@@ -205,6 +202,31 @@ class RankTrace:
     def device_span(self) -> int:
         """From the first to the last operation, in nanoseconds."""
         return int(self.operations.end.max() - self.operations.start.min())
+
+
+class Matched(NamedTuple):
+    """Collectives of one kind in one group.
+
+    ``members`` are places in the list of ranks, and ``rows[m, n]`` is the row of the n-th of these collectives on the
+    m-th of them. ``between_two`` are transfers from one rank to another, as between stages of a pipeline: without names
+    of its peers, a send and receive of many ranks may be all-to-all.
+    """
+
+    kind: str
+    group: Group
+    members: Integers
+    rows: Integers
+    size_bytes: Integers
+    between_two: bool
+
+    @property
+    def collectives(self) -> int:
+        """How many collectives these are."""
+        return self.rows.shape[1]
+
+    def of(self, columns: Sequence[Integers]) -> Integers:
+        """``[m, n]``: a value of each operation, from a column for each rank."""
+        return np.stack([columns[member][rows] for member, rows in zip(self.members.tolist(), self.rows, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +241,8 @@ class Trace:
     ranks: Sequence[RankTrace]
     clock_spread_s: float | None = None
     notes: tuple[str, ...] = ()
+    matched: Sequence[Matched] = ()
+    """Collectives of which several ranks are at hand."""
 
     @cached_property
     def recorded_steps(self) -> int:

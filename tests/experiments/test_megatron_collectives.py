@@ -34,6 +34,7 @@ def test_how_tokens_reach_their_experts(read, words, dispatcher):
 def test_collectives_of_tensor_parallelism_beside_products(read):
     assert said(read, "").workload.overlaps_tensor is None
     assert said(read, "--tp-comm-overlap").workload.overlaps_tensor is True
+    assert said(read, "--overlap-grad-reduce").workload.overlaps_reduction is True
     nemo = NEMO.replace("sequence_parallel: true", "sequence_parallel: true\n  ub_tp_comm_overlap: true")
     assert read("llama3.yaml", nemo).workload.overlaps_tensor is True
 

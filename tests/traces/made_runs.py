@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asap.experiments import Experiment, ExperimentStore
+from asap.study.open_study import open_study
+from asap.study.study import Study
+
 HOST, BACKWARD = 100, 200
 COMPUTE, COMMUNICATION = 7, 20
 LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -136,6 +140,13 @@ def _read_back(rank: Rank) -> None:
     rank.now = start + 2 + RETURN
     call = ("cudaMemcpyAsync", begun, rank.now - begun)
     rank.ran(call, "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", COMPUTE, start, 2)
+
+
+def study_of(folder: Path, **record: Any) -> Study:
+    """The study of a run on record."""
+    store = ExperimentStore(folder)
+    store.add(Experiment(id="mine", **record))
+    return open_study("mine", store)
 
 
 def write(folder: Path, ranks: Sequence[list[dict[str, Any]]], **header: Any) -> Path:

@@ -34,9 +34,9 @@ def test_what_is_written_replays_as_the_run_itself(tmp_path, run):
     files = write_chakra(graph, tmp_path / "chakra")
     assert len(files) == len(graph.trace.ranks)
     back = build_graph(load_trace([tmp_path / "chakra"]))
-    assert len(back.matched) == len(graph.matched)
+    assert len(back.trace.matched) == len(graph.trace.matched)
     assert "marks no steps" in back.trace.notes[0]
-    assert sum(each.collectives for each in back.matched) == sum(each.collectives for each in graph.matched)
+    assert sum(each.collectives for each in back.trace.matched) == sum(each.collectives for each in graph.trace.matched)
     for change in ("scale:compute=0.5", "scale:communication=2"):
         one, other = (length(apply(each, [parse_change(change)]).graph) - length(each) for each in (graph, back))
         assert other == pytest.approx(one, abs=0.03 * length(graph))

@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from made_runs import Run, simulate, write
+from made_runs import Run, simulate, study_of, write
 
-from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.levers.table import TRIALS
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.proposals.trials import most_held, trials_of
-from asap.study.open_study import open_study
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
 from asap.traces.summary import QUESTIONS, report_replay
@@ -43,15 +41,11 @@ def test_a_bound_is_a_change_that_a_replay_answers(tmp_path):
 @pytest.mark.parametrize(("host", "kernel"), [(5, 900), (600, 100)])
 def test_no_offer_saves_more_than_the_trace_holds(tmp_path, host, kernel):
     path = write(tmp_path / "run", simulate(Run(host=host, kernel=kernel, loading=0)))
-    store = ExperimentStore(tmp_path / "experiments")
-    settings = {"num_layers": 4, "transformer_impl": "transformer_engine"}
-    store.add(
-        Experiment(
-            id="mine", model=MODEL, workload=WORK, hardware=HardwareReference(name="a100-80gb", devices=2),
-            plan=Plan.parse("replica=2 microbatches=4"), profile_path=str(path), hyperparameters=settings,
-        )
+    study = study_of(
+        tmp_path / "experiments", model=MODEL, workload=WORK, hardware={"name": "a100-80gb", "devices": 2},
+        plan=Plan.parse("replica=2 microbatches=4"), profile_path=str(path),
+        hyperparameters={"num_layers": 4, "transformer_impl": "transformer_engine"},
     )  # fmt: skip
-    study = open_study("mine", store)
     limits = {trial.name: most_held(study.replay, trial.at_most) for trial in TRIALS}
     without = {trial.name: trial for trial in trials_of(replace(study, recording=None))}
     for trial in trials_of(study):

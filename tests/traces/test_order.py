@@ -20,16 +20,14 @@ def graph(tmp_path_factory):
 @settings(max_examples=25)
 @given(st.randoms(use_true_random=False), st.integers(0, 100))
 def test_sources_come_first_whatever_waits_for_what(graph, random, count):
-    nodes = len(graph.measured)
-    place = random.sample(range(nodes), nodes)
-    pairs = [sorted(random.sample(range(nodes), 2), key=place.__getitem__) for _ in range(count)]
+    place = random.sample(range(len(graph.measured)), len(graph.measured))
+    pairs = [sorted(random.sample(range(len(place)), 2), key=place.__getitem__) for _ in range(count)]
     source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    weight = np.arange(count)
-    changed, rows = ordered(graph, Edges.of(source, target, weight, Cause.STREAM))
+    changed, rows = ordered(graph, Edges.of(source, target, np.arange(count), Cause.STREAM))
     edges = changed.edges
     assert (edges.source < edges.target).all()
     assert (np.diff(edges.target) >= 0).all()
-    assert edges.weight.tolist() == weight[rows].tolist()
+    assert edges.weight.tolist() == rows.tolist()
     assert changed.measured[edges.source].tolist() == graph.measured[source[rows]].tolist()
     assert changed.measured[edges.target].tolist() == graph.measured[target[rows]].tolist()
 

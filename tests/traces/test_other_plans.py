@@ -5,15 +5,14 @@ from itertools import product
 from statistics import median
 
 import pytest
+from made_runs import study_of as recorded
 from made_runs import write
 from megatron import Job, seconds_of, simulate
 
-from asap.experiments import Experiment, ExperimentStore, HardwareReference
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.from_trace.predict import what_if
 from asap.prediction.from_trace.run import axes_of
-from asap.study.open_study import open_study
 from asap.traces.analysis.breakdown import step_parts
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
@@ -24,8 +23,7 @@ DEGREES = [each for each in product((1, 2, 4, 8), repeat=3) if each[0] * each[1]
 
 
 def job_of(degrees, **settings):
-    tp, dp, pp = degrees
-    return Job(tp=tp, dp=dp, pp=pp, microbatches=BATCH // dp, noise=0.01, **settings)
+    return Job(*degrees, microbatches=BATCH // degrees[1], noise=0.01, **settings)
 
 
 def study_of(job, folder):
@@ -33,12 +31,10 @@ def study_of(job, folder):
         layers=job.layers, d_model=job.hidden, d_ff=4 * job.hidden, heads=job.heads, kv_heads=job.heads,
         head_dim=job.hidden // job.heads, vocab=job.vocab, gated_mlp=False,
     )  # fmt: skip
-    work = Workload(global_batch=BATCH, sequence_length=job.sequence, framework="Megatron-LM", attention="flash")
+    said = {"framework": "Megatron-LM", "attention": "flash", "overlaps_reduction": True}
+    work = Workload(global_batch=BATCH, sequence_length=job.sequence, **said)
     plan = Plan.parse(f"replica={job.dp} model={job.tp} stage={job.pp} remat=none microbatches={job.microbatches}")
-    store = ExperimentStore(folder)
-    hardware = HardwareReference(name="h100", devices=job.ranks)
-    store.add(Experiment(id="mine", model=model, workload=work, hardware=hardware, plan=plan))
-    return open_study("mine", store)
+    return recorded(folder, model=model, workload=work, hardware={"name": "h100", "devices": job.ranks}, plan=plan)
 
 
 def changes_from(job):
@@ -52,8 +48,11 @@ def changes_from(job):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("degrees", [(2, 2, 2), (1, 8, 1)], ids=str)
-def test_plans_and_models_are_predicted_from_the_trace_of_one(tmp_path, degrees):
+@pytest.mark.parametrize(
+    ("degrees", "usual", "worst"),
+    [((2, 2, 2), 0.05, 0.09), ((1, 8, 1), 0.05, 0.09), ((1, 1, 8), 0.05, 0.1), ((8, 1, 1), 0.09, 0.13)],
+)
+def test_plans_and_models_are_predicted_from_the_trace_of_one(tmp_path, degrees, usual, worst):
     job = job_of(degrees)
     graph = build_graph(load_trace([write(tmp_path / "run", simulate(job)[0])]))
     study, errors, inside = study_of(job, tmp_path / "experiments"), [], []
@@ -61,9 +60,9 @@ def test_plans_and_models_are_predicted_from_the_trace_of_one(tmp_path, degrees)
         found, truth = what_if(graph, changes, study), seconds_of(other)
         errors.append(abs(found.value / truth - 1))
         inside.append(found.low <= truth <= found.high)
-    assert median(errors) <= 0.05
-    assert max(errors) <= 0.13
-    assert sum(inside) >= 0.9 * len(inside)
+    assert median(errors) <= usual
+    assert max(errors) <= worst
+    assert all(inside)
 
 
 def test_another_plan_has_its_own_bubble_and_parts(tmp_path):

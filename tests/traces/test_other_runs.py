@@ -109,8 +109,8 @@ def test_the_command(asap, tmp_path):
     done = asap(*arguments, "--format", "json")
     assert done.code == 0, done.err
     report = json.loads(done.out)
-    assert report["schema"] == "asap.trace/2"
-    assert report["changes"] == ["batch=32", "remove:dataloader"]
+    assert (report["schema"], report["changes"]) == ("asap.trace/2", ["batch=32", "remove:dataloader"])
+    assert (report["modules"], any("with_stack" in note for note in report["notes"])) == ({}, True)
     assert sum(report["shares"].values()) == pytest.approx(1)
     assert report["step_time_s"]["low"] < report["step_time_s"]["value"] < report["step_time_s"]["high"]
 

@@ -19,8 +19,9 @@ PUBLISHED = {
 @pytest.mark.parametrize(("stages", "count"), SIZES)
 @pytest.mark.parametrize(("schedule", "repeats"), [(each, 1) for each in PUBLISHED] + [(Schedule.INTERLEAVED, 4)])
 def test_each_schedule_has_its_published_bubble(schedule, repeats, stages, count):
-    share = bubble_share(Pipeline(stages, count, schedule, repeats))
-    assert share == pytest.approx(PUBLISHED[schedule](stages, repeats))
+    assert bubble_share(Pipeline(stages, count, schedule, repeats)) == pytest.approx(
+        PUBLISHED[schedule](stages, repeats)
+    )
 
 
 @pytest.mark.parametrize(("stages", "count"), SIZES)

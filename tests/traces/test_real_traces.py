@@ -62,8 +62,8 @@ def test_all_ranks_of_dlrm(real):
 def test_a_collective_takes_one_time_on_all_ranks(real):
     graph = graph_of(real(DLRM))
     ends = [graph.replayed[nodes.operation_end] for nodes in graph.nodes]
-    assert sum(each.collectives for each in graph.matched) == 8
-    for each in graph.matched:
+    assert sum(each.collectives for each in graph.trace.matched) == 8
+    for each in graph.trace.matched:
         assert np.ptp(each.of(ends), axis=0).max() == 0
 
 

@@ -3,16 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from made_runs import Run, simulate, unexplained, write
+from made_runs import Run, simulate, study_of, unexplained, write
+from test_other_runs import MODEL, WORK
 
-from asap.experiments import Experiment, ExperimentStore, HardwareReference
-from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.predict_study import candidate_plans, expect
-from asap.study.open_study import open_study
 
-MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
-WORK = Workload(global_batch=16, sequence_length=2048, framework="Megatron-LM", attention="flash")
 RAN = Plan.parse("replica=8 remat=none microbatches=1")
 
 
@@ -20,11 +16,8 @@ RAN = Plan.parse("replica=8 remat=none microbatches=1")
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("replayed")
     ranks = simulate(Run(layers=8, kernel=90_000, transfer=30_000, loading=0, slow=(1.0,) * 8))
-    store = ExperimentStore(folder / "experiments")
-    hardware = HardwareReference(name="a100-80gb", devices=8)
-    path = str(write(folder / "run", ranks))
-    store.add(Experiment(id="mine", model=MODEL, workload=WORK, hardware=hardware, plan=RAN, profile_path=path))
-    return open_study("mine", store)
+    said = {"hardware": {"name": "a100-80gb", "devices": 8}, "profile_path": str(write(folder / "run", ranks))}
+    return study_of(folder / "experiments", model=MODEL, workload=WORK, plan=RAN, **said)
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def test_ranks_are_aligned_and_share_one_transfer_time(tmp_path):
             file.write(table(moved))
     trace = load_trace([tmp_path])
     assert [rank.rank for rank in trace.ranks] == [0, 1]
-    assert sum(each.collectives for each in build_graph(trace).matched) == 3
+    assert sum(each.collectives for each in trace.matched) == 3
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_cores_meet_those_of_their_replica_group_and_are_numbered_as_in_the_job(
         facts[plane] = integer(2, core) + integer(6, 4 + core)
     graph = build_graph(load_trace([write(xspace(planes, facts) + described)]))
     (found,) = report_replay(graph).groups
-    assert [each.group.ranks for each in graph.matched] == [(4, 5), (6, 7)]
+    assert [each.group.ranks for each in graph.trace.matched] == [(4, 5), (6, 7)]
     assert (found.groups, found.size, found.awaited, found.transfer_s) == (2, 2, 6, pytest.approx(5e-3, rel=1e-3))
     assert found.bus_bandwidth == pytest.approx(4 * 1024**2 / 5e-3, rel=1e-3)
 

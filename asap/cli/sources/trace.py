@@ -110,6 +110,7 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
     from asap.prediction.from_trace.run import chip_asked
     from asap.study.open_study import open_study
     from asap.study.study import read_plan
+    from asap.traces.recording import read_hosts
     from asap.traces.summary import what_if_report
     from asap.traces.what_if.change import parse_change
 
@@ -119,7 +120,8 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
     study = open_study(experiment, ExperimentStore()) if experiment is not None else None
     traced = read_plan(study, plan) if study is not None and plan else None
     graph = _graph([path])
-    return what_if_report(graph, changes, what_if(graph, changes, study, traced, path))
+    found = what_if(graph, changes, study, traced, path)
+    return what_if_report(graph, changes, found, read_hosts(path) if graph.trace.format == "kineto" else None)
 
 
 def _graph(paths: list[str]) -> "Graph":

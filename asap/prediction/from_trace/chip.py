@@ -16,7 +16,6 @@ import numpy as np
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import format_percent
 from asap.hardware import Chip
-from asap.prediction.from_trace.factors import edges_of, scaled_edges
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.groups import Groups, generation, vendor_of
 from asap.prediction.uncertainty.calibration import load_calibration
@@ -26,7 +25,7 @@ from asap.traces.analysis.critical_path import path_edges
 from asap.traces.analysis.quality import REFUSED
 from asap.traces.graph.graph import Cause
 from asap.traces.trace import NS, Numbering
-from asap.traces.what_if.apply import Changed
+from asap.traces.what_if.apply import Changed, edges_of, scaled_edges
 
 KERNELS = 0.25
 """Half-width at 90 % of ``ln(time)`` of scaled operations together: the largest of the errors above."""

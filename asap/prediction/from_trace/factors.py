@@ -22,7 +22,7 @@ from asap.prediction.uncertainty.calibration import load_calibration
 from asap.profiles.collectives import compute_class
 from asap.traces.graph.graph import Cause, Graph
 from asap.traces.trace import ANY_COLLECTIVE, Integers, OperationKind, RankTrace, collective_kind
-from asap.traces.what_if.apply import Changed
+from asap.traces.what_if.apply import edges_of
 
 AXES_BEHIND: Mapping[str, tuple[Axis, ...]] = {
     "all-reduce": ("model", "replica"),
@@ -65,15 +65,18 @@ class Factors:
 
     before: Modelled
     after: Modelled
-    devices: float
-    """How many there are."""
+    target: Run
     doubt: float
     """Relative half-width at 90 % of what the step model says of two plans, of which one was measured."""
+    beyond: float = 0.0
+    """Share of the traced time of products that the rates of the step model do not explain."""
 
     @property
     def products(self) -> float:
-        """Matrix products and attention."""
-        return _ratio(self.after.products, self.before.products)
+        """Matrix products and attention. What is beyond the usual rate is the last wave of each kernel, which does not
+        fill the device (Volkov & Demmel 2008): it grows with the number of kernels, not with the work of each."""
+        follows = _ratio(self.after.products, self.before.products)
+        return follows * (1 - self.beyond) + min(follows, self.host) * self.beyond
 
     @property
     def memory(self) -> float:
@@ -83,8 +86,7 @@ class Factors:
     @property
     def compute(self) -> float:
         """Both together, for kernels that do not say which they are."""
-        before, after = self.before, self.after
-        return _ratio(after.products + after.memory, before.products + before.memory)
+        return _ratio(*(each.products + each.memory for each in (self.after, self.before)))
 
     @property
     def host(self) -> float:
@@ -110,26 +112,13 @@ class Factors:
         return sum(after[axis] for axis in _BUSY if self.before.axes[axis] == 0)
 
 
-def factors(before: Modelled, traced: Run, target: Run) -> Factors:
-    """What the step model says of the target.
-
-    Args:
-        before: what it says of the traced run.
-        traced: that run.
-        target: the other one.
-
-    Raises:
-        InsufficientEvidenceError: the model, the batch or the sequence is not known.
-    """
-    widths = load_calibration().full.anchored_widths.of(traced.architecture.is_moe)
-    after = modelled(target)
+def factors(before: Modelled, traced: Run, target: Run, products_s: float = 0.0) -> Factors:
+    """What the step model says of the target, ``before`` of the traced run, whose products take ``products_s`` (0 where
+    that is not known); raises InsufficientEvidenceError: the model, the batch or the sequence is not known."""
+    widths, after = load_calibration().full.anchored_widths.of(traced.architecture.is_moe), modelled(target)
     doubt = math.expm1(widths.at(float(change_between(after.parts, before.parts)))) if target != traced else 0.0
-    return Factors(
-        before=before,
-        after=after,
-        devices=target.hardware.devices / traced.hardware.devices,
-        doubt=doubt,
-    )
+    beyond = max(1 - before.products / products_s, 0.0) if products_s else 0.0
+    return Factors(before, after, target, doubt, beyond)
 
 
 def modelled(run: Run) -> Modelled:
@@ -185,53 +174,15 @@ def _ratio(after: float, before: float) -> float:
 OF_DEVICES = PRODUCTS, MEMORY, COMPUTE = "products", "memory", "compute"
 HOST = "host"
 _PRODUCTS = ("matmul", "attention", "convolution")
-_NONE = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Classes:
-    """The class of each edge of a graph, as an index into ``names``; -1 where no class decides its weight."""
-
-    names: Sequence[str]
-    edge: Integers
-
-
-def classes_of(graph: Graph, plan: Plan) -> Classes:
+def classes_of(graph: Graph, plan: Plan) -> tuple[list[str], Integers]:
     """The classes of a graph: matrix products, what is bound by HBM, what hosts do, each kind of collective; those of
-    named groups by the axes of the traced ``plan`` that they serve."""
+    named groups by the axes of the traced ``plan`` that they serve. And which of them each edge holds."""
     labels = [class_labels(rank, plan) for rank in graph.trace.ranks]
     names = sorted({name for each in labels for name in np.unique(each).tolist()} | {HOST})
     found = edges_of(graph, [np.searchsorted(names, mine) for mine in labels])
-    return Classes(names, np.where(graph.edges.cause == Cause.HOST, names.index(HOST), found))
-
-
-def edges_of(graph: Graph, numbers: Sequence[Integers]) -> Integers:
-    """For each edge the number of the operation whose time it holds, from those of each rank; -1 where it is none."""
-    started, ended = (np.full(len(graph.measured), _NONE) for _ in range(2))
-    for mine, nodes in zip(numbers, graph.nodes, strict=True):
-        started[nodes.operation_start] = ended[nodes.operation_end] = mine
-    edges = graph.edges
-    own = np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE))
-    from_start = np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM))
-    return np.where(own, ended[edges.target], np.where(from_start, started[edges.source], _NONE))
-
-
-def scaled_by(changed: Changed, classes: Classes, factors: Factors) -> Changed:
-    """Each class takes its time times its factor."""
-    return scaled_edges(changed, classes.edge, [factor_of(factors, name, classes.names) for name in classes.names])
-
-
-def scaled_edges(changed: Changed, number: Integers, factor: Sequence[float]) -> Changed:
-    """Each edge takes its time times the factor of its number; -1 has none."""
-    graph = changed.graph
-    weight = np.rint(graph.edges.weight * np.array([*factor, 1.0])[number]).astype(np.int64)
-    return Changed(graph.with_weights(weight), changed.scaled | (number != _NONE))
-
-
-def scaled_alike(changed: Changed, factor: float) -> Changed:
-    """Everything takes its time times one factor."""
-    weight = np.rint(changed.graph.edges.weight * factor).astype(np.int64)
-    return Changed(changed.graph.with_weights(weight), np.ones_like(changed.scaled))
+    return names, np.where(graph.edges.cause == Cause.HOST, names.index(HOST), found)
 
 
 def class_labels(rank: RankTrace, plan: Plan | None = None) -> NDArray[np.str_]:

@@ -21,6 +21,7 @@ from asap.plans import Plan
 from asap.prediction.from_trace import factors as by_class
 from asap.prediction.from_trace.chip import Rates, on_another_chip
 from asap.prediction.from_trace.factors import Factors
+from asap.prediction.from_trace.last_pass import last_pass, last_pass_scaled
 from asap.prediction.from_trace.run import Run, changed_run, chip_asked, is_setting, virtual_devices
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
@@ -32,7 +33,7 @@ from asap.traces.collectives import among_many, transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph, read_recording
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace
-from asap.traces.what_if.apply import Changed, apply
+from asap.traces.what_if.apply import Changed, apply, scaled_edges
 from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Added, Baseline, WhatIfPrediction, predict_change, predict_changed
 
@@ -63,9 +64,10 @@ def predict_runs(
         InsufficientEvidenceError: the trace does not explain enough, or the model is not known.
     """
     baseline, changed, before = Baseline.of(graph), apply(graph, changes), by_class.modelled(traced)
-    scale = _scale_shared if share_cores(graph.trace.ranks) else _scale_classes
-    scaled = scale(graph, changed, traced)
-    found = [by_class.factors(before, traced, target) for target in targets]
+    shared = share_cores(graph.trace.ranks)
+    scaled = (_scale_shared if shared else _scale_classes)(graph, changed, traced)
+    products = 0.0 if shared else _products_s(graph)
+    found = [by_class.factors(before, traced, target, products) for target in targets]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(note=UNCHECKED) for each in found]
 
 
@@ -120,16 +122,25 @@ def _by_roofline(
     return predict_changed(Baseline.of(graph), changed, doubt=doubt)._replace(note=note)
 
 
+def _products_s(graph: Graph) -> float:
+    """Seconds of products in a traced step, mean over ranks; 0 where nothing says which operations they are."""
+    ranks = graph.trace.ranks
+    durations = [rank.operations.end - rank.operations.start for rank in ranks]
+    return _per_step(graph, durations, [by_class.class_labels(rank) == by_class.PRODUCTS for rank in ranks])
+
+
 _Scaled = Callable[[Factors], tuple[Changed, Added]]
 """The changed graph of another run, and what comes on top."""
 
 
 def _scale_classes(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
     """Devices of their own: each class by its factor."""
-    classes, measured = by_class.classes_of(changed.graph, traced.plan), _Measured.of(graph, changed.graph)
+    names, classes = by_class.classes_of(changed.graph, traced.plan)
+    measured, last = _Measured.of(graph, changed.graph), last_pass(changed.graph, traced.plan)
 
     def scaled(found: Factors) -> tuple[Changed, Added]:
-        target = by_class.scaled_by(changed, classes, found)
+        target = scaled_edges(changed, classes, [by_class.factor_of(found, name, names) for name in names])
+        target = last_pass_scaled(target, last, traced.pipeline.microbatches, found.target.pipeline.microbatches)
         return target, Added(measured.new_axes_s(found), measured.bubble(found, target.graph))
 
     return scaled
@@ -140,16 +151,17 @@ def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
 
     Nothing hides behind anything else there, so of a new axis all of its time counts, not what is exposed of it.
     """
-    del traced
     taken = _core_time(graph.trace.ranks)
     moving = sum(time for name, time in taken.items() if name not in by_class.OF_DEVICES)
     second = step_time(graph).measured_s / sum(taken.values())
+    everything = np.zeros(len(changed.scaled), dtype=np.int64)
 
     def scaled(found: Factors) -> tuple[Changed, Added]:
         kept = sum(time * by_class.factor_of(found, name, taken) for name, time in taken.items()) / sum(taken.values())
         known = sum(found.before.axes.values())
         added = found.on_new_axes(found.after.axes) * moving / known if known else 0.0
-        return by_class.scaled_alike(changed, found.devices * kept), Added(found.devices * added * second)
+        devices = found.target.hardware.devices / traced.hardware.devices
+        return scaled_edges(changed, everything, [devices * kept]), Added(devices * added * second)
 
     return scaled
 
@@ -180,7 +192,7 @@ class _Measured:
         communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in ranks]
         durations = [rank.operations.end - rank.operations.start for rank in ranks]
         return cls(
-            _per_step(graph, transfer_times(ranks, graph.matched), [among_many(rank) for rank in ranks]),
+            _per_step(graph, transfer_times(ranks, graph.trace.matched), [among_many(rank) for rank in ranks]),
             _per_step(graph, durations, [~mask for mask in communicates]),
             step_parts(changed, step_time(changed).replayed_s).bubble_s,
         )

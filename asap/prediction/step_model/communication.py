@@ -9,14 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asap.models.workload import ContextParallel, Workload
-from asap.prediction.step_model.collectives import (
-    Channel,
-    all_gather,
-    all_reduce,
-    all_to_all,
-    channel,
-    send,
-)
+from asap.prediction.step_model.collectives import Channel, all_gather, all_reduce, all_to_all, channel, send
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.constants import Constants
 from asap.prediction.step_model.device_parameters import gather_seconds, reduction_seconds

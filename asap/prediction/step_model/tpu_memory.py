@@ -93,11 +93,7 @@ class TpuPeak:
 
 
 def tpu_peak(
-    inputs: StepInputs,
-    buffers: TpuBuffers,
-    owned: Number,
-    moments: Number,
-    in_flight: tuple[Number, Number],
+    inputs: StepInputs, buffers: TpuBuffers, owned: Number, moments: Number, in_flight: tuple[Number, Number]
 ) -> TpuPeak:
     """The phase that needs most.
 

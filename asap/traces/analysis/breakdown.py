@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from asap.traces.analysis.report import StepParts
 from asap.traces.graph.graph import Graph
-from asap.traces.graph.host import LONG_CALL, blocking_calls
+from asap.traces.graph.host import LONG_CALL
 from asap.traces.trace import ANY_COLLECTIVE, NS, Integers, OperationKind, RankTrace, collective_kind
 
 
@@ -59,19 +59,19 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
     """For each rank, from ``graph.measured`` or ``graph.replayed``."""
     starts = [times[nodes.operation_start] for nodes in graph.nodes]
     arrivals = [start.copy() for start in starts]
-    for each in graph.matched:
+    for each in graph.trace.matched:
         last = each.of(starts).max(axis=0)
         for member, rows in zip(each.members.tolist(), each.rows, strict=True):
             arrivals[member][rows] = last
     found = []
-    for rank, nodes, start, arrival in zip(graph.trace.ranks, graph.nodes, starts, arrivals, strict=True):
+    columns = (graph.trace.ranks, graph.nodes, graph.blocked, starts, arrivals)
+    for rank, nodes, waiting, start, arrival in zip(*columns, strict=True):
         launches = rank.launches
         ends = times[nodes.call_end]
         launched = np.where(launches.known, ends[launches.call], np.iinfo(np.int64).min) if len(ends) else start * 0
         ran = (nodes.operation_start, nodes.operation_end)
         mine = np.concatenate([times[every] for every in (vars(nodes).values() if rank.steps else ran)])
         window = (int(mine.min()), int(mine.max()))
-        waiting = blocking_calls(rank, launches).call
         blocked = (times[nodes.call_start[waiting]], times[nodes.call_end[waiting]])
         found.append(RankTimes(start, times[nodes.operation_end], launched, arrival, blocked, window))
     return found

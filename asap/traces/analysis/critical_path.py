@@ -11,8 +11,10 @@ from asap.traces.analysis.report import PathPart
 from asap.traces.graph.graph import Cause, Edges, Graph
 from asap.traces.trace import NS, Integers, OperationKind, RankTrace, collective_kind
 
-BEFORE = "before its recording began"
-"""What a part of the path is due to where the recording has no more to say."""
+_NAMED = {
+    Cause.BEGIN: ("unknown", "before its recording began"), Cause.LAUNCH: ("launch", "launch latency"),
+    Cause.STREAM: ("pause", "between operations"), Cause.BLOCKED: ("host", "return from waiting for the device"),
+}  # fmt: skip
 
 
 def path_edges(graph: Graph) -> Integers:
@@ -79,16 +81,10 @@ class _Labels:
     def of(self, source: int, target: int, cause: Cause) -> tuple[int, str, str]:
         """Rank, category and name of the time that an edge takes."""
         rank = self._ranks[self._rank[target]].rank
-        if cause is Cause.BEGIN:
-            return rank, "unknown", BEFORE
+        if cause in _NAMED:
+            return rank, *_NAMED[cause]
         if cause is Cause.HOST:
             return rank, "host", self._host(source, target)
-        if cause is Cause.LAUNCH:
-            return rank, "launch", "launch latency"
-        if cause is Cause.STREAM:
-            return rank, "pause", "between operations"
-        if cause is Cause.BLOCKED:
-            return rank, "host", "return from waiting for the device"
         return self._device(source if cause is Cause.INFERRED else target)
 
     def _host(self, source: int, target: int) -> str:

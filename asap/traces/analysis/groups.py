@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from asap.traces.analysis.report import GroupReport, StragglerReport
-from asap.traces.collectives import Matched
 from asap.traces.graph.graph import Graph
-from asap.traces.trace import NS, Integers, bus_factor
+from asap.traces.trace import NS, Integers, Matched, bus_factor
 
 
 def group_times(graph: Graph) -> list[GroupReport]:
@@ -16,7 +15,7 @@ def group_times(graph: Graph) -> list[GroupReport]:
     starts = [graph.measured[nodes.operation_start] for nodes in graph.nodes]
     ends = [graph.measured[nodes.operation_end] for nodes in graph.nodes]
     sorts: dict[tuple[str, str, int], list[Matched]] = defaultdict(list)
-    for each in graph.matched:
+    for each in graph.trace.matched:
         name = each.group.description or each.group.name or "all ranks"
         sorts[each.kind, name, len(each.members)].append(each)
     found = [_times(graph, *key, matched, starts, ends) for key, matched in sorts.items()]
@@ -60,7 +59,7 @@ def stragglers(graph: Graph, times: Integers) -> list[StragglerReport]:
     """
     starts = [times[nodes.operation_start] for nodes in graph.nodes]
     count, cost = np.zeros(len(starts), dtype=np.int64), np.zeros(len(starts))
-    for each in graph.matched:
+    for each in graph.trace.matched:
         if each.between_two:
             continue
         start = each.of(starts)

@@ -26,7 +26,8 @@ class Times(NamedTuple):
 
 def step_times(graph: Graph, nodes: RankNodes) -> list[Times]:
     """Marked steps, on the thread that marked them."""
-    return [_between(graph, int(a), int(b)) for a, b in zip(nodes.step_start, nodes.step_end, strict=True)]
+    lengths = (NS * (times[nodes.step_end] - times[nodes.step_start]) for times in (graph.measured, graph.replayed))
+    return [Times(*pair) for pair in np.stack([*lengths], axis=1).tolist()]
 
 
 def single_step(graph: Graph, rank: RankTrace, nodes: RankNodes) -> Times:
@@ -73,10 +74,6 @@ def step_of_operations(rank: RankTrace) -> Integers:
     ends = np.array([step.end for step in rank.steps])
     step = np.searchsorted(starts, moment, side="right") - 1
     return np.where((step >= 0) & (moment <= ends[np.maximum(step, 0)]), step, NO_STEP)
-
-
-def _between(graph: Graph, first: int, last: int) -> Times:
-    return Times(*(NS * float(times[last] - times[first]) for times in (graph.measured, graph.replayed)))
 
 
 def _span(graph: Graph, nodes: RankNodes, rows: Integers) -> Times:

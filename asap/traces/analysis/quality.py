@@ -31,7 +31,7 @@ def unmatched_share(graph: Graph) -> float:
 
     How much of it is waiting is not known: nothing says for whom.
     """
-    masks = unmatched(graph.trace.ranks, graph.matched)
+    masks = unmatched(graph.trace.ranks, graph.trace.matched)
     if not any(mask.any() for mask in masks):
         return 0.0
     shares = [0.0]

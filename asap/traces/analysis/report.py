@@ -207,5 +207,8 @@ class WhatIfReport(_Document):
     now: StepParts
     after: StepParts
     critical_path_shares: dict[str, float] = Field(description="of the changed run, by category")
+    modules: dict[str, tuple[float, float]] = Field(
+        description="seconds that operations of each module run in a step, now and after; empty where none is recorded"
+    )
     quality: Quality
     notes: list[str]

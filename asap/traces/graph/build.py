@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
-from asap.traces.collectives import Matched, match
 from asap.traces.graph.device import device_edges, inferred_edges, operations_before, wait_edges, wait_pairs
 from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
-from asap.traces.graph.host import host_edges, without_pollers
-from asap.traces.trace import Integers, RankTrace, Trace
+from asap.traces.graph.host import Blocking, blocking_calls, host_edges, without_pollers
+from asap.traces.trace import Integers, Matched, RankTrace, Trace
 
 
 def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
@@ -23,18 +22,20 @@ def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
     trace = replace(trace, ranks=[without_pollers(rank) for rank in trace.ranks])
     nodes, measured = _number(trace.ranks)
     pairs = list(zip(trace.ranks, nodes, strict=True))
-    parts = [part for rank, mine in pairs for part in _edges_of(rank, mine, measured)]
+    blocking = [blocking_calls(rank, rank.launches) for rank in trace.ranks]
+    parts = [
+        part for each, rank in enumerate(trace.ranks) for part in _edges_of(rank, nodes[each], measured, blocking[each])
+    ]
     explaining = Edges.join(parts)
     late = delays(measured, explaining.take(~np.isin(explaining.cause, list(without))))
     parts += [inferred_edges(rank, mine, late[mine.operation_start]) for rank, mine in pairs]
-    matched = match(trace.ranks)
     edges = Edges.join(parts)
-    if Cause.COLLECTIVE not in without and matched:
-        together, met = _joined(nodes, matched, measured)
+    if Cause.COLLECTIVE not in without and trace.matched:
+        together, met = _joined(nodes, trace.matched, measured)
         alone = (edges.cause == Cause.DURATION) & np.isin(edges.target, together.target)
         edges, measured = Edges.join([edges.take(~alone), together]), np.concatenate([measured, met])
     edges = edges.take(~np.isin(edges.cause, list(without)))
-    return _ordered(trace, nodes, measured, edges, matched)
+    return _ordered(Graph(trace, measured, edges, nodes, [each.call for each in blocking]))
 
 
 def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
@@ -55,11 +56,11 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
     return nodes, np.concatenate(times)
 
 
-def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers) -> list[Edges]:
+def _edges_of(rank: RankTrace, nodes: RankNodes, measured: Integers, blocking: Blocking) -> list[Edges]:
     launches, before = rank.launches, operations_before(rank)
     pairs = wait_pairs(rank, launches)
     _order_waits(measured, nodes, pairs)
-    parts = host_edges(rank, nodes, launches)
+    parts = host_edges(rank, nodes, blocking)
     parts += device_edges(rank, nodes, launches, before, free=~np.isin(np.arange(len(rank.operations)), pairs[:, 0]))
     return [*parts, wait_edges(nodes, pairs)]
 
@@ -100,18 +101,18 @@ def _joined(nodes: Sequence[RankNodes], matched: Sequence[Matched], measured: In
     return Edges.join(parts), np.concatenate(met)
 
 
-def _ordered(
-    trace: Trace, nodes: Sequence[RankNodes], measured: Integers, edges: Edges, matched: Sequence[Matched]
-) -> Graph:
+def _ordered(graph: Graph) -> Graph:
     """Number the nodes in time and order the edges by target. What would run against time is no cause.
 
     Of nodes at one moment those come first that others wait for: a collective may move nothing once all have come.
     """
+    measured, edges = graph.measured, graph.edges
     order = np.argsort(measured, kind="stable")
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     renumbered = Edges(number[edges.source], number[edges.target], edges.weight, edges.cause)
-    with_time = Graph(trace, measured[order], renumbered, [mine.renumbered(number) for mine in nodes], matched)
+    nodes = [mine.renumbered(number) for mine in graph.nodes]
+    with_time = replace(graph, measured=measured[order], edges=renumbered, nodes=nodes)
     forward = renumbered.source < renumbered.target
     at_once = ~forward & (measured[edges.source] == measured[edges.target])
     if at_once.any():

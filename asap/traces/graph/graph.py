@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from asap.traces.collectives import Matched
 from asap.traces.trace import Integers, Trace
 
 ROOT = 0
@@ -104,8 +103,8 @@ class Graph:
     measured: Integers
     edges: Edges
     nodes: Sequence[RankNodes]
-    matched: Sequence[Matched] = ()
-    """Collectives of which several ranks are at hand."""
+    blocked: Sequence[Integers] = ()
+    """For each rank its calls that waited for the device."""
 
     @cached_property
     def replayed(self) -> Integers:

@@ -35,9 +35,16 @@ def without_pollers(rank: RankTrace) -> RankTrace:
     return replace(rank, calls=rank.calls.take(np.isin(thread, working)))
 
 
-def host_edges(rank: RankTrace, nodes: RankNodes, launches: Launches) -> list[Edges]:
+class Blocking(NamedTuple):
+    """Calls that return when an operation has ended, and how long after it they typically do."""
+
+    call: Integers
+    operation: Integers
+    delay: Integers
+
+
+def host_edges(rank: RankTrace, nodes: RankNodes, blocking: Blocking) -> list[Edges]:
     """Each thread in its order, with the gaps that were measured; blocking calls end when the device is done."""
-    blocking = blocking_calls(rank, launches)
     parts = [
         Edges.of(nodes.operation_end[blocking.operation], nodes.call_end[blocking.call], blocking.delay, Cause.BLOCKED)
     ]
@@ -51,15 +58,7 @@ def host_edges(rank: RankTrace, nodes: RankNodes, launches: Launches) -> list[Ed
     return parts
 
 
-class _Blocking(NamedTuple):
-    """Calls that return when an operation has ended, and how long after it they typically do."""
-
-    call: Integers
-    operation: Integers
-    delay: Integers
-
-
-def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocking: _Blocking) -> list[Edges]:
+def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocking: Blocking) -> list[Edges]:
     points = [nodes.call_start[calls], nodes.call_end[calls]]
     times = [rank.calls.start[calls], rank.calls.end[calls]]
     if rank.step_lane >= 0 and rank.caller[rank.step_lane] == lane:
@@ -77,16 +76,16 @@ def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocki
     return [begin, Edges.of(point[:-1], point[1:], gap, Cause.HOST)]
 
 
-def blocking_calls(rank: RankTrace, launches: Launches) -> _Blocking:
+def blocking_calls(rank: RankTrace, launches: Launches) -> Blocking:
     """Calls that ended after an operation that they waited for.
 
     What passes between the two is what such a call takes with nothing to wait for: the median of its sort.
     """
     sorts = (_synchronising(rank), _copying(rank, launches), _throttled(rank, launches))
     delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
-    typical = [np.full(len(delay), _median(delay)) for delay in delays]
+    typical = [np.full(len(delay), int(np.median(delay)) if len(delay) else 0) for delay in delays]
     call, operation = (np.concatenate(column).astype(np.int64) for column in zip(*sorts, strict=True))
-    return _Blocking(call, operation, np.concatenate(typical))
+    return Blocking(call, operation, np.concatenate(typical))
 
 
 def _synchronising(rank: RankTrace) -> tuple[Integers, Integers]:
@@ -128,7 +127,3 @@ def _last_ended(rank: RankTrace, moment: Integers) -> Integers:
     by_end = np.argsort(rank.operations.end, kind="stable")
     place = np.searchsorted(rank.operations.end[by_end], moment, side="right") - 1
     return np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
-
-
-def _median(values: Integers) -> int:
-    return int(np.median(values)) if len(values) else 0

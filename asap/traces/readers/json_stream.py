@@ -221,10 +221,13 @@ class EventStream(Generic[Event]):
         try:
             if is_list:
                 return self._decode(b"[" + text), b"[" + text
-            rest = _clean(b'{"%b":[' % _EVENTS.encode() + text)
-            fields = msgspec.json.decode(rest, type=dict[str, msgspec.Raw])
+            rest = b'{"%b":[' % _EVENTS.encode() + text
+            try:
+                fields = msgspec.json.decode(rest, type=dict[str, msgspec.Raw])
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                fields = msgspec.json.decode(_clean(rest), type=dict[str, msgspec.Raw])
             events = bytes(fields.pop(_EVENTS))
-            self.fields |= {name: msgspec.json.decode(value) for name, value in fields.items()}
+            self.fields |= {name: msgspec.json.decode(_clean(bytes(value))) for name, value in fields.items()}
             return self._decode(events), events
         except msgspec.ValidationError:
             raise

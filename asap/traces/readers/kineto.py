@@ -45,12 +45,9 @@ _CALLS = (
 """Of CUDA and ROCm; of Intel's XPU and of devices that vendors add (libkineto/src/ActivityType.cpp)."""
 
 _OPERATIONS = {
-    "kernel": OperationKind.COMPUTE,
-    "Kernel": OperationKind.COMPUTE,
-    "gpu_memcpy": OperationKind.COPY,
-    "Memcpy": OperationKind.COPY,
-    "gpu_memset": OperationKind.MEMSET,
-    "Memset": OperationKind.MEMSET,
+    **dict.fromkeys(("kernel", "Kernel"), OperationKind.COMPUTE),
+    **dict.fromkeys(("gpu_memcpy", "Memcpy"), OperationKind.COPY),
+    **dict.fromkeys(("gpu_memset", "Memset"), OperationKind.MEMSET),
 }
 _SPANS = ("cpu_op", "Operator", "user_annotation")
 _CALL, _SPAN, _OPERATION, _SYNCHRONISATION = range(4)

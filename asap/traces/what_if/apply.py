@@ -100,7 +100,7 @@ def apply(graph: Graph, changes: Sequence[Change]) -> Changed:
 def _applied(changed: Changed, change: Change) -> Changed:
     graph = changed.graph
     if change.what == HOST:
-        return scaled_host(changed, change.factor)
+        return scaled_edges(changed, np.where(graph.edges.cause == Cause.HOST, 0, NONE), [change.factor])
     if change.what == DATALOADER:
         loading = dataloader_time(graph)
         weight = graph.edges.weight - ((1 - change.factor) * loading).astype(np.int64)
@@ -114,14 +114,30 @@ def _applied(changed: Changed, change: Change) -> Changed:
     return _freed(scaled, masks) if change.action is Action.REMOVE else scaled
 
 
-def scaled_host(changed: Changed, factor: float) -> Changed:
-    """What the hosts do takes ``factor`` times as long."""
-    return _scaled(changed, changed.graph.edges.cause == Cause.HOST, factor)
+NONE = -1
+
+
+def edges_of(graph: Graph, numbers: Sequence[Integers]) -> Integers:
+    """For each edge the number of the operation whose time it holds, from those of each rank; -1 where it is none."""
+    started, ended = (np.full(len(graph.measured), NONE) for _ in range(2))
+    for mine, nodes in zip(numbers, graph.nodes, strict=True):
+        started[nodes.operation_start] = ended[nodes.operation_end] = mine
+    edges = graph.edges
+    own = np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE))
+    from_start = np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM))
+    return np.where(own, ended[edges.target], np.where(from_start, started[edges.source], NONE))
+
+
+def scaled_edges(changed: Changed, number: Integers, factor: Sequence[float]) -> Changed:
+    """Each edge takes its time times the factor of its number; -1 has none."""
+    graph = changed.graph
+    weight = np.rint(graph.edges.weight * np.array([*factor, 1.0])[number]).astype(np.int64)
+    return Changed(graph.with_weights(weight), changed.scaled | (number != NONE))
 
 
 def scaled_operations(changed: Changed, masks: Masks, factor: float) -> Changed:
     """These operations of each rank take ``factor`` times as long."""
-    return _scaled(changed, _time_of(changed.graph, masks), factor)
+    return scaled_edges(changed, edges_of(changed.graph, [np.where(mask, 0, NONE) for mask in masks]), [factor])
 
 
 def evened_operations(changed: Changed, masks: Masks) -> Changed:
@@ -142,20 +158,6 @@ def evened_operations(changed: Changed, masks: Masks) -> Changed:
     scaled = changed.scaled.copy()
     scaled[rows] = True
     return Changed(graph.with_weights(weight), scaled)
-
-
-def _scaled(changed: Changed, mask: NDArray[np.bool_], factor: float) -> Changed:
-    edges = changed.graph.edges
-    weight = np.where(mask, np.rint(edges.weight * factor).astype(np.int64), edges.weight)
-    return Changed(changed.graph.with_weights(weight), changed.scaled | mask)
-
-
-def _time_of(graph: Graph, masks: Masks) -> NDArray[np.bool_]:
-    """Edges that hold the time of these operations: their own, and that of what waits from their start."""
-    edges = graph.edges
-    start, end = _ends(graph, masks)
-    own = np.isin(edges.cause, (Cause.DURATION, Cause.COLLECTIVE)) & np.isin(edges.target, end)
-    return own | (np.isin(edges.cause, (Cause.INFERRED, Cause.STREAM)) & np.isin(edges.source, start))
 
 
 def _freed(changed: Changed, masks: Masks) -> Changed:

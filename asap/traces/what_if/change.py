@@ -3,10 +3,12 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import get_args
 
 from asap.core.errors import UsageError
 from asap.core.numbers import as_setting
 from asap.core.text import plain
+from asap.profiles.profile import CollectiveKind
 
 GRAMMAR = """\
 remove:WHAT      it takes no time and nobody waits for it
@@ -30,15 +32,7 @@ schedule=NAME    of the pipeline: gpipe, 1f1b, interleaved:V (V stages a device)
 chip=NAME        as many devices of another kind; without --experiment by the shapes that the trace holds
 ranks=N          more or fewer devices on the data axis; the batch stays unless batch= says otherwise"""
 
-COLLECTIVES = (
-    "all-reduce",
-    "all-gather",
-    "reduce-scatter",
-    "all-to-all",
-    "collective-permute",
-    "collective-broadcast",
-    "send-recv",
-)
+COLLECTIVES: tuple[str, ...] = get_args(CollectiveKind)
 KINDS = ("compute", "communication", "copy", "memset")
 CLASSES = ("matmul", "convolution", "attention")
 HOST, DATALOADER, BY_NAME = "host", "dataloader", "name~"

@@ -40,11 +40,6 @@ class Added(NamedTuple):
     communication_s: float = 0.0
     bubble_s: float = 0.0
 
-    @property
-    def total_s(self) -> float:
-        """Both."""
-        return self.communication_s + self.bubble_s
-
 
 NOTHING = Added()
 
@@ -114,7 +109,7 @@ def predict_changed(
     """
     pairs = zip(baseline.iterations, iterations(changed.graph), strict=True)
     replayed = max(median(_corrected(*pair) for pair in zip(*rank, strict=True)) for rank in pairs)
-    value = max(replayed + added.total_s, 0.0)
+    value = max(replayed + sum(added), 0.0)
     if not value:
         message = (
             "after these changes nothing of the step is left that the trace holds, so nothing bounds it from below"
@@ -123,7 +118,7 @@ def predict_changed(
     measured = baseline.step.measured_s
     width = baseline.doubt + doubt + (0.0 if _unchanged(baseline.graph, changed.graph) else baseline.unmatched)
     width += UNREALISED * abs(value - measured) / value
-    modelled = min(max(added.total_s, 0.0) / value, 1.0)
+    modelled = min(max(sum(added), 0.0) / value, 1.0)
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
         value=value,

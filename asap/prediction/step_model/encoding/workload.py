@@ -132,7 +132,7 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         xla=float(is_xla(w)),
         scans_layers=float(scans_layers(w)),
         layers_together=float(layers_together(w, architecture)),
-        overlaps_reduction=float(framework != "megatron"),
+        overlaps_reduction=float(framework != "megatron" if w.overlaps_reduction is None else w.overlaps_reduction),
         regathers_activations=float(framework in ("megatron", "nemo") and not gathers),
         optimizer_bytes=_moment_bytes(w, HALF if narrow else FP32_MASTER) + (FP32_MASTER if master else 0.0),
         fused_attention=float(kernel == "flash"),
