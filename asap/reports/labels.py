@@ -57,9 +57,9 @@ def describe_model(model: Architecture | None) -> str:
 
 def name_or_size(model: Architecture | None) -> str | None:
     """``mixtral-8x7b``, or ``175 B parameters`` where a model has no name."""
-    if model is None or model.name or model.missing():
-        return model.name if model else None
-    return f"{amount(count_parameters(model).total, 'parameters')} parameters"
+    if model is not None and not model.name and not model.missing():
+        return f"{amount(count_parameters(model).total, 'parameters')} parameters"
+    return model and model.name
 
 
 def batch_size(workload: Workload) -> str:

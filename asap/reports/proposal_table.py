@@ -36,9 +36,9 @@ def order_sentence(analysis: Analysis) -> str:
     if analysis.incumbent is None or phrases.is_assumed(analysis):
         return f"Ordered by the expected step time{odds}.{moved}"
     if analysis.situation in TOO_TIGHT:
-        worst = "the upper end of the step time's interval"
         order = "Ordered" if analysis.recommendation.lines else "The smallest change is first, the others ordered"
-        return f"What runs now {TOO_TIGHT[analysis.situation]}. {order} by {worst}{odds}.{moved}"
+        order += f" by the upper end of the step time's interval{odds}"
+        return f"What runs now {TOO_TIGHT[analysis.situation]}. {order}.{moved}"
     fits = ", and that it fits" if _is_tight(analysis) else ""
     return f"Ordered by gain, weighed with the odds that it is faster{fits}.{moved}"
 

@@ -35,18 +35,11 @@ def contents_table(report: TraceReport) -> Table:
     rows = [
         (
             rank.rank if rank.world_size is None else f"{rank.rank} of {rank.world_size}",
-            rank.device or "unknown",
-            len(rank.steps),
-            rank.threads,
-            len(rank.streams),
-            rank.calls,
-            rank.operations,
-            rank.collectives,
-            format_seconds(rank.device_span_s),
-            format_percent(rank.unexplained),
+            rank.device or "unknown", len(rank.steps), rank.threads, len(rank.streams), rank.calls, rank.operations,
+            rank.collectives, format_seconds(rank.device_span_s), format_percent(rank.unexplained),
         )
         for rank in report.ranks
-    ]
+    ]  # fmt: skip
     return _CONTENTS, rows
 
 
