@@ -6,11 +6,13 @@ import shlex
 import pytest
 
 from asap.core.errors import PlanError
+from asap.experiments.deepspeed import training_arguments
 from asap.optimize.evaluators.run.command import words
 from asap.optimize.evaluators.run.settings import asked_settings
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
+from asap.stacks.reading import field_of
 from tests.cases import cases, kept
 from tests.experiments.stack_configurations import (
     DEEPSPEED,
@@ -70,3 +72,13 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
     assert asked_settings(Overrides(stack="deepspeed", text=line)) == settings
     silent = read("ds.json", json.dumps(DEEPSPEED | {"gradient_accumulation_steps": "auto"}), hardware="h100-16")
     assert (silent.plan.microbatches, silent.workload.global_batch) == (None, None)
+
+
+@cases("said, kernel")
+def test_the_kernel_of_attention(said, kernel):
+    assert field_of(training_arguments.TRAINER, "attention", said) == kernel
+
+
+@pytest.mark.parametrize(("value", "loaded"), [("bfloat16", True), ("torch.bfloat16", True), ("float32", False)])
+def test_the_type_that_weights_load_in(value, loaded):
+    assert training_arguments.loaded_in_bf16({"torch_dtype": value}) is loaded

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, UsageError
 from asap.sharding_memory import Kind, Worklog, new_session_name, read_session, sessions, verify_session
+from durability import campaign
 
 HARMLESS = st.text(string.ascii_letters + " äπ🙂\n\t\x1b", max_size=20)
 PAYLOADS = st.recursive(
@@ -222,3 +223,10 @@ def test_a_killed_writer_leaves_a_log_that_goes_on(tmp_path):
     assert log.failed is None
     assert verify_session("s", tmp_path).ok
     assert read_session("s", tmp_path)[-1].payload == "after the crash"
+
+
+@pytest.mark.process
+def test_nothing_acknowledged_is_lost_and_nothing_breaks():
+    counts = campaign(kills=30, index=False)
+    assert [one for one in counts if not one.ok] == []
+    assert [one.name for one in counts if not one.acknowledged] == ["read-only"]

@@ -17,6 +17,7 @@ from asap.stacks.reading import from_settings
 from asap.stacks.registry import spec
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.writing import to_settings
+from launch_lines.lines import COMMANDS, changed
 from tests.cases import cases
 
 BATCH, LAYERS = 4096, 96
@@ -175,3 +176,16 @@ def test_what_a_plan_cannot_say_is_said():
             prepared({f"zero_optimization.{key}": value}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):
         to_arguments(Plan(remat=Remat.MINIMAL), {})
+
+
+def test_a_line_replaces_adds_and_leaves_out():
+    before = "--micro-batch-size 1 --sequence-parallel --cuda-graph-modules attn moe_router"
+    line = "--micro-batch-size 2 --cuda-graph-modules attn --bf16 # without --sequence-parallel --fp16"
+    assert changed(before, line) == ("--micro-batch-size", "2", "--cuda-graph-modules", "attn", "--bf16")
+
+
+def test_each_command_says_its_devices():
+    for command in COMMANDS.read_text(encoding="utf-8").splitlines():
+        devices, _, arguments = command.partition(" ")
+        assert int(devices) % 8 == 0
+        assert changed(arguments, "")
