@@ -82,13 +82,10 @@ def test_a_batch_that_a_variable_would_have_to_say_is_unknown(repo):
     assert "sets per_device_batch_size by a variable" in str(one.not_checked)
 
 
-@pytest.mark.parametrize(
-    ("path", "before", "after", "setting"),
-    [
-        ("train.sh", MEGATRON.format(tensor=1), MEGATRON.format(tensor=8), "plan"),
-        ("tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), "per_device_train_batch_size"),
-    ],
-)
+@pytest.mark.parametrize(("path", "before", "after", "setting"), [
+    ("train.sh", MEGATRON.format(tensor=1), MEGATRON.format(tensor=8), "plan"),
+    ("tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), "per_device_train_batch_size"),
+])  # fmt: skip
 def test_a_configuration_of_another_stack_is_found_by_itself(repo, path, before, after, setting):
     repo.commit(**{path: before, "examples/deepspeed/stage3.json": json.dumps(STAGE_3)})
     report = repo.change(Options(policy=Policy(hardware={"*": "h100-64"})), **{path: after})

@@ -91,21 +91,13 @@ def test_a_symbolic_link_is_not_followed(repo, tmp_path):
     assert "SECRET" not in report.to_json()
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (CONFIG + BOMB, "aliases"),
-        (CONFIG + "x: &anchor [*anchor]\n", "aliases"),
-        (CONFIG + "run_name: again\n", "given twice"),
-        (CONFIG + "# " + "x" * 10_000_000, "larger than"),
-        (CONFIG + "a: !!python/object/apply:os.system ['id']\n", "tag"),
-        (CONFIG + "x: [" * 200, "nested too deeply"),
-        (CONFIG + "ici_fsdp_paralelism: 4\n", "did you mean ici_fsdp_parallelism"),
-        (CONFIG.encode() + b"\x00\xff\xfe", "UTF-8"),
-        ("- 1\n- 2\n", "no configuration"),
-        ("", "is empty"),
-    ],
-)
+@pytest.mark.parametrize(("content", "reason"), [
+    (CONFIG + BOMB, "aliases"), (CONFIG + "x: &anchor [*anchor]\n", "aliases"),
+    (CONFIG + "run_name: again\n", "given twice"), (CONFIG + "# " + "x" * 10_000_000, "larger than"),
+    (CONFIG + "a: !!python/object/apply:os.system ['id']\n", "tag"), (CONFIG + "x: [" * 200, "nested too deeply"),
+    (CONFIG + "ici_fsdp_paralelism: 4\n", "did you mean ici_fsdp_parallelism"),
+    (CONFIG.encode() + b"\x00\xff\xfe", "UTF-8"), ("- 1\n- 2\n", "no configuration"), ("", "is empty"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_one_line_and_fails(repo, content, reason):
     repo.commit(**{"a.yml": CONFIG})
     report = repo.change(**{"a.yml": content})
@@ -139,11 +131,9 @@ def test_a_changed_base_config_reaches_all_that_include_it(repo):
     report = repo.change(**{"configs/shared.yml": new})
     found = statuses(report)
     assert found == {
-        "configs/shared.yml": "modified",
-        "configs/a.yml": "affected",
-        "configs/c.yml": "affected",
+        "configs/shared.yml": "modified", "configs/a.yml": "affected", "configs/c.yml": "affected",
         "configs/deep/b.yml": "affected",
-    }
+    }  # fmt: skip
     plans = {one.path: one.after.plan for one in report.configurations}
     assert all(plans[path].startswith("data=128 model=2") for path in plans if path != "configs/shared.yml")
 

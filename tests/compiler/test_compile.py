@@ -173,11 +173,9 @@ def test_what_the_reference_step_does_not_read_makes_no_other_program():
         {"workload": Workload(global_batch=8, framework="MaxText", loss_chunks=1, scan_layers=True)},
         {"workload": Workload(global_batch=8, head_gathered_once=True)},
         {"workload": Workload(global_batch=8, loss_chunks=1, head_gathered_once=True)},
-        {"workload": Workload(global_batch=8, precision="bf16")},
-        {"plan": Plan.parse("data=4 microbatches=1")},
-        {"plan": Plan.parse("data=4 remat=full")},
-        {"model": Architecture(layers=2, name="mine")},
-    ]
+        {"workload": Workload(global_batch=8, precision="bf16")}, {"plan": Plan.parse("data=4 microbatches=1")},
+        {"plan": Plan.parse("data=4 remat=full")}, {"model": Architecture(layers=2, name="mine")},
+    ]  # fmt: skip
     others = [
         {"workload": Workload(global_batch=8, loss_chunks=2)},
         {"workload": Workload(global_batch=8, loss_chunks=2, head_gathered_once=True)},

@@ -59,11 +59,9 @@ def read(path, *overrides: str) -> Experiment:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    configuration=CONFIGURATIONS,
-    mesh=meshes(),
-    microbatches=st.sampled_from([1, 2]),
+    configuration=CONFIGURATIONS, mesh=meshes(), microbatches=st.sampled_from([1, 2]),
     remat=st.sampled_from([None, Remat.FULL, Remat.OFFLOAD, SavedTensors(("key", "up"), ("query",))]),
-)
+)  # fmt: skip
 def test_the_line_gives_the_plan_and_leaves_the_rest_as_it_is(
     tmp_path_factory, configuration, mesh, microbatches, remat
 ):

@@ -17,17 +17,14 @@ def said(read, words):
     return read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {words}"))
 
 
-@pytest.mark.parametrize(
-    ("words", "dispatcher"),
-    [
-        (EXPERTS, "all_gather"),
-        (f"{EXPERTS} --moe-token-dispatcher-type allgather", "all_gather"),
-        (f"{EXPERTS} --moe-token-dispatcher-type alltoall", "all_to_all"),
-        (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep", "deepep"),
-        (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-enable-deepep", "deepep"),
-        ("--moe-token-dispatcher-type flex", None),
-    ],
-)
+@pytest.mark.parametrize(("words", "dispatcher"), [
+    (EXPERTS, "all_gather"),
+    (f"{EXPERTS} --moe-token-dispatcher-type allgather", "all_gather"),
+    (f"{EXPERTS} --moe-token-dispatcher-type alltoall", "all_to_all"),
+    (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep", "deepep"),
+    (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-enable-deepep", "deepep"),
+    ("--moe-token-dispatcher-type flex", None),
+])  # fmt: skip
 def test_how_tokens_reach_their_experts(read, words, dispatcher):
     assert said(read, words).workload.expert_dispatcher == dispatcher
 

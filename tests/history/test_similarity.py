@@ -76,11 +76,9 @@ CHIP = st.sampled_from([None, "v5p", "v6e", "h100", "mine"])
 def test_similarity_is_a_share_and_symmetric_in_plans(bottleneck, chips, parameters, plans):
     def one_way(first, second):
         record = a_record(
-            bottleneck=bottleneck,
-            hardware={"chip": chips[0]},
-            model={"parameters": parameters[0]},
+            bottleneck=bottleneck, hardware={"chip": chips[0]}, model={"parameters": parameters[0]},
             before=plans[first],
-        )
+        )  # fmt: skip
         devices = plans[second].devices if plans[second] else None
         query = {"chip": chips[1], "parameters": parameters[1], "plan": plans[second], "devices": devices}
         return score(record, bottleneck=bottleneck, **query)

@@ -232,8 +232,6 @@ GEMINI = Protocol(_gemini_turns, _gemini_whole, lambda answer: iter((_event(_gem
 OPENAI = Protocol(_openai_turns, _openai_whole, _openai_pieces)
 ANTHROPIC = Protocol(_anthropic_turns, _anthropic_whole, _anthropic_pieces)
 OLLAMA = Protocol(
-    _ollama_turns,
-    _ollama_whole,
-    lambda answer: iter((json.dumps(_ollama_whole(answer)).encode() + b"\n",)),
+    _ollama_turns, _ollama_whole, lambda answer: iter((json.dumps(_ollama_whole(answer)).encode() + b"\n",)),
     "application/x-ndjson",
-)
+)  # fmt: skip

@@ -88,19 +88,15 @@ def test_what_a_run_says_goes_before_the_model() -> None:
     assert (model.heads, model.head_dim, model.vocab) == (32, 32, 1000)
 
 
-@pytest.mark.parametrize(
-    ("row", "error", "complaint"),
-    [
-        ({"model": "m", "n_layers": "many"}, ConfigError, "n_layers"),
-        ({"model": "m", "n_layers": -1}, ConfigError, "layers"),
-        ({"n_layers": 2}, ConfigError, "model"),
-        ({**MOE, "top_k": 9}, ConfigError, "8 experts need 1 to 8"),
-        ({**MOE, "top_k": None}, ConfigError, "8 experts need 1 to 8"),
-        ({**LLAMA, "mlp_ratio": "wide", "d_ff": None}, ConfigError, "mlp_ratio"),
-        ({**GPT, "model": "MOE-380M (Alpa)"}, InsufficientEvidenceError, "number of experts"),
-        ({**LLAMA, "decoder_block": "deepseek4"}, InsufficientEvidenceError, "not modelled"),
-    ],
-)
+@pytest.mark.parametrize(("row", "error", "complaint"), [
+    ({"model": "m", "n_layers": "many"}, ConfigError, "n_layers"),
+    ({"model": "m", "n_layers": -1}, ConfigError, "layers"), ({"n_layers": 2}, ConfigError, "model"),
+    ({**MOE, "top_k": 9}, ConfigError, "8 experts need 1 to 8"),
+    ({**MOE, "top_k": None}, ConfigError, "8 experts need 1 to 8"),
+    ({**LLAMA, "mlp_ratio": "wide", "d_ff": None}, ConfigError, "mlp_ratio"),
+    ({**GPT, "model": "MOE-380M (Alpa)"}, InsufficientEvidenceError, "number of experts"),
+    ({**LLAMA, "decoder_block": "deepseek4"}, InsufficientEvidenceError, "not modelled"),
+])  # fmt: skip
 def test_what_cannot_be_said_is_refused_in_one_line(row, error: type[AsapError], complaint: str) -> None:
     with pytest.raises(error, match=complaint) as caught:
         architecture_from_row(row)

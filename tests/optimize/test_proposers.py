@@ -29,12 +29,10 @@ def line(times: list[float], fill: list[float] | None = None) -> Prior:
     """Configurations ``0``, ``1``, … along a line, one doubling apart."""
     places = np.arange(len(times), dtype=float)
     return Prior(
-        configurations=tuple(map(str, range(len(times)))),
-        log_time=np.log(times),
-        log_fill=None if fill is None else np.log(fill),
-        effort=np.zeros(len(times)),
+        configurations=tuple(map(str, range(len(times)))), log_time=np.log(times),
+        log_fill=None if fill is None else np.log(fill), effort=np.zeros(len(times)),
         apart=lambda place: np.abs(places - place)[None],
-    )
+    )  # fmt: skip
 
 
 def done(number: int, place: int, seconds: float, error: float | None = None) -> Try:

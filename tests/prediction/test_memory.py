@@ -138,15 +138,10 @@ def test_the_last_stage_of_a_pipeline_holds_the_logits():
     assert np.all(held(plan, wide, work).activations < held(plan, MODEL, work).activations)
 
 
-@pytest.mark.parametrize(
-    ("framework", "repeats", "kept"),
-    [
-        ("Megatron-Core", 1, [4, 1]),
-        ("Megatron-Core", 4, [4 + 3 / 4, 4 - 3 / 4]),
-        ("MaxText", 1, [32 + 3, 32 + 3]),
-        ("MaxText", 4, [32 + 3 / 4, 32 + 3 / 4]),
-    ],
-)
+@pytest.mark.parametrize(("framework", "repeats", "kept"), [
+    ("Megatron-Core", 1, [4, 1]), ("Megatron-Core", 4, [4 + 3 / 4, 4 - 3 / 4]), ("MaxText", 1, [32 + 3, 32 + 3]),
+    ("MaxText", 4, [32 + 3 / 4, 32 + 3 / 4]),
+])  # fmt: skip
 def test_a_stage_keeps_the_microbatches_of_its_schedule(framework, repeats, kept):
     plan = Plan.parse(f"replica=16 stage=4 microbatches=32 pipeline_repeats={repeats}")
     work = WORK.model_copy(update={"framework": framework})

@@ -116,29 +116,23 @@ def test_what_saves_is_told_in_the_words_of_the_stack(study, name, text, hardwar
     assert saved_gib is None or trial.saved_bytes > saved_gib * 2**30
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "hardware"),
-    [
-        ("fused_attention", TRAINER.format(batch=1, kernel="sdpa"), "h100-8"),
-        ("fused_attention", TRAINER.format(batch=1, kernel="eager"), "v100-8"),
-        ("fused_attention", MEGATRON.format(kernel="--attention-backend auto"), "h100-8"),
-        ("fused_attention", MAXTEXT.format(kernel="autoselected", devices=64), "v6e-64"),
-        ("fused_loss", llama("--use_liger_kernel true"), "h100-8"),
-        ("fused_loss", llama("--torch_compile true"), "h100-8"),
-        ("tensor_overlap", TITAN.format(more=TENSOR.replace("= true", "= false")), "h100-64"),
-        ("fused_loss", FACTORY.format(more="enable_liger_kernel: true"), "h100-8"),
-        ("fused_loss", AXOLOTL.format(more="liger_fused_linear_cross_entropy: true"), "h100-8"),
-        ("fused_loss", AXOLOTL.format(more="cut_cross_entropy: true"), "h100-8"),
-        ("fused_loss", AXOLOTL.format(more="plugins: [axolotl.integrations.swanlab.SwanLabPlugin]"), "h100-8"),
-        ("fused_loss", AUTOMODEL.format(loss="linear_ce.FusedLinearCrossEntropy"), "h100-8"),
-        ("fused_loss", llama(model="tiiuae/falcon-7b"), "h100-8"),
-        ("fused_loss", llama(), "v100-32gb-8"),
-        ("mixed_precision", WHOLE.format(more="--bf16"), "h100-8"),
-        ("mixed_precision", WHOLE.format(more=""), "v100-8"),
-        ("mixed_precision", TUNE.format(more="--bf16 true"), "h100-8"),
-        ("mixed_precision", TUNE.format(more="--torch_dtype bfloat16"), "h100-8"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "hardware"), [
+    ("fused_attention", TRAINER.format(batch=1, kernel="sdpa"), "h100-8"),
+    ("fused_attention", TRAINER.format(batch=1, kernel="eager"), "v100-8"),
+    ("fused_attention", MEGATRON.format(kernel="--attention-backend auto"), "h100-8"),
+    ("fused_attention", MAXTEXT.format(kernel="autoselected", devices=64), "v6e-64"),
+    ("fused_loss", llama("--use_liger_kernel true"), "h100-8"), ("fused_loss", llama("--torch_compile true"), "h100-8"),
+    ("tensor_overlap", TITAN.format(more=TENSOR.replace("= true", "= false")), "h100-64"),
+    ("fused_loss", FACTORY.format(more="enable_liger_kernel: true"), "h100-8"),
+    ("fused_loss", AXOLOTL.format(more="liger_fused_linear_cross_entropy: true"), "h100-8"),
+    ("fused_loss", AXOLOTL.format(more="cut_cross_entropy: true"), "h100-8"),
+    ("fused_loss", AXOLOTL.format(more="plugins: [axolotl.integrations.swanlab.SwanLabPlugin]"), "h100-8"),
+    ("fused_loss", AUTOMODEL.format(loss="linear_ce.FusedLinearCrossEntropy"), "h100-8"),
+    ("fused_loss", llama(model="tiiuae/falcon-7b"), "h100-8"), ("fused_loss", llama(), "v100-32gb-8"),
+    ("mixed_precision", WHOLE.format(more="--bf16"), "h100-8"), ("mixed_precision", WHOLE.format(more=""), "v100-8"),
+    ("mixed_precision", TUNE.format(more="--bf16 true"), "h100-8"),
+    ("mixed_precision", TUNE.format(more="--torch_dtype bfloat16"), "h100-8"),
+])  # fmt: skip
 def test_what_runs_or_the_chip_has_not_or_would_replace_others_is_no_test(study, name, text, hardware):
     assert offered(study(text, hardware), name) is None
 

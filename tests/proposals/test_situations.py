@@ -38,16 +38,14 @@ MESHES = (
 RUNS = (
     ("llama3.1-8b", "v5e-256", "MaxText", MESHES),
     (
-        "mixtral-8x7b",
-        "v6e-64",
-        "MaxText",
+        "mixtral-8x7b", "v6e-64", "MaxText",
         ("data=64", "data=8 expert=8", "data=16 expert=2 model=2", "replica=2 data=32"),
     ),
     ("llama3.1-70b", "v5p-128", "MaxText", ("data=64", "data=16 model=4", "data=16 seq=4", "data=16 stage=4")),
     ("llama2-13b", "h100-64", "Megatron-LM", ("replica=64", "replica=16 model=4", "replica=8 model=2 stage=4")),
     ("qwen3-30b-a3b", "h100-32", "torchtitan", ("data=32", "data=8 model=4", "replica=2 data=16")),
     ("llama2-7b", "mi300x-8", "torchtitan", ("data=8", "data=4 model=2")),
-)
+)  # fmt: skip
 """Dense and of experts, on tori and fabrics, by stacks with and without compilers of whole steps."""
 POLICIES = ("none", "minimal", "save_qkv_proj", "full")
 
@@ -172,14 +170,11 @@ ON_GPUS = run(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("study", "allowed"),
-    [
-        (run("data=16 model=16 microbatches=1 remat=full"), ()),
-        (run("data=16 model=16 microbatches=1 remat=full"), ("first_moment", "weight_precision", "global_batch")),
-        (ON_GPUS, ("second_moment", "optimizer", "global_batch")),
-    ],
-)
+@pytest.mark.parametrize(("study", "allowed"), [
+    (run("data=16 model=16 microbatches=1 remat=full"), ()),
+    (run("data=16 model=16 microbatches=1 remat=full"), ("first_moment", "weight_precision", "global_batch")),
+    (ON_GPUS, ("second_moment", "optimizer", "global_batch")),
+])  # fmt: skip
 def test_the_grid_says_what_the_prediction_says(study, allowed):
     study = replace(study, preferences=Preferences(frozenset(allowed)))
     found = search(study, lambda meshes: np.zeros(len(meshes)))

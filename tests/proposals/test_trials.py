@@ -86,17 +86,12 @@ def test_tensor_collectives_beside_their_products_are_worth_a_test_where_they_wa
     assert 0.03 < overlap.gain < 0.3
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        LARGE.replace(" --sequence-parallel", ""),
-        f"{LARGE} --tp-comm-overlap",
-        f"{LARGE} --deterministic-mode",
-        f"{LARGE} --transformer-impl local",
-        LARGE.replace("--tensor-model-parallel-size 8", "--tensor-model-parallel-size 16"),
-        f"{LARGE} --num-experts 8 --expert-model-parallel-size 8",
-    ],
-)
+@pytest.mark.parametrize("said", [
+    LARGE.replace(" --sequence-parallel", ""), f"{LARGE} --tp-comm-overlap", f"{LARGE} --deterministic-mode",
+    f"{LARGE} --transformer-impl local",
+    LARGE.replace("--tensor-model-parallel-size 8", "--tensor-model-parallel-size 16"),
+    f"{LARGE} --num-experts 8 --expert-model-parallel-size 8",
+])  # fmt: skip
 def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said):
     assert "tensor_overlap" not in [trial.name for trial in offered(said)]
 
@@ -104,15 +99,12 @@ def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said)
 NESTED = "modules:\n  m:\n    overrides:\n      cuda_graph_impl: local"
 
 
-@pytest.mark.parametrize(
-    ("stack", "given", "settings", "line"),
-    [
-        ("megatron", {}, {"cuda-graph-modules": "attn moe_router"}, "--cuda-graph-modules attn moe_router"),
-        ("megatron", {"primus_module": "m"}, {"cuda-graph-impl": "local"}, NESTED),
-        ("torchtitan", {}, {"training.compile": "true"}, "[training]\ncompile = true"),
-        ("deepspeed", {}, {"bf16.enabled": "true"}, '{"bf16": {"enabled": true}}'),
-        ("maxtext", {}, {"attention": "flash"}, "attention=flash"),
-    ],
-)
+@pytest.mark.parametrize(("stack", "given", "settings", "line"), [
+    ("megatron", {}, {"cuda-graph-modules": "attn moe_router"}, "--cuda-graph-modules attn moe_router"),
+    ("megatron", {"primus_module": "m"}, {"cuda-graph-impl": "local"}, NESTED),
+    ("torchtitan", {}, {"training.compile": "true"}, "[training]\ncompile = true"),
+    ("deepspeed", {}, {"bf16.enabled": "true"}, '{"bf16": {"enabled": true}}'),
+    ("maxtext", {}, {"attention": "flash"}, "attention=flash"),
+])  # fmt: skip
 def test_a_setting_is_written_in_the_form_that_was_given(stack, given, settings, line):
     assert setting_lines(stack, settings, given) == line
