@@ -22,7 +22,6 @@ from asap.study.study import study_of
 from tests.cases import cases, kept
 
 KEPT = kept(__file__)
-
 ARGUMENTS = KEPT["ARGUMENTS"]
 COMPILES = {"verify"}
 RUN = "llama-8b-tensor-16"

@@ -10,10 +10,8 @@ from asap.experiments.create import Statement
 from asap.sharding_memory import Kind, read_session
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 pytestmark = pytest.mark.slow
-COMMANDS = tuple(KEPT["COMMANDS"])
+COMMANDS = tuple(kept(__file__)["COMMANDS"])
 
 
 @pytest.mark.parametrize("experiment", ExperimentStore().ids())

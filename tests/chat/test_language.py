@@ -9,9 +9,7 @@ from asap.chat.written import written
 from asap.core.errors import UsageError
 from tests.cases import cases, kept, listed
 
-KEPT = kept(__file__)
-
-LINES = KEPT["LINES"]
+LINES = kept(__file__)["LINES"]
 PROSE = (
     "memory of proposal 2", "why is it so slow", "it ran 1 = 4s", "fits 1?", "proposal 1 ran out of memory", "ran 1",
     "did it run 1 = 4.1s", "what if we doubled the batch", "limit", "oom", "hello", "", "limit yourself to 8 chips",

@@ -7,8 +7,6 @@ import pytest
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 SCRIPT = """\
 python3 -m maxtext.trainers.pre_train.train src/maxtext/configs/base.yml model_name=llama2-7b per_device_batch_size=2 \\
   max_target_length=4096 ici_fsdp_parallelism=-1 remat_policy=full attention=flash
@@ -189,7 +187,7 @@ def test_optimize_takes_all_that_a_model_alone_needs(asap, model):
     assert "ici_fsdp_parallelism" in done.out
 
 
-MIXTURE = KEPT["MIXTURE"]
+MIXTURE = kept(__file__)["MIXTURE"]
 
 
 @pytest.mark.slow

@@ -6,9 +6,7 @@ import pytest
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-TITAN = KEPT["TITAN"]
+TITAN = kept(__file__)["TITAN"]
 MAXTEXT = (
     "python3 -m maxtext.trainers.pre_train.train configs/base.yml hardware=gpu model_name=qwen3-1.7b"
     " attention=cudnn_flash_jax max_target_length=4096 per_device_batch_size=2 gradient_accumulation_steps=4"

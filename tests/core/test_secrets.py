@@ -17,7 +17,6 @@ from tests.ci.ci_scratch import CONFIG, TENSOR, Scratch
 from tests.core.planted import KINDS, planted
 
 KEPT = kept(__file__)
-
 KEYS = KEPT["KEYS"]
 NAMED = {
     "WANDB_API_KEY": "5f6c0123456789planted",

@@ -12,8 +12,6 @@ from documentation.generated import commands_page
 from documentation.pages import ROOT, Command, commands, folder, pages, run_page, shell_lines, with_outputs
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
 RUN = [name for name, text in PAGES.items() if commands(text)]
 LINES = [(name, line) for name, text in PAGES.items() for line in shell_lines(text)]
@@ -71,7 +69,7 @@ def test_every_script_is_named_on_a_page():
     assert not [path.name for path in kept if f"scripts/{path.name}" not in pages and path.name != "__pycache__"]
 
 
-PAGE = KEPT["PAGE"]
+PAGE = kept(__file__)["PAGE"]
 
 
 def test_a_console_block_gives_commands_with_what_is_under_them():

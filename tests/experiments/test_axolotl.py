@@ -13,7 +13,6 @@ from asap.study.study import study_of
 from tests.cases import cases, kept
 
 KEPT = kept(__file__)
-
 TUNING = KEPT["TUNING"]
 SMALL = KEPT["SMALL"]
 SHARDED = KEPT["SHARDED"]

@@ -18,9 +18,7 @@ from tests.experiments.stack_configurations import (
     DEEPSPEED,
 )
 
-KEPT = kept(__file__)
-
-TRAINER = KEPT["TRAINER"]
+TRAINER = kept(__file__)["TRAINER"]
 
 
 def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):

@@ -10,7 +10,6 @@ from asap.experiments.launch import read_launch
 from tests.cases import cases, kept, listed
 
 KEPT = kept(__file__)
-
 RECIPE = KEPT["RECIPE"]
 
 

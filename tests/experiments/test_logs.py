@@ -26,8 +26,6 @@ from asap.models import Workload
 from asap.study.open_study import open_study
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 FORMS, PUBLIC = (
     tomllib.loads((LOGS / name).read_text(encoding="utf-8"))["log"] for name in ("forms.toml", "public.toml")
@@ -336,7 +334,7 @@ def test_the_same_run_by_its_script_and_by_its_log(form, write):
         assert getattr(by_log.model, field) == getattr(by_script.model, field), field
 
 
-CROSSED = KEPT["CROSSED"]
+CROSSED = kept(__file__)["CROSSED"]
 
 
 @pytest.mark.parametrize("factor", [2, 8, 1000])

@@ -114,9 +114,7 @@ def test_statements_are_flags_except_for_what_is_recomputed():
         words(Overrides(stack="torchtitan", text="config.activation_checkpoint = None"))
 
 
-KEPT = kept(__file__)
-
-JOB = KEPT["JOB"]
+JOB = kept(__file__)["JOB"]
 MIXTURE = {"name": "qwen3", "flavor": "30B-A3B"}
 
 

@@ -10,8 +10,6 @@ from asap.core.stores import StoreWarning
 from asap.hardware import identify_chip, known_chips, load_chip
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 EXPECTED = {
     *("v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "v100-16gb", "v100-32gb", "a100-40gb", "a100-80gb"),
     *("h100", "h200", "b200", "gb200", "b300", "gb300", "mi300x", "mi325x", "mi355x"),
@@ -20,7 +18,7 @@ EXPECTED = {
     *("a100-pcie-40gb", "a100-pcie-80gb", "h100-pcie", "v100-pcie-16gb", "v100-pcie-32gb"),
 }
 CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
-OWN = KEPT["OWN"]
+OWN = kept(__file__)["OWN"]
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from asap.history.similarity import WEIGHTS, FeatureTable, chip_likeness, simila
 from asap.plans import Mesh, Plan
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 
 def a_record(**fields):
     told = {"title": "t", "summary": "s", "source": {"text": "x"}, "confidence": 0.5, "outcome": "improved"}
@@ -23,7 +21,7 @@ def score(record, **query):
     return float(similarity(table.compare(HistoryQuery(**query), None))[0])
 
 
-KNOWN = KEPT["KNOWN"]
+KNOWN = kept(__file__)["KNOWN"]
 
 
 def test_weights_are_shares():

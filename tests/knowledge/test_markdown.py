@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 from asap.knowledge.notes.chunking import WORDS_PER_CHUNK, chunk_markdown, linear_maths, plain_markup, slug
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
-CHAPTER = KEPT["CHAPTER"]
+CHAPTER = kept(__file__)["CHAPTER"]
 
 
 def test_headings_become_paths_and_anchors():

@@ -10,10 +10,8 @@ from asap.knowledge.notes.chunking import slug
 from asap.knowledge.notes.note_files import load_notes, parse_notes
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 FRONT = "---\nwork: The Book\nchapter: training\nurl: https://example.org/training/\n---\n# Training\n\n"
-NOTE = KEPT["NOTE"]
+NOTE = kept(__file__)["NOTE"]
 
 
 def test_reads_every_part_of_a_note():

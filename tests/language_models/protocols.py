@@ -9,9 +9,7 @@ from typing import Any
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-INSTRUCTIONS = KEPT["INSTRUCTIONS"]
+INSTRUCTIONS = kept(__file__)["INSTRUCTIONS"]
 READ, WRITTEN = 1000, 100
 """Tokens of every answer."""
 

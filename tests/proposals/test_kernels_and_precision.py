@@ -14,8 +14,6 @@ from asap.reports.record import record_facts
 from asap.study.study import study_of
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 SETTING_FIRST = "Start with a setting, not with a plan: a fused attention kernel"
 TRAINER = (
     "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy FULL_SHARD tune.py --bf16 true"
@@ -43,7 +41,7 @@ AXOLOTL = (
     "flash_attention: true\ngradient_checkpointing: true\ndatasets: []\nfsdp_version: 2\n"
     "fsdp_config: {{reshard_after_forward: true}}\n{more}\n"
 )
-AUTOMODEL = KEPT["AUTOMODEL"]
+AUTOMODEL = kept(__file__)["AUTOMODEL"]
 WHOLE = (
     "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 3072 --num-attention-heads 24"
     " --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --use-distributed-optimizer"

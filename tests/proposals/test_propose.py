@@ -21,8 +21,6 @@ from asap.study.study import study_of
 from tests.cases import kept
 from tests.studies import study as study_of_run
 
-KEPT = kept(__file__)
-
 PAPER = {
     "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
     "paper-v6e-16": ("hbm", "data=4 model=4"),
@@ -237,7 +235,7 @@ def test_an_axis_is_not_added_to_a_better_plan_in_place_of_data_parallelism():
     assert not any(other.plan.degree("seq") > 1 for other in others)
 
 
-SEVENTY = KEPT["SEVENTY"]
+SEVENTY = kept(__file__)["SEVENTY"]
 
 
 def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(tmp_path):

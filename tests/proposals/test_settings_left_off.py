@@ -11,13 +11,11 @@ from asap.proposals.trials import trials_of
 from asap.study.study import study_of
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 DENSE = (
     "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 5120 --num-attention-heads 40"
     " --seq-length 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 50304 --use-flash-attn"
 )
-MIXTURE = KEPT["MIXTURE"]
+MIXTURE = kept(__file__)["MIXTURE"]
 NCCL = " --moe-token-dispatcher-type alltoall"
 
 
