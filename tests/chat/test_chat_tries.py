@@ -67,8 +67,7 @@ def test_a_run_is_asked_for_with_its_cost_and_its_outcome_anchors_predictions(ch
     said(talk, "thanks", "memory 1")
     assert not starts.exists()
     plan = talk.conversation.order[0]
-    ran = said(talk, "try 1", "try 1")
-    assert "On record" in ran
+    assert "On record" in said(talk, "try 1", "try 1")
     assert len(starts.read_text().splitlines()) == 1
     (fact,) = talk.conversation.evidence
     assert (fact.plan, fact.claim.value) == (plan, "measured step time")
@@ -85,8 +84,7 @@ def test_in_a_pipe_nothing_is_spent_without_consent(chat, starts):
     assert "Nobody is here to agree" in said(talk, "try 1")
     said(talk, "try 1")
     assert not starts.exists()
-    lost = said(chat(NO_MEMORY, agreed=True), "try 1")
-    assert "ran out of memory" in lost
+    assert "ran out of memory" in said(chat(NO_MEMORY, agreed=True), "try 1")
     assert len(starts.read_text().splitlines()) == 1
 
 

@@ -110,8 +110,7 @@ def test_a_binary_file_with_a_yaml_name_is_told_only_where_it_was_asked_for(repo
     repo.commit(readme="x")
     repo.commit(**{"a.yml": os.urandom(2000)})
     assert repo.check("HEAD~1", "HEAD").configurations == ()
-    report = repo.check("HEAD~1", "HEAD", Options(configurations=("*.yml",)))
-    assert only(report).after.problem
+    assert only(repo.check("HEAD~1", "HEAD", Options(configurations=("*.yml",)))).after.problem
 
 
 def test_files_that_are_no_configurations_say_nothing(repo):
@@ -203,8 +202,7 @@ def test_a_base_config_comes_from_its_own_commit(repo):
 
 def test_ignored_paths_are_not_looked_at(repo):
     repo.commit(**{"asap.toml": '[ci]\nignore = ["old/**"]\n', "old/a.yml": CONFIG, "a.yml": CONFIG})
-    report = repo.change(**{"old/a.yml": TENSOR, "a.yml": TENSOR})
-    assert statuses(report) == {"a.yml": "modified"}
+    assert statuses(repo.change(**{"old/a.yml": TENSOR, "a.yml": TENSOR})) == {"a.yml": "modified"}
 
 
 def test_changed_lines_are_those_of_the_new_text():

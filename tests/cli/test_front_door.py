@@ -91,8 +91,7 @@ def test_a_count_that_no_job_has_is_refused_by_its_option(asap, command, option)
 
 
 def test_how_much_is_said(asap, monkeypatch):
-    loud = asap("analyze", "cpu-8dev", "--verbose")
-    assert "proposal: answers" in loud.err
+    assert "proposal: answers" in asap("analyze", "cpu-8dev", "--verbose").err
     quiet = asap("--quiet", "analyze", "cpu-8dev")
     assert quiet.err == ""
     assert quiet.out

@@ -102,8 +102,7 @@ def test_without_a_planted_cause_there_is_no_alarm():
     chance = random.Random(7)
     expected = [(run, modelled(run)) for run in RUNS]
     judged = [judge_run(run, drawn(prediction, chance)) for run, prediction in expected for _ in range(100)]
-    alarms = sum(one is not None and one.is_finding for one in judged)
-    assert alarms / len(judged) <= 0.05
+    assert sum(one is not None and one.is_finding for one in judged) / len(judged) <= 0.05
 
 
 def study(seconds: float | None) -> Study:
@@ -130,8 +129,7 @@ def test_a_step_far_outside_of_the_interval_is_the_finding_and_no_anchor():
 
 def test_a_step_inside_of_the_interval_anchors_predictions():
     inside = study(1.4)
-    found = judge(inside)
-    assert not found.is_finding
+    assert not judge(inside).is_finding
     (predicted,) = expect(inside, [RUNS[0].plan])
     assert predicted.step_time.value == pytest.approx(1.4)
 

@@ -41,8 +41,7 @@ def test_every_source_names_a_document_with_its_address(chip) -> None:
 
 @pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
 def test_figures_are_in_physical_ranges(chip) -> None:
-    peak = max(chip.peak_flops.values())
-    assert 5e13 <= peak <= 2e16
+    assert 5e13 <= max(chip.peak_flops.values()) <= 2e16
     assert 2e11 <= chip.hbm_bandwidth <= 1e13
     assert 30 <= chip.peak_flops.get("bf16", chip.peak_flops.get("fp16", 0)) / chip.hbm_bandwidth <= 1000
     assert 16 * 2**30 <= chip.hbm_bytes <= 400 * 2**30

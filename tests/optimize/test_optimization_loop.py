@@ -168,8 +168,7 @@ def test_a_session_of_another_kind_is_refused(home):
 def test_it_ends_when_the_next_costs_more_than_it_saves(home, saving, to_go, reason):
     rule = StoppingRule(evaluations=3, steps_to_go=to_go, training_chips=8, machine=Machine(8, 2.0, "USD"))
     session = Session.start("s", {})
-    stopped = optimize(session, InTurn(saving), Counting(*[took(1.0)] * 3), rule)
-    assert stopped.reason == reason
+    assert optimize(session, InTurn(saving), Counting(*[took(1.0)] * 3), rule).reason == reason
     first = session.tries[0].cost
     assert (first.chip_hours, first.money) == (0.08, 0.16)
 

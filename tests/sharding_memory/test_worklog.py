@@ -72,8 +72,7 @@ def test_a_large_payload_is_kept(tmp_path):
 
 def test_a_new_writer_continues_the_chain(tmp_path):
     written(tmp_path)
-    record = Worklog("s", tmp_path).append(Kind.NOTE, "later")
-    assert record.sequence == 3
+    assert Worklog("s", tmp_path).append(Kind.NOTE, "later").sequence == 3
     assert verify_session("s", tmp_path).ok
 
 

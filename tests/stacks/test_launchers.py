@@ -54,8 +54,7 @@ def test_megatron_arguments_read_back_are_the_plan(before, plan):
     assume(not copied or plan.degree("expert") == 1 or plan.degree("seq") == 1)
     changes = to_arguments(plan, current, global_batch=BATCH, layers=LAYERS)
     assert from_arguments(on_top(current, changes), plan.devices, LAYERS, BATCH) == plan
-    untouched = to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS)
-    assert untouched == {}
+    assert to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS) == {}
 
 
 OF_DEEPSPEED = {"deepspeed": True, "checkpoint_activations": True, "deepspeed_activation_checkpointing": True}
