@@ -71,10 +71,9 @@ def test_hostile_texts_stay_texts(diff):
     assert_harmless(to_comment(report(configuration(EVIL[:200], EVIL, diff), text=EVIL)))
 
 
-def test_a_hostile_run_name_in_a_repository_stays_text(repo):
-    repo.commit(**{"a.yml": CONFIG})
+def test_a_hostile_run_name_in_a_repository_stays_text(based):
     hostile = CONFIG.replace("llama70", "'@everyone <img src=x> [a](http://e) #1 www.e.com'") + "# @everyone ```\n"
-    body = to_comment(repo.change(**{"<b>@all [x](y).yml": hostile, "a.yml": hostile + "steps: 1 # ``` @x\n"}))
+    body = to_comment(based.change(**{"<b>@all [x](y).yml": hostile, "a.yml": hostile + "steps: 1 # ``` @x\n"}))
     assert "everyone" in body
     assert_harmless(body)
 

@@ -37,10 +37,9 @@ def test_a_configuration_that_only_moved_says_nothing(repo):
     assert repo.change().configurations == ()
 
 
-def test_a_deleted_configuration_has_no_after_and_no_finding(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.git("rm", "-q", "a.yml")
-    report = repo.change()
+def test_a_deleted_configuration_has_no_after_and_no_finding(based):
+    based.git("rm", "-q", "a.yml")
+    report = based.change()
     one = only(report)
     assert (one.status, one.after) == ("deleted", None)
     assert one.before is not None
@@ -98,9 +97,8 @@ def test_a_symbolic_link_is_not_followed(repo, tmp_path):
     (CONFIG + "ici_fsdp_paralelism: 4\n", "did you mean ici_fsdp_parallelism"),
     (CONFIG.encode() + b"\x00\xff\xfe", "UTF-8"), ("- 1\n- 2\n", "no configuration"), ("", "is empty"),
 ])  # fmt: skip
-def test_what_cannot_be_read_is_one_line_and_fails(repo, content, reason):
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": content})
+def test_what_cannot_be_read_is_one_line_and_fails(based, content, reason):
+    report = based.change(**{"a.yml": content})
     assert reason in only(report).after.problem
     assert [finding.rule for finding in report.findings] == ["invalid"]
     assert len(report.to_json()) < 20_000
