@@ -15,15 +15,12 @@ from asap.plans.validity import violations
 from asap.prediction.predict_study import expect
 from asap.sharding_memory import Kind, verify_session
 from asap.study.open_study import open_study
+from tests.cases import kept
 from tests.language_models.scripts import well
 
 pytestmark = pytest.mark.slow
 
-PAPER = {
-    "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
-    "paper-v6e-16": ("hbm", "data=4 model=4"),
-    "paper-v5e-256": ("communication", "data=8 seq=16 model=2"),
-}
+PAPER = kept(__file__)["PAPER"]
 """Bottleneck and expert mesh (section 3)."""
 
 AGENTS = ["analyzer", "proposal", "critic"]

@@ -10,17 +10,10 @@ from asap.chat.session import RunCommand
 from asap.evidence.fact import EVIDENCE
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name, read_session
+from tests.cases import kept
 
-STEPS = """
-echo "$@" >> STARTS
-for word in "$@"; do echo "Config param ${word%%=*}: ${word#*=}"; done
-for step in $(seq 30); do echo "completed step: $step, seconds: 6.0, loss: 9.1"; done
-"""
-NO_MEMORY = """
-echo "$@" >> STARTS
-echo "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 22.23G of 15.75G hbm."
-exit 1
-"""
+STEPS = kept(__file__)["STEPS"]
+NO_MEMORY = kept(__file__)["NO_MEMORY"]
 
 
 @pytest.fixture(scope="module")

@@ -12,22 +12,13 @@ from asap.ci.source.resolve import LinkedExperiments
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
-from tests.cases import cases
+from tests.cases import cases, kept
 
 pytestmark = pytest.mark.process
 
 TOO_LARGE = CONFIG.replace("remat_policy: full", "remat_policy: minimal").replace("batch_size: 2", "batch_size: 64")
 MEASURED_S = 28.0
-NEAR = """[model]
-name = "llama3"
-flavor = "8B"
-[training]
-local_batch_size = 1
-seq_len = 8192
-[activation_checkpoint]
-mode = "selective"
-selective_ac_option = "op"
-"""
+NEAR = kept(__file__)["NEAR"]
 POLICY_OF_ALL = '[ci]\nconfigurations = ["*.toml"]\n[ci.hardware]\n"a.toml" = "h100-8"\n'
 
 

@@ -17,15 +17,9 @@ pytestmark = pytest.mark.process
 ON = Policy(configurations=("configs/*",), hardware={"configs/*": "h100-64"})
 MEGATRON = KEPT["MEGATRON"]
 TUNING = KEPT["TUNING"]
-STAGE_3 = {
-    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": "auto"},
-    "zero_optimization": {"stage": 3},
-}  # fmt: skip
+STAGE_3 = kept(__file__)["STAGE_3"]
 PRIMUS = KEPT["PRIMUS"]
-OPEN = """#!/bin/bash
-python3 -m MaxText.train MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=$BATCH \\
-  max_target_length=8192 ici_fsdp_parallelism={data}
-"""
+OPEN = kept(__file__)["OPEN"]
 
 
 def changed(repo, path, before, after, **beside):

@@ -7,10 +7,7 @@ import pytest
 
 from tests.cases import kept
 
-SCRIPT = """\
-python3 -m maxtext.trainers.pre_train.train src/maxtext/configs/base.yml model_name=llama2-7b per_device_batch_size=2 \\
-  max_target_length=4096 ici_fsdp_parallelism=-1 remat_policy=full attention=flash
-"""
+SCRIPT = kept(__file__)["SCRIPT"]
 ON = ("--hardware", "v5e-64")
 
 
@@ -95,10 +92,7 @@ def test_a_file_that_says_too_little_is_told_what_is_missing(asap, tmp_path, nam
     assert (done.code, [words for words in said if words not in done.err]) == (4, [])
 
 
-MODEL = {
-    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
-    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256,
-}  # fmt: skip
+MODEL = kept(__file__)["MODEL"]
 
 
 @pytest.fixture
@@ -243,11 +237,7 @@ def test_a_start_that_nothing_beats_is_advised_with_its_line(asap, tmp_path):
     assert "local_batch_size = 1" in line
 
 
-MEGATRON = """\
-torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
-  --num-attention-heads 32 --seq-length 4096 --bf16 --swiglu --use-distributed-optimizer --vocab-size 32000 \\
-  --transformer-impl transformer_engine --tensor-model-parallel-size 4 --global-batch-size 64 --micro-batch-size 2
-"""
+MEGATRON = kept(__file__)["MEGATRON"]
 
 
 def test_another_batch_keeps_the_micro_batch_and_is_in_the_line(asap, tmp_path):

@@ -18,11 +18,7 @@ from tests.core.planted import KINDS, planted
 
 KEPT = kept(__file__)
 KEYS = KEPT["KEYS"]
-NAMED = {
-    "WANDB_API_KEY": "5f6c0123456789planted",
-    "DB_PASSWORD": "tr0ub4dor-planted",
-    "MY_SECRET": "plantedplainsecret",
-}
+NAMED = kept(__file__)["NAMED"]
 TOLD = KEPT["TOLD"]
 PLANTED = [planted(kind, 4) for kind in KINDS]
 TEXTS = "\n".join(text for texts, _ in PLANTED for text in texts)

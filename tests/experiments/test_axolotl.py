@@ -16,10 +16,7 @@ KEPT = kept(__file__)
 TUNING = KEPT["TUNING"]
 SMALL = KEPT["SMALL"]
 SHARDED = KEPT["SHARDED"]
-STAGE_2 = {
-    "zero_optimization": {"stage": 2}, "bf16": {"enabled": True},
-    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto",
-}  # fmt: skip
+STAGE_2 = kept(__file__)["STAGE_2"]
 NEW = {"fsdp_version": 2, "flash_attention": True}
 
 

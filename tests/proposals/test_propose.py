@@ -21,11 +21,7 @@ from asap.study.study import study_of
 from tests.cases import kept
 from tests.studies import study as study_of_run
 
-PAPER = {
-    "paper-v5p-512": ("compute", "data=16 seq=4 model=8"),
-    "paper-v6e-16": ("hbm", "data=4 model=4"),
-    "paper-v5e-256": ("communication", "data=8 seq=16 model=2"),
-}
+PAPER = kept(__file__)["PAPER"]
 """Bottleneck and expert mesh of the three experiments of the ASAP paper (section 3)."""
 CROWDED = study_of_run("data=16 remat=full", "llama2-70b", "v5e-16", 64, 4096)
 """A model that is too large for its slice."""

@@ -11,12 +11,10 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.stacks.launchers import setting_lines
 from asap.study.study import study_of
+from tests.cases import kept
 from tests.experiments.stack_configurations import MIXTURE
 
-SMALL = (
-    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 --num-attention-heads 8"
-    " --seq-length 1024 --micro-batch-size 4 --global-batch-size 32 --bf16 --vocab-size 50304"
-)
+SMALL = kept(__file__)["SMALL"]
 
 
 @pytest.fixture
@@ -72,11 +70,7 @@ def test_what_cuda_graphs_bring_a_mixture_of_experts_is_modelled(offered):
     assert not offered(f"{MIXTURE} {recomputed}")
 
 
-LARGE = (
-    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 8192 --num-attention-heads 64 --swiglu"
-    " --ffn-hidden-size 22016 --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 64000"
-    " --use-distributed-optimizer --tensor-model-parallel-size 8 --sequence-parallel"
-)
+LARGE = kept(__file__)["LARGE"]
 
 
 def test_tensor_collectives_beside_their_products_are_worth_a_test_where_they_wait(offered):
