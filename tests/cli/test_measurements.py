@@ -45,8 +45,7 @@ def test_what_cannot_be_of_this_run_is_refused(run, facts, said):
 
 
 @pytest.mark.parametrize(("facts", "said"), [
-    ({"steps": 0}, "holds no whole step"),
-    ({"hbm_capacity_bytes": 14 * GIB}, "may be of another chip"),
+    ({"steps": 0}, "holds no whole step"), ({"hbm_capacity_bytes": 14 * GIB}, "may be of another chip"),
     ({"operations": (operation("dot"),)}, "shows no collectives, and the plan has 16 devices"),
     ({"operations": (operation("dot", flops=1e12),)}, "may be of another model, batch or plan"),
     ({"operations": (operation("dot", flops=1e17),)}, "may be of another model, batch or plan"),

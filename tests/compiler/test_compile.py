@@ -182,9 +182,8 @@ def test_what_the_reference_step_does_not_read_makes_no_other_program():
         {"workload": Workload(global_batch=8, scan_layers=False)},
         {"workload": Workload(global_batch=8, precision="fp32")},
         {"workload": Workload(global_batch=8, weight_precision="bf16")},
-        {"plan": Plan.parse("data=4 microbatches=2")},
-        {"model": Architecture(layers=2, qk_norm=True)},
-    ]
+        {"plan": Plan.parse("data=4 microbatches=2")}, {"model": Architecture(layers=2, qk_norm=True)},
+    ]  # fmt: skip
     assert {base.model_copy(update=change).fingerprint({}) for change in same} == {base.fingerprint({})}
     assert len({base.model_copy(update=change).fingerprint({}) for change in others} - {base.fingerprint({})}) == len(
         others

@@ -18,8 +18,7 @@ def said(read, words):
 
 
 @pytest.mark.parametrize(("words", "dispatcher"), [
-    (EXPERTS, "all_gather"),
-    (f"{EXPERTS} --moe-token-dispatcher-type allgather", "all_gather"),
+    (EXPERTS, "all_gather"), (f"{EXPERTS} --moe-token-dispatcher-type allgather", "all_gather"),
     (f"{EXPERTS} --moe-token-dispatcher-type alltoall", "all_to_all"),
     (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep", "deepep"),
     (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-enable-deepep", "deepep"),

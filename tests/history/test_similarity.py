@@ -66,11 +66,10 @@ CHIP = st.sampled_from([None, "v5p", "v6e", "h100", "mine"])
 
 
 @given(
-    bottleneck=st.none() | st.sampled_from(Bottleneck),
-    chips=st.tuples(CHIP, CHIP),
+    bottleneck=st.none() | st.sampled_from(Bottleneck), chips=st.tuples(CHIP, CHIP),
     parameters=st.tuples(st.none() | st.floats(1e6, 1e13), st.none() | st.floats(1e6, 1e13)),
     plans=st.tuples(PLAN, PLAN),
-)
+)  # fmt: skip
 def test_similarity_is_a_share_and_symmetric_in_plans(bottleneck, chips, parameters, plans):
     def one_way(first, second):
         record = a_record(

@@ -47,8 +47,7 @@ def test_front_matter_without_a_citation_is_refused(field):
 
 
 @pytest.mark.parametrize(("text", "complaint"), [
-    ("", "training.md:1: has no front matter"),
-    ("---\nwork: a\n", "training.md:1: the front matter has no end"),
+    ("", "training.md:1: has no front matter"), ("---\nwork: a\n", "training.md:1: the front matter has no end"),
     ("---\ntitle: a\n---\n", "training.md:2: the front matter cannot have 'title'"),
     (FRONT + "stray\n" + NOTE, "training.md:8: stands before the first note"),
     (FRONT + NOTE + "wrapped on\n", "training.md:21: stands after the note's Equation line"),

@@ -41,11 +41,10 @@ def _torn(whole: Pieces) -> bytes:
 
 
 CUT: dict[str, Callable[[Pieces], Pieces]] = {
-    "cut between two pieces": _half,
-    "cut within a piece": lambda whole: [*_half(whole), _torn(whole)],
+    "cut between two pieces": _half, "cut within a piece": lambda whole: [*_half(whole), _torn(whole)],
     "without its end": lambda whole: whole[:-3],
     "a piece without end": lambda whole: [*_half(whole), whole[5].replace(b"word", b"word " * 4_000_000), *whole[-9:]],
-}
+}  # fmt: skip
 """Of which half an answer is left, or too much."""
 MIXED: dict[str, Callable[[Pieces], Pieces]] = {
     "each twice": lambda whole: [one for each in whole for one in (each, each)],

@@ -23,9 +23,8 @@ LAYOUTS = {
     "compact": lambda events: json.dumps({"traceEvents": events}, separators=(",", ":")),
     "indented": lambda events: json.dumps({"traceEvents": events}, indent=2),
     "utf-8": lambda events: json.dumps({"traceEvents": events}, ensure_ascii=False),
-    "sorted keys": lambda events: json.dumps({"traceEvents": events}, sort_keys=True),
-    "list": json.dumps,
-}
+    "sorted keys": lambda events: json.dumps({"traceEvents": events}, sort_keys=True), "list": json.dumps,
+}  # fmt: skip
 NAMES = st.sampled_from(["aten::add", "ProfilerStep#1", "}, {", '{"ph": "X", "cat": "', "gemm", "\\", ""]) | st.text(
     max_size=6
 )
