@@ -39,16 +39,13 @@ def test_overrides_and_what_is_said_beside_it_win(asap, script):
 
 
 @pytest.mark.slow
-def test_the_report_of_a_file_is_of_its_latest_analysis(asap, script):
+def test_the_report_of_a_file_is_of_its_latest_analysis_and_one_of_the_same_name_elsewhere_has_another(
+    asap, script, tmp_path
+):
     analysis(asap("analyze", script, *ON, "--format", "json"))
     sessions = asap("sessions", "list").out
     assert asap("report", script, "--html", f"{script}.html").code == 0
     assert asap("sessions", "list").out == sessions
-
-
-@pytest.mark.slow
-def test_files_of_one_name_in_two_folders_are_two_runs(asap, script, tmp_path):
-    analysis(asap("analyze", script, *ON, "--format", "json"))
     other = tmp_path / "other" / "train.sh"
     other.parent.mkdir()
     other.write_text(SCRIPT.replace("llama2-7b", "llama2-13b"))

@@ -37,8 +37,6 @@ def steps():
     environment["PYTHONPATH"] = str(HERE.parent.parent)
     command = [sys.executable, str(HERE / "reference_steps.py")]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
 
         def ask(asked, model, *plans):
             print(json.dumps([asked, model.model_dump(mode="json"), plans]), file=child.stdin, flush=True)

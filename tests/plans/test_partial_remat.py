@@ -87,7 +87,6 @@ def test_a_plan_whose_stages_have_no_such_part_cannot_run_under_megatron():
 @cases("plan, beside, said")
 def test_what_megatron_core_refuses_beside_them(plan, beside, said):
     refused = refusal(f"model=2 {plan}", **beside)
-    assert refused is not None
     assert said in refused
 
 

@@ -152,7 +152,6 @@ def test_a_stage_keeps_the_microbatches_of_its_schedule(framework, repeats, kept
 def planned_gib(model, chip, topology, plan, work):
     """What the compiler of the reference step should plan."""
     found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
-    assert found
     return found.total.value / 2**30
 
 
