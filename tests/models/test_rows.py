@@ -22,10 +22,9 @@ def test_a_gpt_row_follows_the_rules_of_its_family() -> None:
 
 
 def test_qwen_and_gemma_of_their_third_generation_norm_queries_and_keys() -> None:
-    blocks = ("qwen3", "qwen3_moe", "gemma3", "qwen2", "gemma2", "llama2", None)
-    assert [architecture_from_row({**LLAMA, "decoder_block": block}).qk_norm for block in blocks] == [True] * 3 + [
-        False
-    ] * 4
+    normed, plain = ("qwen3", "qwen3_moe", "gemma3"), ("qwen2", "gemma2", "llama2", None)
+    found = {each: architecture_from_row({**LLAMA, "decoder_block": each}).qk_norm for each in (*normed, *plain)}
+    assert found == dict.fromkeys(normed, True) | dict.fromkeys(plain, False)
 
 
 @cases("name, block, parallel")
