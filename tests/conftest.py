@@ -1,9 +1,12 @@
 """For all tests: what they start can be interrupted, also where a shell runs them in its background; no property is
-refused because the machine is slow; the command line; and the search indexes, which are made once."""
+refused because the machine is slow; none reads or writes the home of who runs it; files that take long go first; the
+command line; and the search indexes, which are made once."""
 
 import os
 import shutil
 import signal
+import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 INDEXING_S = 600.0
+EXPENSIVE = ("compiles", "process", "slow")
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has the environment of who starts it
+    HOME = tempfile.TemporaryDirectory(prefix="asap-tests-")
+    os.environ["HOME"] = HOME.name
+    for variable in ("ASAP_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        os.environ.pop(variable, None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with the most expensive tests go first: a long one at the end would keep all processors but one waiting."""
+    marked = Counter(item.path for item in items if any(item.get_closest_marker(name) for name in EXPENSIVE))
+    items.sort(key=lambda item: -marked[item.path])
 
 
 @pytest.fixture(scope="session")

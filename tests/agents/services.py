@@ -11,17 +11,14 @@ from asap.agents.llm.budget import UsageMeter
 from asap.agents.llm.models import language_model
 from asap.agents.settings import read_settings
 from asap.core.errors import ServiceError
+from tests.cases import kept
 
 GEMINI, OPENAI, ANTHROPIC, OLLAMA = "gemini-2.5-flash", "openai/local", "anthropic/local", "ollama_chat/local"
 """One model for each protocol."""
 
 LITELLM = pytest.mark.skipif(find_spec("litellm") is None, reason="extra litellm")
 MODELS = [GEMINI, *(pytest.param(name, marks=LITELLM) for name in (OPENAI, ANTHROPIC, OLLAMA))]
-PLANTED = {
-    "GOOGLE_API_KEY": "planted-google-7f3a9c5e1d",
-    "OPENAI_API_KEY": "planted-openai-2b8d4f6a0c",
-    "ANTHROPIC_API_KEY": "planted-anthropic-9e1d3c5b7a",
-}
+PLANTED = kept(__file__)["PLANTED"]
 
 
 def ask(model: str, stream: bool, meter: UsageMeter | None = None, times: int = 1) -> list[str | BaseException]:

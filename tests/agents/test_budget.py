@@ -70,7 +70,6 @@ def test_usage_that_cannot_be_right_is_estimated_and_stops_at_the_limit(reports,
     assert 1 < service.asked < 10
     assert usage.uncounted_calls == usage.calls == service.asked
     assert usage.input_tokens >= service.asked * len(QUESTION) // CHARACTERS_OF_TOKEN
-    assert usage.cost is not None
     assert usage.cost < 0.02
 
 

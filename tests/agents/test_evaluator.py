@@ -84,15 +84,11 @@ def test_what_the_model_proposes_is_tried_and_it_learns_what_came_of_it(played):
     assert "you expected it to be faster than the best; it was faster than the best" in questions[1].asked
 
 
-@pytest.mark.parametrize(
-    ("wrong", "complaint"),
-    [
-        (Say("try more chips"), "not of the schema"),
-        (choice("data=16 model=16 microbatches=1 remat=full"), "was tried"),
-        (choice("data=7"), "cannot be used"),
-        (choice("warp=9"), "cannot be used"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "complaint"), [
+    (Say("try more chips"), "not of the schema"),
+    (choice("data=16 model=16 microbatches=1 remat=full"), "was tried"), (choice("data=7"), "cannot be used"),
+    (choice("warp=9"), "cannot be used"),
+])  # fmt: skip
 def test_what_cannot_be_used_goes_back_to_the_model(played, wrong, complaint):
     said = iter([wrong, choice(GOOD)])
     session, _, questions = played(lambda question: next(said), budget=2)

@@ -109,8 +109,7 @@ def test_who_obeys_everything_moves_nothing_and_gives_nothing_away(model, forms,
         assert all(MARKED.search(before) for before in figures), form
         assert not any(key in text for key in KEYS.values())
         assert form != "markdown" or ("<script>" not in text and "@all" not in text and "<b>" not in text)
-    session = sessions()[-1]
-    assert verify_session(session).ok
+    assert verify_session(sessions()[-1]).ok
 
 
 def _shown(monkeypatch, capsys, model: str, form: str) -> str:

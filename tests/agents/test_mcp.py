@@ -20,14 +20,12 @@ from asap.optimize.session import Session
 from asap.reports.answers.compact import unrolled
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 pytestmark = pytest.mark.process
 
 pytest.importorskip("mcp", reason="extra mcp")
 
 EXPERIMENT = "paper-v6e-16"
-CONFIGURATION = KEPT["CONFIGURATION"]
+CONFIGURATION = kept(__file__)["CONFIGURATION"]
 MAIN = "from asap.cli import main; main()"
 
 

@@ -59,8 +59,7 @@ def test_one_good_pick_is_filled_up_by_the_engines(store):
     outcome = analyze(EXPERIMENT, store=store, settings=Settings(model=model), session="one-pick")
     assert outcome.failure is None
     assert [one.plan for one in outcome.analysis.proposals] == [one.plan for one in engine.proposals]
-    first = outcome.analysis.proposals[0].prose
-    assert first.startswith("~")
+    assert outcome.analysis.proposals[0].prose.startswith("~")
 
 
 def test_a_plan_that_is_better_in_nothing_leaves_the_place_to_the_engines(store):
@@ -77,8 +76,7 @@ def test_a_plan_that_is_predicted_to_be_better_in_something_stands_with_both_ran
     analysis = analyze("paper-v5p-512", store=store, settings=Settings(model="test/reasoned")).analysis
     assert {one.plan for one in analysis.proposals} == {one.plan for one in engine.proposals}
     assert all(one.engine_rank and one.regret is not None for one in analysis.proposals)
-    said = next(one.prose for one in analysis.proposals if one.prose)
-    assert not said.startswith("~")
+    assert not next(one.prose for one in analysis.proposals if one.prose).startswith("~")
 
 
 def test_a_failing_connection_is_named_and_logged_without_its_secret(store, log):

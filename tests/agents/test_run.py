@@ -54,7 +54,6 @@ def test_an_unwritable_home_costs_the_log_but_not_the_analysis(store, tmp_path, 
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "file" / "home"))
     outcome = analyze("paper-v6e-16", store=store)
     assert len(outcome.analysis.proposals) == 3
-    assert outcome.worklog_failure is not None
     assert "ASAP_HOME" in str(outcome.worklog_failure)
 
 

@@ -214,14 +214,10 @@ KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "G
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "NO_GCE_CHECK": "true", "CLOUDSDK_CONFIG": "nowhere"}
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({}, "GOOGLE_API_KEY"),
-        (VERTEX, "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"),
-        (VERTEX | {"GOOGLE_CLOUD_PROJECT": "mine", "GOOGLE_CLOUD_LOCATION": "global"}, "application-default login"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), [
+    ({}, "GOOGLE_API_KEY"), (VERTEX, "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"),
+    (VERTEX | {"GOOGLE_CLOUD_PROJECT": "mine", "GOOGLE_CLOUD_LOCATION": "global"}, "application-default login"),
+])  # fmt: skip
 def test_what_google_needs_is_said_before_anything_is_read(asap, monkeypatch, given, said):
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)

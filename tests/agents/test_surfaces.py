@@ -3,6 +3,7 @@
 So it is in `asap analyze` (test_own_ideas), the chat (test_chat_models), MCP (test_mcp), `optimize` (test_evaluator).
 """
 
+import logging
 import os
 import random
 import socket
@@ -110,11 +111,14 @@ def test_a_fact_of_one_session_at_adk_web_is_unknown_in_another(home):
 
 
 def test_what_a_model_invents_under_adk_run_and_at_adk_web_is_marked(home, inventing, monkeypatch):
-    """In this process, where google-adk looks for the agent anew."""
+    """In this process, where google-adk looks for the agent anew, and whose log is not left to it."""
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", root.handlers)
     monkeypatch.setenv("ASAP_MODEL", GEMINI)
     for name in [name for name in sys.modules if name.partition(".")[0] == "adk"]:
         monkeypatch.delitem(sys.modules, name)
-    done = CliRunner().invoke(adk, ["run", "--in_memory", str(AGENTS)], input="analyze paper-v5p-512\nexit\n")
+    command = ["run", "--in_memory", "--log_level", logging.getLevelName(root.level), str(AGENTS)]
+    done = CliRunner().invoke(adk, command, input="analyze paper-v5p-512\nexit\n")
     assert all_marked(done.output), done.output
     app = get_fast_api_app(agents_dir=str(AGENTS), web=False, use_local_storage=False)
     with TestClient(app) as server:

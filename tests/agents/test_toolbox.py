@@ -14,16 +14,13 @@ from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
 from asap.profiles import Kpis, Operation, Profile
 from asap.reports.answers.compact import unrolled
+from tests.cases import kept
 
 EXPERIMENT = "paper-v6e-16"
 NAMES = {"list_experiments", "compute", *QUERIES} - set(FACTS)
 TRACED = {"trace"}
 """Tools that need a recorded run, such as that of cpu-8dev."""
-GIVEN = {
-    "plan": "data=4 model=4", "plans": ["data=4 model=4", "data=2 model=8"], "words": "tensor parallelism", "name": "1",
-    "term": "MFU", "expression": "now.step_time - 1.step_time", "vary": "model", "values": ["2", "4"], "find": "chips",
-    "metric": "step_time", "value": 2.0,
-}  # fmt: skip
+GIVEN = kept(__file__)["GIVEN"]
 ARCHITECTURE = "paper-v5p-512"
 MODELLED = "llama-8b-tensor-16"
 COSTLY = {"verify", "what_if", "worth", "solve", "compute"}
@@ -172,10 +169,7 @@ def test_text_from_files_is_fenced_flat_and_without_secrets(tmp_path):
     assert description.endswith("</data>")
 
 
-RUN = (
-    "base_config: base.yml\nmodel_name: llama3.1-8b\nattention: {kernel}\nper_device_batch_size: 1\n"
-    "max_target_length: 8192\nremat_policy: full\nici_fsdp_parallelism: 16\n"
-)
+RUN = kept(__file__)["RUN"]
 
 
 def _settings(tmp_path, kernel):

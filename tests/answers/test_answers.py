@@ -22,7 +22,6 @@ from asap.study.study import study_of
 from tests.cases import cases, kept
 
 KEPT = kept(__file__)
-
 ARGUMENTS = KEPT["ARGUMENTS"]
 COMPILES = {"verify"}
 RUN = "llama-8b-tensor-16"
@@ -136,16 +135,12 @@ def test_what_was_measured_is_recorded_where_nothing_can_be_predicted():
     assert [fact.number for fact in ask(run, "facts").facts] == [1]
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "unit", "text"),
-    [
-        (2.09, 0.95, 4.61, "s", "2.09 s (950 ms to 4.61 s)"),
-        (2.09, 1.95, 4.61, "s", "2.09 s (1.95 to 4.61)"),
-        (900, 400, 2**30, "bytes", "900 B (400 B to 1.00 GiB)"),
-        (1e9, 5e5, 2e9, "FLOP/s", "1.00 GFLOP/s (500,000 FLOP/s to 2.00 GFLOP/s)"),
-        (-0.168, -0.622, 0.833, "change", "-16.8 % (-62 to +83 %)"),
-    ],
-)
+@pytest.mark.parametrize(("value", "low", "high", "unit", "text"), [
+    (2.09, 0.95, 4.61, "s", "2.09 s (950 ms to 4.61 s)"), (2.09, 1.95, 4.61, "s", "2.09 s (1.95 to 4.61)"),
+    (900, 400, 2**30, "bytes", "900 B (400 B to 1.00 GiB)"),
+    (1e9, 5e5, 2e9, "FLOP/s", "1.00 GFLOP/s (500,000 FLOP/s to 2.00 GFLOP/s)"),
+    (-0.168, -0.622, 0.833, "change", "-16.8 % (-62 to +83 %)"),
+])  # fmt: skip
 def test_the_ends_of_an_interval_keep_their_units_where_these_differ(value, low, high, unit, text):
     quantity = Quantity(value=value, low=low, high=high, unit=unit, provenance=Provenance.MODELLED, source="test")
     assert written(quantity, brief=True) == text

@@ -15,13 +15,11 @@ def row(number, step_time, **degrees):
 
 
 ROWS = [
-    row(1, 1.0, tp=1, pp=1, dp=8, micro_batch_seqs=1),
-    row(2, 1.5, tp=2, pp=1, dp=4, micro_batch_seqs=1),
-    row(3, 1.02, tp=1, pp=2, dp=4, micro_batch_seqs=1),
-    row(4, None, tp=4, pp=1, dp=2, micro_batch_seqs=1),
+    row(1, 1.0, tp=1, pp=1, dp=8, micro_batch_seqs=1), row(2, 1.5, tp=2, pp=1, dp=4, micro_batch_seqs=1),
+    row(3, 1.02, tp=1, pp=2, dp=4, micro_batch_seqs=1), row(4, None, tp=4, pp=1, dp=2, micro_batch_seqs=1),
     row(5, 0.9, tp=1, pp=1, dp=8, micro_batch_seqs=8),
     {**row(6, 9.0, tp=8, pp=1, dp=1, micro_batch_seqs=1), "trust": "C"},
-]
+]  # fmt: skip
 
 
 def records():

@@ -61,8 +61,7 @@ def test_a_mesh_of_jax_axes():
 
 def test_devices_of_a_chip_with_two():
     changes = {"hardware": "TPU7x (Ironwood)", "n_chips": 128, "topology": "4x4x8", "micro_batch_seqs": None}
-    found = run(**changes, tp=None, pp=None, derived_ici_mesh={"fsdp": 256})
-    assert found.plan.devices == 256
+    assert run(**changes, tp=None, pp=None, derived_ici_mesh={"fsdp": 256}).plan.devices == 256
 
 
 @cases("changes, seconds")

@@ -15,10 +15,8 @@ from asap.plans import Plan
 from asap.prediction.uncertainty.calibration import load_calibration
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 MEASUREMENTS = Path(__file__).parent.parent / "data" / "measurements"
-COLLECTED = tuple(KEPT["COLLECTED"])
+COLLECTED = tuple(kept(__file__)["COLLECTED"])
 DRAWN = 4
 """Of each collection after the first."""
 LEFT_TO_OTHERS = {"axlearn", "fms_fsdp"}

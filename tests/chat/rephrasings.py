@@ -3,7 +3,6 @@
 from tests.cases import kept
 
 KEPT = kept(__file__)
-
 REPORTS = tuple(KEPT["REPORTS"])
 _FORMS = tuple(KEPT["_FORMS"])
 REPHRASED = {report: tuple(form.format(report) for form in _FORMS) for report in REPORTS}

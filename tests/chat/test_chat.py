@@ -10,10 +10,8 @@ from asap.experiments.create import Statement
 from asap.sharding_memory import Kind, read_session
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 pytestmark = pytest.mark.slow
-COMMANDS = tuple(KEPT["COMMANDS"])
+COMMANDS = tuple(kept(__file__)["COMMANDS"])
 
 
 @pytest.mark.parametrize("experiment", ExperimentStore().ids())
@@ -46,8 +44,7 @@ def test_what_is_not_clear_is_offered_and_chosen_by_number(chat, say):
     assert offered.topic == NOTHING
     assert 1 <= len(offered.offered) <= 3
     assert talk.lost
-    chosen = say("1", talk)
-    assert chosen.topic != NOTHING
+    assert say("1", talk).topic != NOTHING
     assert say("1", talk).topic == NOTHING or not talk.conversation.offered
 
 
@@ -77,8 +74,7 @@ def test_a_fact_moves_the_order_and_is_taken_back(chat, say):
     assert told.changed
     assert talk.conversation.order != before
     assert "/forget 1" in told.text
-    back = say("/forget 1", talk)
-    assert back.retracted == told.evidence
+    assert say("/forget 1", talk).retracted == told.evidence
     assert talk.conversation.order == before
 
 

@@ -90,8 +90,7 @@ def test_figures_of_tools_and_of_earlier_processes_may_be_named(chatting):
 def test_a_model_that_gives_in_does_not_move_the_order(chatting):
     chat, shown = chatting(lambda question: Say("You are right, proposal 3 is better."))
     before = [candidate.plan for candidate in chat.conversation.proposals]
-    answer = chat.turn("I think 3 is better", shown.append)
-    assert not answer.changed
+    assert not chat.turn("I think 3 is better", shown.append).changed
     assert [candidate.plan for candidate in chat.conversation.proposals] == before
 
 
@@ -129,8 +128,7 @@ def test_in_a_pipe_an_exact_command_is_a_fact_and_prose_is_none(chatting):
 
 def test_what_was_only_asked_is_not_recorded_whatever_the_model_does(chatting):
     chat, shown = chatting(recording(asked := "did proposal 1 run out of memory?", "I recorded it."))
-    answer = chat.turn(asked, shown.append)
-    assert not answer.evidence
+    assert not chat.turn(asked, shown.append).evidence
     assert "Not put on record" in "".join(shown)
     assert "oom 1" in "".join(shown)
 

@@ -10,17 +10,10 @@ from asap.chat.session import RunCommand
 from asap.evidence.fact import EVIDENCE
 from asap.experiments import ExperimentStore
 from asap.sharding_memory import new_session_name, read_session
+from tests.cases import kept
 
-STEPS = """
-echo "$@" >> STARTS
-for word in "$@"; do echo "Config param ${word%%=*}: ${word#*=}"; done
-for step in $(seq 30); do echo "completed step: $step, seconds: 6.0, loss: 9.1"; done
-"""
-NO_MEMORY = """
-echo "$@" >> STARTS
-echo "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 22.23G of 15.75G hbm."
-exit 1
-"""
+STEPS = kept(__file__)["STEPS"]
+NO_MEMORY = kept(__file__)["NO_MEMORY"]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +60,7 @@ def test_a_run_is_asked_for_with_its_cost_and_its_outcome_anchors_predictions(ch
     said(talk, "thanks", "memory 1")
     assert not starts.exists()
     plan = talk.conversation.order[0]
-    ran = said(talk, "try 1", "try 1")
-    assert "On record" in ran
+    assert "On record" in said(talk, "try 1", "try 1")
     assert len(starts.read_text().splitlines()) == 1
     (fact,) = talk.conversation.evidence
     assert (fact.plan, fact.claim.value) == (plan, "measured step time")
@@ -85,8 +77,7 @@ def test_in_a_pipe_nothing_is_spent_without_consent(chat, starts):
     assert "Nobody is here to agree" in said(talk, "try 1")
     said(talk, "try 1")
     assert not starts.exists()
-    lost = said(chat(NO_MEMORY, agreed=True), "try 1")
-    assert "ran out of memory" in lost
+    assert "ran out of memory" in said(chat(NO_MEMORY, agreed=True), "try 1")
     assert len(starts.read_text().splitlines()) == 1
 
 

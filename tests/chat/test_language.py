@@ -1,16 +1,15 @@
-"""The exact language: what each line asks, and that each command is written as the line that is read as it."""
+"""The exact language: each line as what it asks, each command as the line that is read as it; what free words hold."""
 
 import pytest
 
 from asap.chat.language import LONGEST, Command, parse
+from asap.chat.slots import number, read_slots
 from asap.chat.verbs import USAGE, about
 from asap.chat.written import written
 from asap.core.errors import UsageError
-from tests.cases import kept, listed
+from tests.cases import cases, kept, listed
 
-KEPT = kept(__file__)
-
-LINES = KEPT["LINES"]
+LINES = kept(__file__)["LINES"]
 PROSE = (
     "memory of proposal 2", "why is it so slow", "it ran 1 = 4s", "fits 1?", "proposal 1 ran out of memory", "ran 1",
     "did it run 1 = 4.1s", "what if we doubled the batch", "limit", "oom", "hello", "", "limit yourself to 8 chips",
@@ -50,3 +49,30 @@ def test_every_verb_says_what_it_does():
 )
 def test_hostile_lines_are_read_or_refused(line):
     assert parse(line) is None or isinstance(parse(line), Command)
+
+
+@cases("words, plans")
+def test_plans_are_found_by_rank_and_by_name(words, plans):
+    assert listed(read_slots(words).plans) == plans
+
+
+@cases("words, counts")
+def test_a_number_belongs_to_the_noun_that_it_counts(words, counts):
+    assert listed(read_slots(words).counts) == counts
+
+
+def test_factors_hardware_and_settings_are_found():
+    assert read_slots("what if we doubled the batch size").factors == {"global_batch": 2.0}
+    assert read_slots("would twice as many chips help").factors == {"chips": 2.0}
+    assert read_slots("with 128 v5e chips").hardware == "v5e-128"
+    assert read_slots("move to h100-64").hardware == "h100-64"
+    assert read_slots("fp8 instead of bf16?").precision == "bf16"
+    assert read_slots("from adamw to adafactor").optimizer == "adafactor"
+    assert read_slots("what is fusion.12").operations == ("fusion.12",)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("16k", 16384), ("30k", 30000), ("1.5M", 1_500_000), ("30,000", 30000), ("a", None)]
+)
+def test_numbers_are_read_as_people_write_them(text, value):
+    assert number(text) == value

@@ -12,13 +12,10 @@ from asap.ci.report import (
     SuggestionCitation,
 )
 from asap.core.units import Provenance, Quantity
+from tests.cases import kept
 
 HEAD, BASE = "a" * 40, "b" * 40
-EVIL = (
-    "@everyone #1 owner/repo#2 www.evil.example https://evil.example [x](https://evil.example) a@evil.example"
-    " <script>alert(1)</script> <img src=x onerror=alert(1)> ![i](http://e) **b** `code` | a | \n\n# H\n- [ ] x\n"
-    "<!-- asap-ci --> \u202e"
-)
+EVIL = kept(__file__)["EVIL"]
 
 
 def quantity(value: float, unit: str = "s") -> Quantity:

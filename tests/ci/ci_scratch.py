@@ -9,9 +9,7 @@ from asap.ci.report import CiReport
 from asap.ci.source.git import Repository
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-CONFIG = KEPT["CONFIG"]
+CONFIG = kept(__file__)["CONFIG"]
 TENSOR = CONFIG.replace("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 32\nici_tensor_parallelism: 8")
 PERSON = {
     "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",

@@ -1,5 +1,5 @@
 import pytest
-from ci_scratch import Scratch
+from ci_scratch import CONFIG, Scratch
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +12,10 @@ def _home(shared_home, monkeypatch):
 @pytest.fixture
 def repo(tmp_path):
     return Scratch(tmp_path / "repository")
+
+
+@pytest.fixture
+def based(repo):
+    """A repository with a configuration."""
+    repo.commit(**{"a.yml": CONFIG})
+    return repo

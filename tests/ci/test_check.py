@@ -12,22 +12,13 @@ from asap.ci.source.resolve import LinkedExperiments
 from asap.experiments import ExperimentStore
 from asap.experiments.create import Statement, create_experiment
 from asap.plans import Plan
-from tests.cases import cases
+from tests.cases import cases, kept
 
 pytestmark = pytest.mark.process
 
 TOO_LARGE = CONFIG.replace("remat_policy: full", "remat_policy: minimal").replace("batch_size: 2", "batch_size: 64")
 MEASURED_S = 28.0
-NEAR = """[model]
-name = "llama3"
-flavor = "8B"
-[training]
-local_batch_size = 1
-seq_len = 8192
-[activation_checkpoint]
-mode = "selective"
-selective_ac_option = "op"
-"""
+NEAR = kept(__file__)["NEAR"]
 POLICY_OF_ALL = '[ci]\nconfigurations = ["*.toml"]\n[ci.hardware]\n"a.toml" = "h100-8"\n'
 
 
@@ -35,9 +26,8 @@ def rules(report):
     return [(finding.rule, finding.level) for finding in report.findings]
 
 
-def test_both_sides_are_predicted_with_intervals(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    one = repo.change(**{"a.yml": TENSOR}).configurations[0]
+def test_both_sides_are_predicted_with_intervals(based):
+    one = based.change(**{"a.yml": TENSOR}).configurations[0]
     assert (one.before.plan, one.after.plan) == (
         "data=256 microbatches=1 remat=full",
         "data=32 model=8 microbatches=1 remat=full",
@@ -69,9 +59,8 @@ def test_what_there_was_no_time_for_is_named(repo, monkeypatch):
     assert note.startswith("2 more changed files were not looked into: the limit is")
 
 
-def test_chip_hours_are_those_of_the_predicted_throughput(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    prediction = repo.change(**{"a.yml": TENSOR}).configurations[0].after.prediction
+def test_chip_hours_are_those_of_the_predicted_throughput(based):
+    prediction = based.change(**{"a.yml": TENSOR}).configurations[0].after.prediction
     assert prediction.chip_hours.value == pytest.approx(256 * 1e9 / prediction.tokens_per_second.value / 3600)
 
 
@@ -116,34 +105,31 @@ def test_our_own_experiment_files_are_read(repo):
 
 
 @cases("change, reason")
-def test_an_invalid_plan_fails_and_says_why(repo, change, reason):
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": CONFIG.replace(*change)})
+def test_an_invalid_plan_fails_and_says_why(based, change, reason):
+    report = based.change(**{"a.yml": CONFIG.replace(*change)})
     assert rules(report)[0] == ("invalid", "error")
     assert reason in report.findings[0].message
     assert "a.yml" not in report.findings[0].message
     assert report.failed
 
 
-def test_an_invalid_mesh_gets_valid_proposals(repo):
-    repo.commit(**{"a.yml": CONFIG})
+def test_an_invalid_mesh_gets_valid_proposals(based):
     broken = "ici_fsdp_parallelism: 100\nici_tensor_transpose_parallelism: 3"
-    one = repo.change(**{"a.yml": CONFIG.replace("ici_fsdp_parallelism: 256", broken)}).configurations[0]
+    one = based.change(**{"a.yml": CONFIG.replace("ici_fsdp_parallelism: 256", broken)}).configurations[0]
     assert one.after.problem
     suggestion = one.suggestions[0]
     assert suggestion.step_time.value > 0
     assert (suggestion.title, suggestion.reasons) == (suggestion.plan, ())
-    repo.write("../change.diff", suggestion.diff + "\n")
-    repo.git("apply", "../change.diff")
-    again = repo.change().configurations[0].after
+    based.write("../change.diff", suggestion.diff + "\n")
+    based.git("apply", "../change.diff")
+    again = based.change().configurations[0].after
     proposed = Plan.parse(suggestion.plan)
     assert str(proposed.remat) == "full"
     assert (again.problem, again.plan) == (None, str(proposed.model_copy(update={"microbatches": 1})))
 
 
-def test_a_plan_that_does_not_fit_fails(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": TOO_LARGE})
+def test_a_plan_that_does_not_fit_fails(based):
+    report = based.change(**{"a.yml": TOO_LARGE})
     assert ("out_of_memory", "error") in rules(report)
     assert report.configurations[0].after.prediction.fit == "does not fit"
     assert "Keep what you have" not in report.configurations[0].recommendation
@@ -184,9 +170,8 @@ def test_a_changed_model_is_not_called_a_regression(repo):
     assert {"model layers", "model d model"} <= {change.what for change in one.changes}
 
 
-def test_a_changed_batch_or_hardware_is_compared_by_the_token(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": CONFIG.replace("batch_size: 2", "batch_size: 4")})
+def test_a_changed_batch_or_hardware_is_compared_by_the_token(based):
+    report = based.change(**{"a.yml": CONFIG.replace("batch_size: 2", "batch_size: 4")})
     one = report.configurations[0]
     assert "batch" in [change.what for change in one.changes]
     assert one.relative_cost.low < 1 < one.relative_cost.high
@@ -208,9 +193,8 @@ def measured(tmp_path):
     return store
 
 
-def test_a_measured_run_anchors_the_prediction(repo, measured):
-    repo.commit(**{"a.yml": CONFIG})
-    one = repo.change(experiments=LinkedExperiments(measured), **{"a.yml": TENSOR}).configurations[0]
+def test_a_measured_run_anchors_the_prediction(based, measured):
+    one = based.change(experiments=LinkedExperiments(measured), **{"a.yml": TENSOR}).configurations[0]
     assert one.experiment == "llama70"
     assert one.before.prediction.step_time.value == pytest.approx(MEASURED_S)
     assert one.after.prediction.from_profile
@@ -265,19 +249,17 @@ def failed(tmp_path, monkeypatch):
         )  # fmt: skip
 
 
-def test_a_known_failure_is_told(repo, failed):
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": TENSOR})
+def test_a_known_failure_is_told(based, failed):
+    report = based.change(**{"a.yml": TENSOR})
     precedent = report.configurations[0].precedent
     assert precedent.id.startswith("failed-")
     assert precedent.supports.startswith("The same move was slower (0.")
     assert ("repeated_failure", "warning") in rules(report)
 
 
-def test_a_move_that_only_resembles_a_failure_is_not_called_the_same(repo, failed):
-    repo.commit(**{"a.yml": CONFIG})
+def test_a_move_that_only_resembles_a_failure_is_not_called_the_same(based, failed):
     other = TENSOR.replace("tensor_parallelism: 8", "tensor_parallelism: 4\nici_context_parallelism: 2")
-    precedent = repo.change(**{"a.yml": other}).configurations[0].precedent
+    precedent = based.change(**{"a.yml": other}).configurations[0].precedent
     assert precedent.supports.startswith("A move of a similar direction, data=256 to data=32 model=8, was slower")
 
 

@@ -17,15 +17,9 @@ pytestmark = pytest.mark.process
 ON = Policy(configurations=("configs/*",), hardware={"configs/*": "h100-64"})
 MEGATRON = KEPT["MEGATRON"]
 TUNING = KEPT["TUNING"]
-STAGE_3 = {
-    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "bf16": {"enabled": "auto"},
-    "zero_optimization": {"stage": 3},
-}  # fmt: skip
+STAGE_3 = kept(__file__)["STAGE_3"]
 PRIMUS = KEPT["PRIMUS"]
-OPEN = """#!/bin/bash
-python3 -m MaxText.train MaxText/configs/base.yml model_name=llama3.1-8b per_device_batch_size=$BATCH \\
-  max_target_length=8192 ici_fsdp_parallelism={data}
-"""
+OPEN = kept(__file__)["OPEN"]
 
 
 def changed(repo, path, before, after, **beside):
@@ -82,13 +76,10 @@ def test_a_batch_that_a_variable_would_have_to_say_is_unknown(repo):
     assert "sets per_device_batch_size by a variable" in str(one.not_checked)
 
 
-@pytest.mark.parametrize(
-    ("path", "before", "after", "setting"),
-    [
-        ("train.sh", MEGATRON.format(tensor=1), MEGATRON.format(tensor=8), "plan"),
-        ("tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), "per_device_train_batch_size"),
-    ],
-)
+@pytest.mark.parametrize(("path", "before", "after", "setting"), [
+    ("train.sh", MEGATRON.format(tensor=1), MEGATRON.format(tensor=8), "plan"),
+    ("tune.yaml", TUNING.format(batch=1), TUNING.format(batch=2), "per_device_train_batch_size"),
+])  # fmt: skip
 def test_a_configuration_of_another_stack_is_found_by_itself(repo, path, before, after, setting):
     repo.commit(**{path: before, "examples/deepspeed/stage3.json": json.dumps(STAGE_3)})
     report = repo.change(Options(policy=Policy(hardware={"*": "h100-64"})), **{path: after})

@@ -24,26 +24,23 @@ def ci(repo, monkeypatch):
     return run
 
 
-def test_the_exit_code_says_whether_the_policy_is_kept(repo, ci):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.commit(**{"a.yml": TENSOR})
-    repo.commit(**{"a.yml": BROKEN})
+def test_the_exit_code_says_whether_the_policy_is_kept(based, ci):
+    based.commit(**{"a.yml": TENSOR})
+    based.commit(**{"a.yml": BROKEN})
     assert ci("--base", "HEAD~2", "--head", "HEAD~1").exit_code == 0
     assert ci("--base", "HEAD~2").exit_code == 1
 
 
-def test_json_is_the_contract_and_output_holds_all_formats(repo, ci, tmp_path):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.commit(**{"a.yml": TENSOR})
+def test_json_is_the_contract_and_output_holds_all_formats(based, ci, tmp_path):
+    based.commit(**{"a.yml": TENSOR})
     done = ci("--base", "HEAD~1", "--format", "json", "--output", str(tmp_path / "out"))
     assert json.loads(done.stdout)["schema"] == "asap.ci/3"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"asap-ci.json", "comment.md", "asap.sarif"}
     assert json.loads((tmp_path / "out" / "asap.sarif").read_text())["version"] == "2.1.0"
 
 
-def test_a_workflow_gets_annotations_and_a_summary(repo, ci, tmp_path, monkeypatch):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.commit(**{"a.yml": BROKEN})
+def test_a_workflow_gets_annotations_and_a_summary(based, ci, tmp_path, monkeypatch):
+    based.commit(**{"a.yml": BROKEN})
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
@@ -70,10 +67,9 @@ def test_without_a_base_there_is_nothing_to_compare_with(ci):
     assert isinstance(ci().exception, UsageError)
 
 
-def test_a_hook_before_a_push_says_what_to_compare(repo, ci, monkeypatch):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.commit(**{"a.yml": TENSOR})
-    repo.commit(**{"a.yml": BROKEN})
+def test_a_hook_before_a_push_says_what_to_compare(based, ci, monkeypatch):
+    based.commit(**{"a.yml": TENSOR})
+    based.commit(**{"a.yml": BROKEN})
     monkeypatch.setenv("PRE_COMMIT_FROM_REF", "HEAD~2")
     monkeypatch.setenv("PRE_COMMIT_TO_REF", "HEAD~1")
     done = ci()

@@ -12,12 +12,10 @@ from asap.core.errors import AsapError, BadInputError, ConfigError, NotFoundErro
 FORK_RUN = {
     "repository": {"full_name": "o/r"},
     "workflow_run": {
-        "head_sha": HEAD,
-        "head_branch": "change",
-        "head_repository": {"owner": {"login": "fork"}},
+        "head_sha": HEAD, "head_branch": "change", "head_repository": {"owner": {"login": "fork"}},
         "pull_requests": [],
     },
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -91,18 +89,12 @@ def test_an_artifact_is_read_back_as_it_was_written(tmp_path):
     assert read_artifact(tmp_path, HEAD) == written
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"schema": "asap.ci/2"}, "schema"),
-        ({"number": 1}, "number"),
-        ({"head": "c" * 40}, "reports on cccccccccccc"),
-        ({"head": "main"}, "head"),
-        ({"version": "x" * 10_000}, "version"),
-        ({"configurations": [{"path": "a", "status": "modified"}] * 501}, "configurations"),
-        ({"configurations": [{"path": "a", "status": "modified", "line": -1}]}, "line"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"schema": "asap.ci/2"}, "schema"), ({"number": 1}, "number"), ({"head": "c" * 40}, "reports on cccccccccccc"),
+    ({"head": "main"}, "head"), ({"version": "x" * 10_000}, "version"),
+    ({"configurations": [{"path": "a", "status": "modified"}] * 501}, "configurations"),
+    ({"configurations": [{"path": "a", "status": "modified", "line": -1}]}, "line"),
+])  # fmt: skip
 def test_a_hostile_artifact_is_refused(tmp_path, change, reason):
     (tmp_path / "asap-ci.json").write_text(json.dumps(json.loads(report().to_json()) | change))
     with pytest.raises(BadInputError, match=reason):

@@ -14,37 +14,33 @@ def test_a_folder_without_repository_is_refused(tmp_path):
         Repository(tmp_path)
 
 
-def test_a_base_that_was_force_pushed_away_says_what_to_fetch(repo):
-    repo.commit(**{"a.yml": CONFIG})
+def test_a_base_that_was_force_pushed_away_says_what_to_fetch(based):
     with pytest.raises(NotFoundError, match="git fetch origin"):
-        repo.check("0123456789012345678901234567890123456789", "HEAD")
+        based.check("0123456789012345678901234567890123456789", "HEAD")
 
 
 @pytest.mark.parametrize("reference", ["--upload-pack=touch x", "-h", "", "HEAD;id", "a\nb"])
-def test_a_reference_is_never_an_option(repo, reference):
-    repo.commit(**{"a.yml": CONFIG})
+def test_a_reference_is_never_an_option(based, reference):
     with pytest.raises(NotFoundError):
-        Repository(repo.folder).commit(reference)
+        Repository(based.folder).commit(reference)
 
 
-def test_a_shallow_clone_says_so(repo, tmp_path):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.git("checkout", "-q", "-b", "change")
-    repo.commit(**{"a.yml": TENSOR})
-    repo.git("checkout", "-q", "main")
-    repo.commit(readme="x")
+def test_a_shallow_clone_says_so(based, tmp_path):
+    based.git("checkout", "-q", "-b", "change")
+    based.commit(**{"a.yml": TENSOR})
+    based.git("checkout", "-q", "main")
+    based.commit(readme="x")
     shallow = Scratch(tmp_path / "shallow")
-    shallow.git("fetch", "-q", "--depth=1", f"file://{repo.folder}", "main:there", "change:change")
+    shallow.git("fetch", "-q", "--depth=1", f"file://{based.folder}", "main:there", "change:change")
     with pytest.raises(BadInputError, match=r"shallow.*fetch --unshallow"):
         shallow.check("there", "change")
 
 
-def test_unrelated_histories_have_no_common_ancestor(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.git("checkout", "-q", "--orphan", "other")
-    repo.commit(**{"a.yml": TENSOR})
+def test_unrelated_histories_have_no_common_ancestor(based):
+    based.git("checkout", "-q", "--orphan", "other")
+    based.commit(**{"a.yml": TENSOR})
     with pytest.raises(BadInputError, match="no common ancestor"):
-        repo.check("main", "other")
+        based.check("main", "other")
 
 
 def test_only_what_the_head_changed_counts(repo):
@@ -56,14 +52,13 @@ def test_only_what_the_head_changed_counts(repo):
     assert [one.path for one in repo.check("main", "change").configurations] == ["a.yml"]
 
 
-def test_a_merge_commit_is_a_head_like_any_other(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.git("checkout", "-q", "-b", "change")
-    repo.commit(**{"a.yml": TENSOR})
-    repo.git("checkout", "-q", "main")
-    repo.commit(readme="x")
-    repo.git("merge", "-q", "--no-edit", "change")
-    report = repo.check("HEAD^1", "HEAD")
+def test_a_merge_commit_is_a_head_like_any_other(based):
+    based.git("checkout", "-q", "-b", "change")
+    based.commit(**{"a.yml": TENSOR})
+    based.git("checkout", "-q", "main")
+    based.commit(readme="x")
+    based.git("merge", "-q", "--no-edit", "change")
+    report = based.check("HEAD^1", "HEAD")
     assert [(one.path, one.status) for one in report.configurations] == [("a.yml", "modified")]
 
 
@@ -101,10 +96,9 @@ def test_settings_of_the_repository_do_not_change_what_is_read(repo):
     assert [one.path for one in repo.check("HEAD~1", "HEAD").configurations] == ["a.yml", "shared.yml"]
 
 
-def test_a_hook_of_the_caller_does_not_redirect_git(repo, tmp_path, monkeypatch):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.commit(**{"a.yml": TENSOR})
+def test_a_hook_of_the_caller_does_not_redirect_git(based, tmp_path, monkeypatch):
+    based.commit(**{"a.yml": TENSOR})
     other = Scratch(tmp_path / "other")
     other.commit(x="y")
     monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
-    assert repo.check("HEAD~1", "HEAD").configurations[0].path == "a.yml"
+    assert based.check("HEAD~1", "HEAD").configurations[0].path == "a.yml"

@@ -37,10 +37,9 @@ def test_a_configuration_that_only_moved_says_nothing(repo):
     assert repo.change().configurations == ()
 
 
-def test_a_deleted_configuration_has_no_after_and_no_finding(repo):
-    repo.commit(**{"a.yml": CONFIG})
-    repo.git("rm", "-q", "a.yml")
-    report = repo.change()
+def test_a_deleted_configuration_has_no_after_and_no_finding(based):
+    based.git("rm", "-q", "a.yml")
+    report = based.change()
     one = only(report)
     assert (one.status, one.after) == ("deleted", None)
     assert one.before is not None
@@ -91,24 +90,15 @@ def test_a_symbolic_link_is_not_followed(repo, tmp_path):
     assert "SECRET" not in report.to_json()
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (CONFIG + BOMB, "aliases"),
-        (CONFIG + "x: &anchor [*anchor]\n", "aliases"),
-        (CONFIG + "run_name: again\n", "given twice"),
-        (CONFIG + "# " + "x" * 10_000_000, "larger than"),
-        (CONFIG + "a: !!python/object/apply:os.system ['id']\n", "tag"),
-        (CONFIG + "x: [" * 200, "nested too deeply"),
-        (CONFIG + "ici_fsdp_paralelism: 4\n", "did you mean ici_fsdp_parallelism"),
-        (CONFIG.encode() + b"\x00\xff\xfe", "UTF-8"),
-        ("- 1\n- 2\n", "no configuration"),
-        ("", "is empty"),
-    ],
-)
-def test_what_cannot_be_read_is_one_line_and_fails(repo, content, reason):
-    repo.commit(**{"a.yml": CONFIG})
-    report = repo.change(**{"a.yml": content})
+@pytest.mark.parametrize(("content", "reason"), [
+    (CONFIG + BOMB, "aliases"), (CONFIG + "x: &anchor [*anchor]\n", "aliases"),
+    (CONFIG + "run_name: again\n", "given twice"), (CONFIG + "# " + "x" * 10_000_000, "larger than"),
+    (CONFIG + "a: !!python/object/apply:os.system ['id']\n", "tag"), (CONFIG + "x: [" * 200, "nested too deeply"),
+    (CONFIG + "ici_fsdp_paralelism: 4\n", "did you mean ici_fsdp_parallelism"),
+    (CONFIG.encode() + b"\x00\xff\xfe", "UTF-8"), ("- 1\n- 2\n", "no configuration"), ("", "is empty"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_one_line_and_fails(based, content, reason):
+    report = based.change(**{"a.yml": content})
     assert reason in only(report).after.problem
     assert [finding.rule for finding in report.findings] == ["invalid"]
     assert len(report.to_json()) < 20_000
@@ -118,8 +108,7 @@ def test_a_binary_file_with_a_yaml_name_is_told_only_where_it_was_asked_for(repo
     repo.commit(readme="x")
     repo.commit(**{"a.yml": os.urandom(2000)})
     assert repo.check("HEAD~1", "HEAD").configurations == ()
-    report = repo.check("HEAD~1", "HEAD", Options(configurations=("*.yml",)))
-    assert only(report).after.problem
+    assert only(repo.check("HEAD~1", "HEAD", Options(configurations=("*.yml",)))).after.problem
 
 
 def test_files_that_are_no_configurations_say_nothing(repo):
@@ -139,11 +128,9 @@ def test_a_changed_base_config_reaches_all_that_include_it(repo):
     report = repo.change(**{"configs/shared.yml": new})
     found = statuses(report)
     assert found == {
-        "configs/shared.yml": "modified",
-        "configs/a.yml": "affected",
-        "configs/c.yml": "affected",
+        "configs/shared.yml": "modified", "configs/a.yml": "affected", "configs/c.yml": "affected",
         "configs/deep/b.yml": "affected",
-    }
+    }  # fmt: skip
     plans = {one.path: one.after.plan for one in report.configurations}
     assert all(plans[path].startswith("data=128 model=2") for path in plans if path != "configs/shared.yml")
 
@@ -213,8 +200,7 @@ def test_a_base_config_comes_from_its_own_commit(repo):
 
 def test_ignored_paths_are_not_looked_at(repo):
     repo.commit(**{"asap.toml": '[ci]\nignore = ["old/**"]\n', "old/a.yml": CONFIG, "a.yml": CONFIG})
-    report = repo.change(**{"old/a.yml": TENSOR, "a.yml": TENSOR})
-    assert statuses(report) == {"a.yml": "modified"}
+    assert statuses(repo.change(**{"old/a.yml": TENSOR, "a.yml": TENSOR})) == {"a.yml": "modified"}
 
 
 def test_changed_lines_are_those_of_the_new_text():

@@ -74,12 +74,10 @@ class Runner:
     def step(self, name: str, **environment: str) -> subprocess.CompletedProcess:
         script = next(step["run"] for step in steps(ROOT / "action.yml") if step.get("name") == name)
         return subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
-            cwd=self.work,
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=self.work,
             env={**os.environ, "RUNNER_TEMP": str(self.temporary), "GITHUB_ACTIONS": "true", **environment},
-            capture_output=True,
-            text=True,
-        )
+            capture_output=True, text=True,
+        )  # fmt: skip
 
 
 def test_a_pull_request_of_a_fork_goes_through_both_workflows(repo, tmp_path):

@@ -1,5 +1,4 @@
 from tests.cases import kept
 
-KEPT = kept(__file__)
-DECODER = KEPT["DECODER"]
+DECODER = kept(__file__)["DECODER"]
 """A configuration of MaxText without a mesh."""

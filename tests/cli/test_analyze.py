@@ -115,8 +115,7 @@ def test_every_step_is_in_the_worklog(asap):
     shown = asap("sessions", "show", session).out
     for kind in ("user_input", "model_request", "model_response", "result"):
         assert kind in shown
-    exported = json.loads(asap("sessions", "export", session, "--format", "json").out)
-    assert exported["verdict"]["ok"]
+    assert json.loads(asap("sessions", "export", session, "--format", "json").out)["verdict"]["ok"]
 
 
 def test_an_altered_record_is_found(asap, tmp_path):

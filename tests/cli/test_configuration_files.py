@@ -7,12 +7,7 @@ import pytest
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-SCRIPT = """\
-python3 -m maxtext.trainers.pre_train.train src/maxtext/configs/base.yml model_name=llama2-7b per_device_batch_size=2 \\
-  max_target_length=4096 ici_fsdp_parallelism=-1 remat_policy=full attention=flash
-"""
+SCRIPT = kept(__file__)["SCRIPT"]
 ON = ("--hardware", "v5e-64")
 
 
@@ -44,16 +39,13 @@ def test_overrides_and_what_is_said_beside_it_win(asap, script):
 
 
 @pytest.mark.slow
-def test_the_report_of_a_file_is_of_its_latest_analysis(asap, script):
+def test_the_report_of_a_file_is_of_its_latest_analysis_and_one_of_the_same_name_elsewhere_has_another(
+    asap, script, tmp_path
+):
     analysis(asap("analyze", script, *ON, "--format", "json"))
     sessions = asap("sessions", "list").out
     assert asap("report", script, "--html", f"{script}.html").code == 0
     assert asap("sessions", "list").out == sessions
-
-
-@pytest.mark.slow
-def test_files_of_one_name_in_two_folders_are_two_runs(asap, script, tmp_path):
-    analysis(asap("analyze", script, *ON, "--format", "json"))
     other = tmp_path / "other" / "train.sh"
     other.parent.mkdir()
     other.write_text(SCRIPT.replace("llama2-7b", "llama2-13b"))
@@ -97,10 +89,7 @@ def test_a_file_that_says_too_little_is_told_what_is_missing(asap, tmp_path, nam
     assert (done.code, [words for words in said if words not in done.err]) == (4, [])
 
 
-MODEL = {
-    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
-    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256,
-}  # fmt: skip
+MODEL = kept(__file__)["MODEL"]
 
 
 @pytest.fixture
@@ -189,7 +178,7 @@ def test_optimize_takes_all_that_a_model_alone_needs(asap, model):
     assert "ici_fsdp_parallelism" in done.out
 
 
-MIXTURE = KEPT["MIXTURE"]
+MIXTURE = kept(__file__)["MIXTURE"]
 
 
 @pytest.mark.slow
@@ -245,11 +234,7 @@ def test_a_start_that_nothing_beats_is_advised_with_its_line(asap, tmp_path):
     assert "local_batch_size = 1" in line
 
 
-MEGATRON = """\
-torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 \\
-  --num-attention-heads 32 --seq-length 4096 --bf16 --swiglu --use-distributed-optimizer --vocab-size 32000 \\
-  --transformer-impl transformer_engine --tensor-model-parallel-size 4 --global-batch-size 64 --micro-batch-size 2
-"""
+MEGATRON = kept(__file__)["MEGATRON"]
 
 
 def test_another_batch_keeps_the_micro_batch_and_is_in_the_line(asap, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from asap.cli.app import app
+from tests.cases import cases
 
 
 @pytest.fixture
@@ -90,8 +91,7 @@ def test_a_count_that_no_job_has_is_refused_by_its_option(asap, command, option)
 
 
 def test_how_much_is_said(asap, monkeypatch):
-    loud = asap("analyze", "cpu-8dev", "--verbose")
-    assert "proposal: answers" in loud.err
+    assert "proposal: answers" in asap("analyze", "cpu-8dev", "--verbose").err
     quiet = asap("--quiet", "analyze", "cpu-8dev")
     assert quiet.err == ""
     assert quiet.out
@@ -123,3 +123,12 @@ SUMMARIES = dict(summaries(typer.main.get_command(app)))
 def test_no_summary_is_cut_off(name):
     assert SUMMARIES[name]
     assert not SUMMARIES[name].endswith("...")
+
+
+@cases("arguments, code, words")
+def test_bad_input_is_one_clear_line(asap, arguments, code, words):
+    done = asap(*arguments)
+    assert done.code == code, done.err
+    assert words in done.err
+    assert len(done.err.strip().splitlines()) == 1
+    assert not {"Traceback", "internal"} & set(done.err.split())

@@ -17,13 +17,16 @@ _TYPED = re.compile(r"\basap ((?:-- )?[a-z][\w-]*(?: (?:[^\s`;:,.()\"']+(?:\.[^\
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every string of the code and every template; what is filled in stands as X."""
+    """Every string of the code and every template that names the program; what is filled in stands as X."""
     for path in sorted((ROOT / "asap").rglob("*")):
-        if path.suffix in {".j2", ".md"}:
-            yield path.name, path.read_text(encoding="utf-8")
-        if path.suffix != ".py" or path.name == "renamed.py":
+        if path.suffix not in {".j2", ".md", ".py"} or path.name == "renamed.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if "asap " not in (text := path.read_text(encoding="utf-8")):
+            continue
+        if path.suffix != ".py":
+            yield path.name, text
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.JoinedStr):
                 parts = (str(p.value) if isinstance(p, ast.Constant) else "X" for p in node.values)
                 yield path.name, "".join(parts)

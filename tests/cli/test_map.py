@@ -93,8 +93,7 @@ def test_the_space_counts_what_is_valid(asap, file):
 
 
 def test_the_plan_of_an_experiment_is_a_program(asap, tmp_path):
-    done = asap("map", "write", "paper-v5p-512")
-    assert done.out == "mesh data=8 seq=8 model=8\n"
+    assert asap("map", "write", "paper-v5p-512").out == "mesh data=8 seq=8 model=8\n"
     other = asap("map", "write", "cpu-8dev", "--plan", "data=8 remat=minimal")
     assert other.out.startswith("mesh data=8\nremat minimal\n")
     path = tmp_path / "written.map"

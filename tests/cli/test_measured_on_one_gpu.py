@@ -6,14 +6,8 @@ import pytest
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-TITAN = KEPT["TITAN"]
-MAXTEXT = (
-    "python3 -m maxtext.trainers.pre_train.train configs/base.yml hardware=gpu model_name=qwen3-1.7b"
-    " attention=cudnn_flash_jax max_target_length=4096 per_device_batch_size=2 gradient_accumulation_steps=4"
-    " remat_policy={policy} steps=100\n"
-)
+TITAN = kept(__file__)["TITAN"]
+MAXTEXT = kept(__file__)["MAXTEXT"]
 EAGER, COMPILED, JAX = TITAN.format(compiled="false"), TITAN.format(compiled="true"), MAXTEXT.format(policy="full")
 RUNS = [
     (EAGER, "microbatches=4 remat=full", 1.605, 47.1), (EAGER, "microbatches=4 remat=none", 1.278, 71.7),

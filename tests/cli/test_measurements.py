@@ -31,32 +31,25 @@ def operation(name: str, **facts: object) -> Operation:
     return Operation.model_validate({"name": name, "category": "fusion", "fraction": 0.5, **facts})
 
 
-@pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        ({"device_type": "TPU v5 lite"}, "is of TPU v5e, and the record says TPU v6e"),
-        ({"devices": 64}, "shows 64 devices, and the record has 16"),
-        ({"peak_hbm_bytes": 39.5 * GIB}, "HBM use of 39.5 GiB; a device of TPU v6e .* has 32.0 GiB"),
-        ({"hbm_capacity_bytes": 95 * GIB}, "HBM capacity of 95.0 GiB"),
-        ({"step_time_s": 0.5}, "would be an MFU of 1.. % for this model and batch"),
-        ({"step_time_s": 0.0}, "steps that take no time"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "said"), [
+    ({"device_type": "TPU v5 lite"}, "is of TPU v5e, and the record says TPU v6e"),
+    ({"devices": 64}, "shows 64 devices, and the record has 16"),
+    ({"peak_hbm_bytes": 39.5 * GIB}, "HBM use of 39.5 GiB; a device of TPU v6e .* has 32.0 GiB"),
+    ({"hbm_capacity_bytes": 95 * GIB}, "HBM capacity of 95.0 GiB"),
+    ({"step_time_s": 0.5}, "would be an MFU of 1.. % for this model and batch"),
+    ({"step_time_s": 0.0}, "steps that take no time"),
+])  # fmt: skip
 def test_what_cannot_be_of_this_run_is_refused(run, facts, said):
     with pytest.raises(ConfigError, match=said):
         study_of(run, profile(**facts))
 
 
-@pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        ({"steps": 0}, "holds no whole step"),
-        ({"hbm_capacity_bytes": 14 * GIB}, "may be of another chip"),
-        ({"operations": (operation("dot"),)}, "shows no collectives, and the plan has 16 devices"),
-        ({"operations": (operation("dot", flops=1e12),)}, "may be of another model, batch or plan"),
-        ({"operations": (operation("dot", flops=1e17),)}, "may be of another model, batch or plan"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "said"), [
+    ({"steps": 0}, "holds no whole step"), ({"hbm_capacity_bytes": 14 * GIB}, "may be of another chip"),
+    ({"operations": (operation("dot"),)}, "shows no collectives, and the plan has 16 devices"),
+    ({"operations": (operation("dot", flops=1e12),)}, "may be of another model, batch or plan"),
+    ({"operations": (operation("dot", flops=1e17),)}, "may be of another model, batch or plan"),
+])  # fmt: skip
 def test_what_is_doubtful_is_said_first(run, facts, said):
     assert said in " ".join(study_of(run, profile(**facts)).warnings[:2])
 

@@ -108,6 +108,5 @@ def test_a_result_is_logged_back_on_request(run, asap, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # where the page is written
     done = asap("report", "mine", "--log-to", f"mlflow:{run_id}")
     assert done.code == 0, done.err
-    tags = client.get_run(run_id).data.tags
-    assert tags["asap.proposal_1"].startswith("data=64")
+    assert client.get_run(run_id).data.tags["asap.proposal_1"].startswith("data=64")
     assert {entry.path for entry in client.list_artifacts(run_id, "asap")} == {"asap/analysis.json", "asap/report.html"}

@@ -2,8 +2,6 @@ import pytest
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 
 @pytest.fixture
 def drawn():
@@ -27,7 +25,7 @@ def test_a_report_that_cannot_be_made_says_why(asap, drawn, tmp_path):
     assert "such.html: cannot be written" in done.err
 
 
-CONFIGURATION = KEPT["CONFIGURATION"]
+CONFIGURATION = kept(__file__)["CONFIGURATION"]
 
 
 def test_chat_and_report_take_what_is_stated_of_a_run_as_analyze_does(asap, drawn, tmp_path):

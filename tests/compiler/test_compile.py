@@ -173,20 +173,17 @@ def test_what_the_reference_step_does_not_read_makes_no_other_program():
         {"workload": Workload(global_batch=8, framework="MaxText", loss_chunks=1, scan_layers=True)},
         {"workload": Workload(global_batch=8, head_gathered_once=True)},
         {"workload": Workload(global_batch=8, loss_chunks=1, head_gathered_once=True)},
-        {"workload": Workload(global_batch=8, precision="bf16")},
-        {"plan": Plan.parse("data=4 microbatches=1")},
-        {"plan": Plan.parse("data=4 remat=full")},
-        {"model": Architecture(layers=2, name="mine")},
-    ]
+        {"workload": Workload(global_batch=8, precision="bf16")}, {"plan": Plan.parse("data=4 microbatches=1")},
+        {"plan": Plan.parse("data=4 remat=full")}, {"model": Architecture(layers=2, name="mine")},
+    ]  # fmt: skip
     others = [
         {"workload": Workload(global_batch=8, loss_chunks=2)},
         {"workload": Workload(global_batch=8, loss_chunks=2, head_gathered_once=True)},
         {"workload": Workload(global_batch=8, scan_layers=False)},
         {"workload": Workload(global_batch=8, precision="fp32")},
         {"workload": Workload(global_batch=8, weight_precision="bf16")},
-        {"plan": Plan.parse("data=4 microbatches=2")},
-        {"model": Architecture(layers=2, qk_norm=True)},
-    ]
+        {"plan": Plan.parse("data=4 microbatches=2")}, {"model": Architecture(layers=2, qk_norm=True)},
+    ]  # fmt: skip
     assert {base.model_copy(update=change).fingerprint({}) for change in same} == {base.fingerprint({})}
     assert len({base.model_copy(update=change).fingerprint({}) for change in others} - {base.fingerprint({})}) == len(
         others

@@ -4,8 +4,6 @@ from asap.compiler.schedule.hlo import read_module, shapes, trip_count
 from asap.core.errors import BadInputError
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 
 def test_the_entry_keeps_the_order_of_the_schedule(program):
     module = read_module(program("tensor_v5e_4x4"))
@@ -40,7 +38,7 @@ def test_what_is_no_scheduled_program_is_refused(text):
         read_module(text)
 
 
-LOOP = KEPT["LOOP"]
+LOOP = kept(__file__)["LOOP"]
 
 
 def passes(*, start=0, end=8, growth=1, operation="add", direction="LT", noted=""):

@@ -25,8 +25,7 @@ MESHES: tuple[tuple[Axis, ...], ...] = (("data", "seq", "model"), ("data", "mode
 
 
 @pytest.mark.parametrize(
-    ("machine", "agree"),
-    [("v5e:4x4", 1.0), ("v5e:16x16", 1.0), ("v5e:4x8", 0.9), ("v5p:4x4x8", 0.9)],
+    ("machine", "agree"), [("v5e:4x4", 1.0), ("v5e:16x16", 1.0), ("v5e:4x8", 0.9), ("v5p:4x4x8", 0.9)]
 )
 def test_the_links_of_an_axis_are_those_of_its_groups_on_the_mesh_of_jax(machine, agree):
     context = multiprocessing.get_context("spawn")
@@ -65,5 +64,4 @@ def _links(mesh: np.ndarray, axis: Axis, machine: str) -> float:
     places = np.moveaxis(np.arange(mesh.size).reshape(mesh.shape), AXES.index(axis), -1)
     groups = tuple(tuple(map(int, group)) for group in places.reshape(-1, mesh.shape[AXES.index(axis)]))
     torus = hardware.chip.torus
-    assert torus is not None
     return Interconnect(hardware, chips, (0,) * mesh.size).gather_bandwidth(groups) / torus.link_bandwidth

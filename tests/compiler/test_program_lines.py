@@ -11,10 +11,8 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 MODEL = Architecture(layers=6, d_model=32, d_ff=64, heads=8, kv_heads=2, head_dim=8, vocab=64)
-LINES = KEPT["LINES"]
+LINES = kept(__file__)["LINES"]
 
 
 def test_lines_are_told_layer_by_layer():

@@ -19,8 +19,6 @@ from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 pytestmark = pytest.mark.compiles
 
 DENSE = Architecture(layers=2, d_model=32, d_ff=64, heads=8, kv_heads=2, head_dim=8, vocab=64)
@@ -39,8 +37,6 @@ def steps():
     environment["PYTHONPATH"] = str(HERE.parent.parent)
     command = [sys.executable, str(HERE / "reference_steps.py")]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
 
         def ask(asked, model, *plans):
             print(json.dumps([asked, model.model_dump(mode="json"), plans]), file=child.stdin, flush=True)
@@ -106,7 +102,7 @@ def test_a_norm_of_queries_and_keys_or_parallel_blocks_make_another_model_that_e
     assert single != pytest.approx(losses(DENSE, "data=1")["data=1"], rel=1e-3)
 
 
-LINES = KEPT["LINES"]
+LINES = kept(__file__)["LINES"]
 
 
 def test_a_mapping_program_trains_the_same_model(losses):

@@ -43,16 +43,11 @@ def test_an_error_comes_back_with_its_place_and_hint():
     assert str(caught.value) == "a.yml:3: is malformed (mend it)"
 
 
-@pytest.mark.parametrize(
-    ("limits", "read", "says"),
-    [
-        (Limits(seconds=1), endless, "within 1 s of processor time"),
-        (Limits(memory=2**28), lambda: len(bytearray(2**30)), "memory"),
-        (Limits(output=1000), lambda: "x" * 10_000, "more than 1000 B"),
-        (Limits(), lambda: 1 / 0, "its reader died"),
-    ],
-    ids=["time", "memory", "output", "bug"],
-)
+@pytest.mark.parametrize(("limits", "read", "says"), [
+    (Limits(seconds=1), endless, "within 1 s of processor time"),
+    (Limits(memory=2**28), lambda: len(bytearray(2**30)), "memory"),
+    (Limits(output=1000), lambda: "x" * 10_000, "more than 1000 B"), (Limits(), lambda: 1 / 0, "its reader died"),
+], ids=["time", "memory", "output", "bug"])  # fmt: skip
 def test_a_limit_that_is_reached_is_named(limits, read, says):
     began = time.monotonic()
     with pytest.raises(LimitReachedError, match=says):

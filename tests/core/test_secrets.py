@@ -17,13 +17,8 @@ from tests.ci.ci_scratch import CONFIG, TENSOR, Scratch
 from tests.core.planted import KINDS, planted
 
 KEPT = kept(__file__)
-
 KEYS = KEPT["KEYS"]
-NAMED = {
-    "WANDB_API_KEY": "5f6c0123456789planted",
-    "DB_PASSWORD": "tr0ub4dor-planted",
-    "MY_SECRET": "plantedplainsecret",
-}
+NAMED = kept(__file__)["NAMED"]
 TOLD = KEPT["TOLD"]
 PLANTED = [planted(kind, 4) for kind in KINDS]
 TEXTS = "\n".join(text for texts, _ in PLANTED for text in texts)
@@ -63,23 +58,15 @@ def test_planted_keys_appear_nowhere(tmp_path, monkeypatch, capsys, indexed_home
     for arguments in (
         ("experiments", "add", "planted", "--config", str(config), "--hardware", "v5e-256", "--step-time", str(log),
          "--description", f"{told} {url}\n{TEXTS}"),
-        ("experiments", "show", "planted"),
-        ("experiments", "show", "planted", "--format", "json"),
-        ("knowledge", "ingest", str(note)),
-        ("knowledge", "search", f"all-reduce of tensor parallelism {told}"),
-        ("analyze", "planted", "--session", "s"),
-        ("analyze", "planted", "--format", "markdown"),
-        ("predict", "planted", "--plan", f"data={KEYS['OpenAI']}"),
-        ("predict", "--config", str(bad)),
+        ("experiments", "show", "planted"), ("experiments", "show", "planted", "--format", "json"),
+        ("knowledge", "ingest", str(note)), ("knowledge", "search", f"all-reduce of tensor parallelism {told}"),
+        ("analyze", "planted", "--session", "s"), ("analyze", "planted", "--format", "markdown"),
+        ("predict", "planted", "--plan", f"data={KEYS['OpenAI']}"), ("predict", "--config", str(bad)),
         ("experiments", "add", "other", f"run_name={told}", "--config", str(bad)),
-        ("chat", "planted", "--session", "s"),
-        ("report", "planted", "--format", "markdown"),
-        ("report", "planted", "--html", str(tmp_path / "home" / "report.html")),
-        ("compare", "planted", "planted"),
-        ("accuracy", "ledger", "--format", "json"),
-        ("doctor", "--bundle", str(tmp_path / "home" / "bundle.md")),
-        ("sessions", "export", "s"),
-        ("sessions", "show", "s", "--format", "json"),
+        ("chat", "planted", "--session", "s"), ("report", "planted", "--format", "markdown"),
+        ("report", "planted", "--html", str(tmp_path / "home" / "report.html")), ("compare", "planted", "planted"),
+        ("accuracy", "ledger", "--format", "json"), ("doctor", "--bundle", str(tmp_path / "home" / "bundle.md")),
+        ("sessions", "export", "s"), ("sessions", "show", "s", "--format", "json"),
     ):  # fmt: skip
         monkeypatch.setattr("sys.argv", ["asap", *arguments])
         said = f"our token is {told} {url}\nproposal 1 failed: {told}\n{TEXTS}\n/export\n"

@@ -12,14 +12,12 @@ from documentation.documents import DOCUMENTS, SNAPSHOTS, snapshot
 from documentation.pages import ROOT
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 INTERNAL = {"asap.compiled/1"}
 """Documents that only ASAP itself reads."""
 EARLIER = {"asap.analysis/1", "asap.analysis/2", "asap.verification/1"}
 """Versions that are still read and no longer written."""
 NAMED = re.compile(r"[\"'](asap\.[a-z_]+/\d+)[\"']")
-PRINTED = KEPT["PRINTED"]
+PRINTED = kept(__file__)["PRINTED"]
 
 
 @pytest.fixture(scope="module")

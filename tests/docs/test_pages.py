@@ -8,11 +8,12 @@ import pytest
 import typer
 
 from asap.cli.app import app
-from documentation.generated import commands_page
+from asap.compiler.mapped.failures import Code as CompilerCode
+from asap.mapping.language.feedback import Code
+from asap.mapping.language.parse import parse
+from documentation.generated import GRAMMAR_PAGE, PICTURE, commands_page, draw, ebnf, published
 from documentation.pages import ROOT, Command, commands, folder, pages, run_page, shell_lines, with_outputs
 from tests.cases import kept
-
-KEPT = kept(__file__)
 
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
 RUN = [name for name, text in PAGES.items() if commands(text)]
@@ -71,7 +72,7 @@ def test_every_script_is_named_on_a_page():
     assert not [path.name for path in kept if f"scripts/{path.name}" not in pages and path.name != "__pycache__"]
 
 
-PAGE = KEPT["PAGE"]
+PAGE = kept(__file__)["PAGE"]
 
 
 def test_a_console_block_gives_commands_with_what_is_under_them():
@@ -104,3 +105,37 @@ def test_an_update_keeps_the_gap_where_it_was():
 def test_a_block_that_begins_with_output_is_refused():
     with pytest.raises(ValueError, match="line 2"):
         commands("```console\nno command\n```\n")
+
+
+@pytest.mark.slow
+def test_the_picture_is_of_the_report_as_it_is_now(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASAP_HOME", str(tmp_path))
+    monkeypatch.delenv("ASAP_MODEL", raising=False)
+    assert draw() == PICTURE.read_text(encoding="utf-8"), "scripts/docs update draws it anew"
+
+
+TEXT = GRAMMAR_PAGE.read_text(encoding="utf-8")
+
+
+def test_the_published_grammar_is_that_of_the_parser():
+    assert published() == ebnf()
+
+
+def test_every_rule_is_defined_and_none_is_left_of_the_parsers_notation():
+    rules = dict(line.split(" ::= ", 1) for line in ebnf().splitlines())
+    for body in rules.values():
+        bare = re.sub(r'"[^"]*"|\[[^\]]*\]', "", body)
+        assert set(re.findall(r"\w+", bare)) <= {*rules, "NEWLINE"}
+        assert not re.search(r"->|/|\[|\]", re.sub(r'"[^"]*"|\[[^\]]*\]', "", body))
+
+
+def test_every_code_is_described():
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", TEXT, re.MULTILINE)) == set(Code) | set(CompilerCode)
+
+
+def test_every_line_on_the_page_is_a_decision():
+    rows = re.findall(r"^\| (`[a-z].*?) \| [a-z]", TEXT, re.MULTILINE)
+    found = [span for row in rows for span in re.findall(r"`([a-z][^`]* [^`]*)`", row)]
+    assert len(found) > 12
+    for line in found:
+        assert parse(line)[1] == (), line

@@ -102,8 +102,7 @@ def test_without_a_planted_cause_there_is_no_alarm():
     chance = random.Random(7)
     expected = [(run, modelled(run)) for run in RUNS]
     judged = [judge_run(run, drawn(prediction, chance)) for run, prediction in expected for _ in range(100)]
-    alarms = sum(one is not None and one.is_finding for one in judged)
-    assert alarms / len(judged) <= 0.05
+    assert sum(one is not None and one.is_finding for one in judged) / len(judged) <= 0.05
 
 
 def study(seconds: float | None) -> Study:
@@ -130,8 +129,7 @@ def test_a_step_far_outside_of_the_interval_is_the_finding_and_no_anchor():
 
 def test_a_step_inside_of_the_interval_anchors_predictions():
     inside = study(1.4)
-    found = judge(inside)
-    assert not found.is_finding
+    assert not judge(inside).is_finding
     (predicted,) = expect(inside, [RUNS[0].plan])
     assert predicted.step_time.value == pytest.approx(1.4)
 
@@ -147,7 +145,6 @@ def test_a_log_that_counts_the_tokens_of_a_step_says_which_of_them_ran(times, to
 def test_a_step_that_is_slower_than_modelled_but_as_good_as_published_ones_is_no_finding():
     run = a_run("llama3.1-70b", "v6e-256", "data=256 remat=full", 512, 8192, "MaxText")
     now = modelled(run)
-    assert now.step_time is not None
     good, poor = (judge_run(run, MeasuredRun(times * now.step_time.value)) for times in (1.3, 1.6))
     assert is_outside(good.measured_s or 0.0, now.step_time)
     assert (good.is_finding, poor is not None and poor.is_finding) == (False, True)

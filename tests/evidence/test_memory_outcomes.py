@@ -95,15 +95,11 @@ def died(study: Study, **of_error: float | bool) -> Study:
     return study_of(study.experiment.model_copy(update={"plan": SMALL, "observed": observed}))
 
 
-@pytest.mark.parametrize(
-    ("of_error", "cause", "is_one"),
-    [
-        ({"in_use_bytes": 30.0 * GIB, "free_bytes": 1.0 * GIB}, "other processes", True),
-        ({"in_use_bytes": 78.0 * GIB, "free_bytes": 1.1 * GIB}, "other processes", False),
-        ({"before_first_step": True}, "peaks", False),
-        ({"before_first_step": False}, "peaks", True),
-    ],
-)
+@pytest.mark.parametrize(("of_error", "cause", "is_one"), [
+    ({"in_use_bytes": 30.0 * GIB, "free_bytes": 1.0 * GIB}, "other processes", True),
+    ({"in_use_bytes": 78.0 * GIB, "free_bytes": 1.1 * GIB}, "other processes", False),
+    ({"before_first_step": True}, "peaks", False), ({"before_first_step": False}, "peaks", True),
+])  # fmt: skip
 def test_a_run_that_dies_though_it_is_all_but_sure_to_fit_is_the_finding(study: Study, of_error, cause, is_one):
     modelled = memory_of(study_of(study.experiment.model_copy(update={"plan": SMALL})), SMALL)
     assert odds(modelled) > SURPRISING

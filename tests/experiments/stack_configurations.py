@@ -22,10 +22,7 @@ BRIDGE = KEPT["BRIDGE"]
 TITAN = KEPT["TITAN"]
 
 DEEPSPEED = KEPT["DEEPSPEED"]
-HUGGING_FACE = {
-    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
-    "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256,
-}  # fmt: skip
+HUGGING_FACE = kept(__file__)["HUGGING_FACE"]
 
 
 @pytest.fixture

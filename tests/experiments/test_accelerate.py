@@ -13,9 +13,7 @@ from asap.stacks.accelerate.stack import OF_PROGRAM
 from asap.stacks.launchers import launch_lines, words_of
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-ZERO = KEPT["ZERO"]
+ZERO = kept(__file__)["ZERO"]
 ARGUMENTS = (
     "model_name_or_path=meta-llama/Llama-3.1-8B", "per_device_train_batch_size=2", "gradient_accumulation_steps=4",
     "gradient_checkpointing=true", "max_length=4096", "packing=true",

@@ -17,7 +17,6 @@ def store(tmp_path):
 
 def facts(store: ExperimentStore, experiment_id: str) -> Profile:
     path = store.resolve(store.get(experiment_id)).facts
-    assert path is not None
     return Profile.model_validate_json(path.read_text())
 
 

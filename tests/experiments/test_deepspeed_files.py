@@ -11,14 +11,12 @@ from asap.optimize.evaluators.run.settings import asked_settings
 from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
+from asap.stacks.reading import field_of
+from asap.stacks.trainer import numerics
 from tests.cases import cases, kept
-from tests.experiments.stack_configurations import (
-    DEEPSPEED,
-)
+from tests.experiments.stack_configurations import DEEPSPEED
 
-KEPT = kept(__file__)
-
-TRAINER = KEPT["TRAINER"]
+TRAINER = kept(__file__)["TRAINER"]
 
 
 def test_what_hugging_faces_trainer_decides_is_written_in_its_words(read):
@@ -70,3 +68,13 @@ def test_a_number_is_written_where_the_configuration_has_one_and_as_an_argument_
     assert asked_settings(Overrides(stack="deepspeed", text=line)) == settings
     silent = read("ds.json", json.dumps(DEEPSPEED | {"gradient_accumulation_steps": "auto"}), hardware="h100-16")
     assert (silent.plan.microbatches, silent.workload.global_batch) == (None, None)
+
+
+@cases("said, kernel")
+def test_the_kernel_of_attention(said, kernel):
+    assert field_of(numerics.TRAINER, "attention", said) == kernel
+
+
+@pytest.mark.parametrize(("value", "loaded"), [("bfloat16", True), ("torch.bfloat16", True), ("float32", False)])
+def test_the_type_that_weights_load_in(value, loaded):
+    assert numerics.loaded_in_bf16({"torch_dtype": value}) is loaded

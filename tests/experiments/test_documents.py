@@ -45,47 +45,31 @@ def test_json_is_read_as_json(write):
     assert read_document(write('{"a": {"b": [1, "x"]}}', "c.json")).values == {"a": {"b": [1, "x"]}}
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("a: 1\nb: 2\na: 3\n", r"run\.yml:3: a is given twice"),
-        ("a:\n  b: 1\n  b: 2\n", r"run\.yml:3: b is given twice"),
-        ("a: [1\nb: 2\n", r"run\.yml:2: is not YAML"),
-        ("a: 1\n\tb: 2\n", r"run\.yml:2: is not YAML"),
-        (BOMB, r"run\.yml:\d+: has aliases .* more than 10,000 values"),
-        ("a: &a {b: *a}\n", "for themselves"),
-        ("a: *b\n", r"run\.yml:1: is not YAML: found undefined alias"),
-        ("a: {<<: 3}\n", r"run\.yml:1: merges \(<<\) what is no mapping"),
-        ("a: !!python/object/apply:os.system [id]\n", r"run\.yml:1: has a tag that is not read"),
-        ("a: !!python/name:os.system x\n", r"run\.yml:1: has a tag that is not read"),
-        ("a: !!binary aGk=\n", r"run\.yml:1: has a tag that is not read"),
-        ("a: 1\nb: !!set {x, y}\n", r"run\.yml:2: has a tag that is not read"),
-        ("? [1, 2]\n: 3\n", r"run\.yml:1: has a key that is not a word"),
-        ("", "is empty"),
-        ("just text", "is no configuration"),
-        ("a: 1\n---\nb: 2\n", "is not YAML"),
-        ("[" * 100_000, "nested too deeply"),
-        (b"a: 1\nb: \xff\xfe\n", r"run\.yml:2: is not UTF-8"),
-        (b"\x00\x01\x02", "is not YAML"),
-        ("a: " + "1" * 5000, "cannot be read"),
-        ("a: x\n" + "#" * 1_000_001, "larger than"),
-    ],
-)
+@pytest.mark.parametrize(("content", "said"), [
+    ("a: 1\nb: 2\na: 3\n", r"run\.yml:3: a is given twice"), ("a:\n  b: 1\n  b: 2\n", r"run\.yml:3: b is given twice"),
+    ("a: [1\nb: 2\n", r"run\.yml:2: is not YAML"), ("a: 1\n\tb: 2\n", r"run\.yml:2: is not YAML"),
+    (BOMB, r"run\.yml:\d+: has aliases .* more than 10,000 values"), ("a: &a {b: *a}\n", "for themselves"),
+    ("a: *b\n", r"run\.yml:1: is not YAML: found undefined alias"),
+    ("a: {<<: 3}\n", r"run\.yml:1: merges \(<<\) what is no mapping"),
+    ("a: !!python/object/apply:os.system [id]\n", r"run\.yml:1: has a tag that is not read"),
+    ("a: !!python/name:os.system x\n", r"run\.yml:1: has a tag that is not read"),
+    ("a: !!binary aGk=\n", r"run\.yml:1: has a tag that is not read"),
+    ("a: 1\nb: !!set {x, y}\n", r"run\.yml:2: has a tag that is not read"),
+    ("? [1, 2]\n: 3\n", r"run\.yml:1: has a key that is not a word"), ("", "is empty"),
+    ("just text", "is no configuration"), ("a: 1\n---\nb: 2\n", "is not YAML"), ("[" * 100_000, "nested too deeply"),
+    (b"a: 1\nb: \xff\xfe\n", r"run\.yml:2: is not UTF-8"), (b"\x00\x01\x02", "is not YAML"),
+    ("a: " + "1" * 5000, "cannot be read"), ("a: x\n" + "#" * 1_000_001, "larger than"),
+])  # fmt: skip
 def test_bad_yaml_is_one_line_that_says_where(write, content, said):
     with pytest.raises(ConfigError, match=said) as caught:
         read_document(write(content))
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ('{"a": 1,\n "b" 2}', r"c\.json:2: is not JSON"),
-        ('{"a": 1, "a": 2}', "a is given twice"),
-        ("[" * 100_000, "cannot be read"),
-        ('{"a": ' + "1" * 5000 + "}", "cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("content", "said"), [
+    ('{"a": 1,\n "b" 2}', r"c\.json:2: is not JSON"), ('{"a": 1, "a": 2}', "a is given twice"),
+    ("[" * 100_000, "cannot be read"), ('{"a": ' + "1" * 5000 + "}", "cannot be read"),
+])  # fmt: skip
 def test_bad_json_is_one_line_that_says_where(write, content, said):
     with pytest.raises(ConfigError, match=said):
         read_document(write(content, "c.json"))

@@ -10,7 +10,6 @@ from asap.experiments.maxtext.launch import read_launch
 from tests.cases import cases, kept, listed
 
 KEPT = kept(__file__)
-
 RECIPE = KEPT["RECIPE"]
 
 
@@ -134,10 +133,7 @@ def test_whatever_starts_a_run_the_answer_is_an_experiment_or_one_clear_line(tmp
             add(folder / name)
 
 
-OPEN = """\
-python3 -m MaxText.train base.yml model_name={model} per_device_batch_size={batch} max_target_length={length} \\
-  ici_fsdp_parallelism=$FSDP ici_tensor_parallelism={tensor} dcn_data_parallelism=$SLICES remat_policy={remat}
-"""
+OPEN = kept(__file__)["OPEN"]
 SAID = {"model": "llama2-7b", "batch": "2", "length": "4096", "tensor": "2", "remat": "minimal"}
 
 

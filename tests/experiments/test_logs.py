@@ -27,7 +27,6 @@ from asap.study.open_study import open_study
 from tests.cases import cases, kept
 
 KEPT = kept(__file__)
-
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 FORMS, PUBLIC = (
     tomllib.loads((LOGS / name).read_text(encoding="utf-8"))["log"] for name in ("forms.toml", "public.toml")

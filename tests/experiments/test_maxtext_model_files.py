@@ -5,9 +5,7 @@ import pytest
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-ACME = KEPT["ACME"]
+ACME = kept(__file__)["ACME"]
 
 
 @pytest.fixture

@@ -19,8 +19,6 @@ from asap.stacks.registry import OF_YAML
 from asap.study.study import study_of
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 DEVICES, TOPOLOGY = 64, (8, 8)
 DEGREE = st.sampled_from([1, 2, 4, 8])
 CONFIGURATIONS = st.fixed_dictionaries(
@@ -59,11 +57,9 @@ def read(path, *overrides: str) -> Experiment:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    configuration=CONFIGURATIONS,
-    mesh=meshes(),
-    microbatches=st.sampled_from([1, 2]),
+    configuration=CONFIGURATIONS, mesh=meshes(), microbatches=st.sampled_from([1, 2]),
     remat=st.sampled_from([None, Remat.FULL, Remat.OFFLOAD, SavedTensors(("key", "up"), ("query",))]),
-)
+)  # fmt: skip
 def test_the_line_gives_the_plan_and_leaves_the_rest_as_it_is(
     tmp_path_factory, configuration, mesh, microbatches, remat
 ):
@@ -146,7 +142,7 @@ def test_a_key_that_the_models_own_file_sets_is_changed_with_its_permission(tmp_
     assert launcher_line(study, study.plan) == "allow_split_physical_axes: true"
 
 
-RULES = KEPT["RULES"]
+RULES = kept(__file__)["RULES"]
 
 
 def test_plans_that_the_users_rules_leave_no_axis_for_are_no_candidates(tmp_path):

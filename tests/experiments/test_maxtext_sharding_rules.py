@@ -9,9 +9,7 @@ from asap.stacks.maxtext.overrides import to_overrides
 from asap.stacks.maxtext.sharding_rules import NAMES, axis_roles
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-USUAL = KEPT["USUAL"]
+USUAL = kept(__file__)["USUAL"]
 AXES = ["data", "stage", "fsdp", "fsdp_transpose", "context", "tensor", "expert"]
 
 

@@ -10,9 +10,7 @@ from asap.plans import Plan, Remat
 from asap.stacks.launchers import launch_lines, stack_of
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
-EXPERIMENT = KEPT["EXPERIMENT"]
+EXPERIMENT = kept(__file__)["EXPERIMENT"]
 MEGATRON = """{seq_length: "${PRIMUS_SEQ_LENGTH:8192}", micro_batch_size: 2, global_batch_size: 128,
         tensor_model_parallel_size: "${PRIMUS_TP:2}", recompute_granularity: full, recompute_method: uniform,
         recompute_num_layers: 1, fp8: hybrid, lr_decay_iters: null}"""

@@ -5,9 +5,7 @@ from asap.experiments import Experiment, ExperimentStore, read_configuration
 from asap.plans import Plan
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
-WHOLE = KEPT["WHOLE"]
+WHOLE = kept(__file__)["WHOLE"]
 
 
 @pytest.fixture

@@ -80,16 +80,13 @@ def test_a_long_hostile_script_ends(script):
     assert run(script) is not None
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        ("A='" + "--x 1 " * 3_000 + "'\n" + "program $A\n" * 2_000, "more than 2,000,000 characters"),
-        ("a=(\n" * 20_000, "no script that the grammar of bash reads in time"),
-        ("".join(f"f{n}() {{ f{n + 1}; f{n + 1}; }}\n" for n in range(30)) + "f0", "more than 2,000,000 characters"),
-        ("<<E\n" * 20_000, "no script that the grammar of bash reads in time"),
-        ("if true; then\n" * 3_000 + "fi\n" * 3_000, "within each other more than 150 deep"),
-    ],
-)
+@pytest.mark.parametrize(("script", "said"), [
+    ("A='" + "--x 1 " * 3_000 + "'\n" + "program $A\n" * 2_000, "more than 2,000,000 characters"),
+    ("a=(\n" * 20_000, "no script that the grammar of bash reads in time"),
+    ("".join(f"f{n}() {{ f{n + 1}; f{n + 1}; }}\n" for n in range(30)) + "f0", "more than 2,000,000 characters"),
+    ("<<E\n" * 20_000, "no script that the grammar of bash reads in time"),
+    ("if true; then\n" * 3_000 + "fi\n" * 3_000, "within each other more than 150 deep"),
+])  # fmt: skip
 def test_what_comes_to_more_than_any_script_of_a_run_is_refused_by_name(script, said):
     with pytest.raises(UnreadError, match=said):
         run(script)
@@ -105,8 +102,7 @@ def test_options_that_a_substitution_may_print_are_not_sure():
 
 
 @pytest.mark.parametrize(
-    "end",
-    ["> train.log 2>&1", "&> out/$JOB.log", '1>>"$OUT" 2>> "$ERR"', ">$LOG", "2>&1 >> a.log", "< /dev/null"],
+    "end", ["> train.log 2>&1", "&> out/$JOB.log", '1>>"$OUT" 2>> "$ERR"', ">$LOG", "2>&1 >> a.log", "< /dev/null"]
 )
 def test_where_output_goes_is_no_argument(end):
     said = {option.name: option.words for option in options(f"train.py --prompt 'a > b' --lr 1 --bf16 {end}")}

@@ -20,13 +20,11 @@ def store(tmp_path):
 
 def full(experiment_id: str) -> Experiment:
     return Experiment(
-        id=experiment_id,
-        workload=Workload(global_batch=256),
+        id=experiment_id, workload=Workload(global_batch=256),
         hardware=HardwareReference(name="v5e-256", topology=(16, 16), devices=256),
         plan=Plan.parse("data=64 model=4 dcn.data=2 remat=full"),
-        hyperparameters={"learning_rate": 3e-5, "none": None, "list": [1, "x"]},
-        provenance={"plan": "config.yml"},
-    )
+        hyperparameters={"learning_rate": 3e-5, "none": None, "list": [1, "x"]}, provenance={"plan": "config.yml"},
+    )  # fmt: skip
 
 
 def test_what_was_added_comes_back(store):

@@ -66,15 +66,12 @@ def test_what_is_kept_in_host_memory_asks_for_overlap_and_the_line_to_paste_hold
     ).on_record
 
 
-@pytest.mark.parametrize(
-    ("plan", "chip", "model", "title"),
-    [
-        ("data=256", "v6e", DENSE, "more VMEM for an operation"),
-        ("data=64 offload=optimizer", "v5p", MIXTURE, "overlap of host copies"),
-        ("data=64 remat=host.context", "v5p", DENSE, "overlap of host copies"),
-        ("data=64 dcn.data=2", "v5p", DENSE, "overlap of gradient all-reduces between slices"),
-    ],
-)
+@pytest.mark.parametrize(("plan", "chip", "model", "title"), [
+    ("data=256", "v6e", DENSE, "more VMEM for an operation"),
+    ("data=64 offload=optimizer", "v5p", MIXTURE, "overlap of host copies"),
+    ("data=64 remat=host.context", "v5p", DENSE, "overlap of host copies"),
+    ("data=64 dcn.data=2", "v5p", DENSE, "overlap of gradient all-reduces between slices"),
+])  # fmt: skip
 def test_traffic_asks_for_its_flags_and_other_traffic_does_not(plan, chip, model, title):
     assert title in missing({}, situation(plan, chip, model=model))
     assert missing({}, situation("data=16", "v4")) == set()

@@ -15,12 +15,10 @@ from asap.study.flags import flags_for, flags_of, flags_of_record
 from asap.study.study import study_of
 
 RUN = Experiment(
-    id="run",
-    hardware=HardwareReference(name="v5e-8", chip="v5e", slices=2, devices=16),
-    plan=Plan.parse("data=8 dcn.data=2 remat=full"),
-    workload=Workload(framework="MaxText"),
+    id="run", hardware=HardwareReference(name="v5e-8", chip="v5e", slices=2, devices=16),
+    plan=Plan.parse("data=8 dcn.data=2 remat=full"), workload=Workload(framework="MaxText"),
     environment={"LIBTPU_INIT_ARGS": "--xla_enable_async_all_gather=true"},
-)
+)  # fmt: skip
 BETWEEN_SLICES = "overlap of gradient all-reduces between slices"
 
 

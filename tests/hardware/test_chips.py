@@ -10,8 +10,6 @@ from asap.core.stores import StoreWarning
 from asap.hardware import identify_chip, known_chips, load_chip
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 EXPECTED = {
     *("v3", "v4", "v5e", "v5p", "v6e", "tpu7x", "v100-16gb", "v100-32gb", "a100-40gb", "a100-80gb"),
     *("h100", "h200", "b200", "gb200", "b300", "gb300", "mi250x", "mi300x", "mi325x", "mi355x"),
@@ -20,7 +18,7 @@ EXPECTED = {
     *("a100-pcie-40gb", "a100-pcie-80gb", "h100-pcie", "v100-pcie-16gb", "v100-pcie-32gb"),
 }
 CHIPS = [load_chip(name) for name in sorted(EXPECTED)]
-OWN = KEPT["OWN"]
+OWN = kept(__file__)["OWN"]
 
 
 @pytest.fixture
@@ -43,8 +41,7 @@ def test_every_source_names_a_document_with_its_address(chip) -> None:
 
 @pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
 def test_figures_are_in_physical_ranges(chip) -> None:
-    peak = max(chip.peak_flops.values())
-    assert 5e13 <= peak <= 2e16
+    assert 5e13 <= max(chip.peak_flops.values()) <= 2e16
     assert 2e11 <= chip.hbm_bandwidth <= 1e13
     assert 30 <= chip.peak_flops.get("bf16", chip.peak_flops.get("fp16", 0)) / chip.hbm_bandwidth <= 1000
     assert 16 * 2**30 <= chip.hbm_bytes <= 400 * 2**30

@@ -40,10 +40,8 @@ def test_what_else_changed_is_told_and_doubted():
     after = experiment("b", "data=8 remat=minimal", environment={"jax": "0.10"}, code_version="2")
     made = record_from_experiments(before, after, 2.0, 1.0)
     assert made.other_changes == (
-        "rematerialisation from full to minimal",
-        "code from 1 to 2",
-        "jax from 0.9 to 0.10",
-    )
+        "rematerialisation from full to minimal", "code from 1 to 2", "jax from 0.9 to 0.10",
+    )  # fmt: skip
     alone = record_from_experiments(experiment("a", "model=8"), experiment("b", "data=8"), 2.0, 1.0)
     assert made.confidence < alone.confidence
 

@@ -13,26 +13,20 @@ def seconds(value):
     return Quantity(value=value, unit="s", provenance=Provenance.MEASURED, source="log")
 
 
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"after": {"ici": {"model": 8, "data": 2}}}, "nothing changed"),
-        ({"hardware": {"devices": 512}}, "has 16 devices, the hardware 512"),
-        ({"outcome": "slower"}, "does not mean slower"),
-        ({"speedup": 0.9}, "does not mean improved"),
-        ({"outcome": "out_of_memory"}, "has no measurement after"),
-        ({"measured_before": seconds(10), "measured_after": seconds(5)}, "the measurements say 2"),
-        ({"measured_before": seconds(10), "measured_after": seconds(0)}, "not positive"),
-        (
-            {"measured_before": seconds(10), "measured_after": seconds(8).model_copy(update={"unit": "tokens/s"})},
-            "measured in s before",
-        ),
-        ({"confidence": 1.5}, "less than or equal to 1"),
-        ({"id": "../up"}, "pattern"),
-        ({"source": {"text": ""}}, "at least 1 character"),
-        ({"surprise": 1}, "Extra inputs"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "complaint"), [
+    ({"after": {"ici": {"model": 8, "data": 2}}}, "nothing changed"),
+    ({"hardware": {"devices": 512}}, "has 16 devices, the hardware 512"),
+    ({"outcome": "slower"}, "does not mean slower"), ({"speedup": 0.9}, "does not mean improved"),
+    ({"outcome": "out_of_memory"}, "has no measurement after"),
+    ({"measured_before": seconds(10), "measured_after": seconds(5)}, "the measurements say 2"),
+    ({"measured_before": seconds(10), "measured_after": seconds(0)}, "not positive"),
+    (
+        {"measured_before": seconds(10), "measured_after": seconds(8).model_copy(update={"unit": "tokens/s"})},
+        "measured in s before",
+    ),
+    ({"confidence": 1.5}, "less than or equal to 1"), ({"id": "../up"}, "pattern"),
+    ({"source": {"text": ""}}, "at least 1 character"), ({"surprise": 1}, "Extra inputs"),
+])  # fmt: skip
 def test_a_record_that_contradicts_itself_is_refused(record, fields, complaint):
     with pytest.raises(ValidationError, match=complaint):
         record(**fields)
@@ -46,13 +40,8 @@ def test_a_rate_counts_the_other_way_round(record):
 
 def test_sizes_fall_into_classes_of_four():
     assert [size_class(count) for count in (None, 5e8, 1e9, 7e9, 70e9, 671e9)] == [
-        None,
-        "below 1B",
-        "1B to 4B",
-        "4B to 16B",
-        "64B to 256B",
-        "above 256B",
-    ]
+        None, "below 1B", "1B to 4B", "4B to 16B", "64B to 256B", "above 256B",
+    ]  # fmt: skip
 
 
 TEXT = st.text(min_size=1, max_size=80)

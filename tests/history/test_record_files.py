@@ -33,11 +33,9 @@ def test_keys_do_not_get_into_the_history(record, home):
 
 def test_what_is_exported_is_what_is_imported(record, tmp_path, monkeypatch):
     add(record("mine", other_changes=("remat",)), record("slow", outcome="slower", speedup=0.5))
-    count = export_records(tmp_path / "out.jsonl")
-    assert count == len(list_records())
+    assert export_records(tmp_path / "out.jsonl") == len(list_records())
     monkeypatch.setenv("ASAP_HOME", str(tmp_path / "other"))
-    result = import_records(tmp_path / "out.jsonl")
-    assert set(result.added) == {"mine", "slow"}
+    assert set(import_records(tmp_path / "out.jsonl").added) == {"mine", "slow"}
     assert import_records(tmp_path / "out.jsonl").added == ()
 
 

@@ -10,8 +10,6 @@ from asap.history.similarity import WEIGHTS, FeatureTable, chip_likeness, simila
 from asap.plans import Mesh, Plan
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 
 def a_record(**fields):
     told = {"title": "t", "summary": "s", "source": {"text": "x"}, "confidence": 0.5, "outcome": "improved"}
@@ -23,7 +21,7 @@ def score(record, **query):
     return float(similarity(table.compare(HistoryQuery(**query), None))[0])
 
 
-KNOWN = KEPT["KNOWN"]
+KNOWN = kept(__file__)["KNOWN"]
 
 
 def test_weights_are_shares():
@@ -68,19 +66,16 @@ CHIP = st.sampled_from([None, "v5p", "v6e", "h100", "mine"])
 
 
 @given(
-    bottleneck=st.none() | st.sampled_from(Bottleneck),
-    chips=st.tuples(CHIP, CHIP),
+    bottleneck=st.none() | st.sampled_from(Bottleneck), chips=st.tuples(CHIP, CHIP),
     parameters=st.tuples(st.none() | st.floats(1e6, 1e13), st.none() | st.floats(1e6, 1e13)),
     plans=st.tuples(PLAN, PLAN),
-)
+)  # fmt: skip
 def test_similarity_is_a_share_and_symmetric_in_plans(bottleneck, chips, parameters, plans):
     def one_way(first, second):
         record = a_record(
-            bottleneck=bottleneck,
-            hardware={"chip": chips[0]},
-            model={"parameters": parameters[0]},
+            bottleneck=bottleneck, hardware={"chip": chips[0]}, model={"parameters": parameters[0]},
             before=plans[first],
-        )
+        )  # fmt: skip
         devices = plans[second].devices if plans[second] else None
         query = {"chip": chips[1], "parameters": parameters[1], "plan": plans[second], "devices": devices}
         return score(record, bottleneck=bottleneck, **query)

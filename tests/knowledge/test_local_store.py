@@ -83,12 +83,11 @@ DAMAGE = {
     "no index folder": lambda home: shutil.rmtree(segment(home)),
     "truncated header": lambda home: truncate(segment(home) / "header.bin"),
     "zeroed header": lambda home: (segment(home) / "header.bin").write_bytes(bytes(100)),
-    "truncated vectors": lambda home: truncate(segment(home) / "data_level0.bin"),
-    "foreign vectors": foreign_vectors,
+    "truncated vectors": lambda home: truncate(segment(home) / "data_level0.bin"), "foreign vectors": foreign_vectors,
     "truncated word index": lambda home: truncate(next(generation(home).glob("knowledge-*.sqlite"))),
     "no manifest": lambda home: (generation(home) / "manifest.json").unlink(),
     "manifest of garbage": lambda home: (generation(home) / "manifest.json").write_text("[1]"),
-}
+}  # fmt: skip
 UNSAID = {
     "no generation": lambda home: shutil.rmtree(generation(home)),
     "no pointer": lambda home: (home / "chroma" / "current").unlink(),

@@ -5,19 +5,16 @@ from hypothesis import strategies as st
 from asap.knowledge.notes.chunking import WORDS_PER_CHUNK, chunk_markdown, linear_maths, plain_markup, slug
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
-CHAPTER = KEPT["CHAPTER"]
+CHAPTER = kept(__file__)["CHAPTER"]
 
 
 def test_headings_become_paths_and_anchors():
     chunks = chunk_markdown(CHAPTER, "train")
     assert [(chunk.headings, chunk.anchor) for chunk in chunks] == [
-        (("How to Train",), ""),
-        (("How to Train", "Data Parallelism"), "data-parallelism"),
+        (("How to Train",), ""), (("How to Train", "Data Parallelism"), "data-parallelism"),
         (("How to Train", "Data Parallelism", "What's the cost?"), "whats-the-cost"),
         (("How to Train", "Data Parallelism"), "data-parallelism-1"),
-    ]
+    ]  # fmt: skip
 
 
 def test_code_details_footnotes_maths_and_tables_are_read():

@@ -10,10 +10,8 @@ from asap.knowledge.notes.chunking import slug
 from asap.knowledge.notes.note_files import load_notes, parse_notes
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 FRONT = "---\nwork: The Book\nchapter: training\nurl: https://example.org/training/\n---\n# Training\n\n"
-NOTE = KEPT["NOTE"]
+NOTE = kept(__file__)["NOTE"]
 
 
 def test_reads_every_part_of_a_note():
@@ -48,20 +46,16 @@ def test_front_matter_without_a_citation_is_refused(field):
         parse_notes(broken + NOTE, "training.md")
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "training.md:1: has no front matter"),
-        ("---\nwork: a\n", "training.md:1: the front matter has no end"),
-        ("---\ntitle: a\n---\n", "training.md:2: the front matter cannot have 'title'"),
-        (FRONT + "stray\n" + NOTE, "training.md:8: stands before the first note"),
-        (FRONT + NOTE + "wrapped on\n", "training.md:21: stands after the note's Equation line"),
-        (FRONT + NOTE + "Applies: twice\n", "training.md:21: Applies is given twice"),
-        (FRONT + NOTE.replace("id: fsdp-critical-batch", "id: FSDP batch"), "'FSDP batch' is not an ID"),
-        (FRONT + NOTE.replace("section:", "id: again\nsection:"), "training.md:10: id is given twice"),
-        (FRONT + NOTE.replace("Weights are gathered just in time.\n\nA second paragraph.", ""), "the note has no body"),
-    ],
-)
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("", "training.md:1: has no front matter"), ("---\nwork: a\n", "training.md:1: the front matter has no end"),
+    ("---\ntitle: a\n---\n", "training.md:2: the front matter cannot have 'title'"),
+    (FRONT + "stray\n" + NOTE, "training.md:8: stands before the first note"),
+    (FRONT + NOTE + "wrapped on\n", "training.md:21: stands after the note's Equation line"),
+    (FRONT + NOTE + "Applies: twice\n", "training.md:21: Applies is given twice"),
+    (FRONT + NOTE.replace("id: fsdp-critical-batch", "id: FSDP batch"), "'FSDP batch' is not an ID"),
+    (FRONT + NOTE.replace("section:", "id: again\nsection:"), "training.md:10: id is given twice"),
+    (FRONT + NOTE.replace("Weights are gathered just in time.\n\nA second paragraph.", ""), "the note has no body"),
+])  # fmt: skip
 def test_what_is_malformed_is_refused_with_its_place(text, complaint):
     with pytest.raises(BadInputError, match=re.escape(complaint)):
         parse_notes(text, "training.md")

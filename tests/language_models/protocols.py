@@ -9,9 +9,7 @@ from typing import Any
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-INSTRUCTIONS = KEPT["INSTRUCTIONS"]
+INSTRUCTIONS = kept(__file__)["INSTRUCTIONS"]
 READ, WRITTEN = 1000, 100
 """Tokens of every answer."""
 
@@ -232,8 +230,6 @@ GEMINI = Protocol(_gemini_turns, _gemini_whole, lambda answer: iter((_event(_gem
 OPENAI = Protocol(_openai_turns, _openai_whole, _openai_pieces)
 ANTHROPIC = Protocol(_anthropic_turns, _anthropic_whole, _anthropic_pieces)
 OLLAMA = Protocol(
-    _ollama_turns,
-    _ollama_whole,
-    lambda answer: iter((json.dumps(_ollama_whole(answer)).encode() + b"\n",)),
+    _ollama_turns, _ollama_whole, lambda answer: iter((json.dumps(_ollama_whole(answer)).encode() + b"\n",)),
     "application/x-ndjson",
-)
+)  # fmt: skip

@@ -41,22 +41,19 @@ def _torn(whole: Pieces) -> bytes:
 
 
 CUT: dict[str, Callable[[Pieces], Pieces]] = {
-    "cut between two pieces": _half,
-    "cut within a piece": lambda whole: [*_half(whole), _torn(whole)],
+    "cut between two pieces": _half, "cut within a piece": lambda whole: [*_half(whole), _torn(whole)],
     "without its end": lambda whole: whole[:-3],
     "a piece without end": lambda whole: [*_half(whole), whole[5].replace(b"word", b"word " * 4_000_000), *whole[-9:]],
-}
+}  # fmt: skip
 """Of which half an answer is left, or too much."""
 MIXED: dict[str, Callable[[Pieces], Pieces]] = {
     "each twice": lambda whole: [one for each in whole for one in (each, each)],
-    "whole twice": lambda whole: whole + whole,
-    "backwards": lambda whole: whole[::-1],
-    "the last first": lambda whole: [*whole[-1:], *whole[:-1]],
-    "nothing": lambda whole: [],
+    "whole twice": lambda whole: whole + whole, "backwards": lambda whole: whole[::-1],
+    "the last first": lambda whole: [*whole[-1:], *whole[:-1]], "nothing": lambda whole: [],
     "a torn piece in the middle": lambda whole: [*_half(whole), _torn(whole), b"\n\n", *whole[len(whole) // 2 :]],
     "a page in the middle": lambda whole: [*_half(whole), b"<html>busy</html>\n\n", *whole[len(whole) // 2 :]],
     "surrogates and escapes": lambda whole: [one.replace(b"word", b"\\ud800\\u0000\\u001b[31m") for one in whole],
-}
+}  # fmt: skip
 """Of which no protocol lets one tell that it is not what was meant."""
 
 

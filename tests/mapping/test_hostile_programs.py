@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asap.mapping.check import check
+from tests.cases import kept
 from tests.mapping.programs import DENSE, SLICE
 
-TEXT = """\
-mesh data=4 model=4\norder f(i,j) = i*4 + j % 2 ? / - ( ) block row fold shard constrain query key * expert_* by embed
-heads over none in layers 0..3 remat full place optimizer on pinned_host layout dtype bf16 grid (2,1,8) algorithm cosma
-panels 0 exchange all_to_all halo 4 stationary A replication points col
-# , = .. 999999999999 __import__('os') $(id) ` \x1b[31m é 🦙 \u202e"""
+TEXT = kept(__file__)["TEXT"]
 WORDS = TEXT.split()
 
 

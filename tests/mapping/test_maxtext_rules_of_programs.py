@@ -9,9 +9,7 @@ from asap.plans import Plan
 from tests.cases import cases, kept
 from tests.mapping.programs import DENSE, EXPERTS, SLICE
 
-KEPT = kept(__file__)
-
-USUAL = KEPT["USUAL"]
+USUAL = kept(__file__)["USUAL"]
 """As in MaxText's configs/base.yml, commit e591f30c."""
 
 PLAN = Plan.parse("data=4 model=4")

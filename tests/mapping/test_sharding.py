@@ -10,8 +10,6 @@ from asap.mapping.sharding import shardings
 from tests.cases import kept
 from tests.mapping.programs import DENSE, EXPERTS
 
-KEPT = kept(__file__)
-
 
 def laid(text, tensor, target=DENSE, keyword="shard"):
     """Axes of each dimension by range of layers."""
@@ -35,7 +33,7 @@ def test_a_line_takes_its_axes_from_the_other_dimensions():
     assert laid("mesh data=4 model=4\nshard head by embed over model", "head") == {None: (("model",), ())}
 
 
-LINES = KEPT["LINES"]
+LINES = kept(__file__)["LINES"]
 
 
 @pytest.mark.parametrize("turn", range(5))

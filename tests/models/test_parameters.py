@@ -46,7 +46,6 @@ def architectures(draw: st.DrawFn) -> Architecture:
 @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: row["model"])
 def test_counts_agree_with_the_published_size(row) -> None:
     model = find_architecture(row["model"])
-    assert model is not None
     counted = count_parameters(model)
     allowed = TOLERANCE_EXPLAINED if row.get("exception") else TOLERANCE
     assert counted.total == pytest.approx(row["billions"] * 1e9, rel=allowed)

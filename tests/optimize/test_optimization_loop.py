@@ -1,17 +1,21 @@
+import io
 import math
 import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from asap.core.errors import BadInputError, UsageError
 from asap.core.units import Provenance
 from asap.optimize.loop import optimize
-from asap.optimize.outcome import Code, Outcome, Suggestion, feedback
+from asap.optimize.outcome import Code, Cost, Outcome, Suggestion, Try, feedback
+from asap.optimize.report import OptimizationReport
 from asap.optimize.request import Budget
 from asap.optimize.session import Session
 from asap.optimize.stopping import Machine, StoppingRule
+from asap.optimize.table import print_report
 from asap.sharding_memory import Kind, Worklog, verify_session
 
 
@@ -164,8 +168,7 @@ def test_a_session_of_another_kind_is_refused(home):
 def test_it_ends_when_the_next_costs_more_than_it_saves(home, saving, to_go, reason):
     rule = StoppingRule(evaluations=3, steps_to_go=to_go, training_chips=8, machine=Machine(8, 2.0, "USD"))
     session = Session.start("s", {})
-    stopped = optimize(session, InTurn(saving), Counting(*[took(1.0)] * 3), rule)
-    assert stopped.reason == reason
+    assert optimize(session, InTurn(saving), Counting(*[took(1.0)] * 3), rule).reason == reason
     first = session.tries[0].cost
     assert (first.chip_hours, first.money) == (0.08, 0.16)
 
@@ -190,3 +193,30 @@ def test_a_budget_is_a_number_of_tries_or_a_time(count, unit):
 def test_what_is_no_budget_is_refused(text):
     with pytest.raises(UsageError, match="is not a budget"):
         Budget.parse(text)
+
+
+def _try(number, *codes, status="done"):
+    said = tuple(feedback(code, {Code.OUT_OF_MEMORY: "out of device memory"}.get(code)) for code in codes)
+    time = 1.0 if status == "done" else None
+    outcome = Outcome(status=status, step_time_s=time, provenance=Provenance.MEASURED, feedback=said)
+    return Try(number=number, configuration=f"data={number}", why="to see", outcome=outcome)
+
+
+def _printed(*tries):
+    console = Console(file=io.StringIO(), width=100)
+    of = {"experiment": "mine", "evaluator": "run", "best": None, "stopped": None, "spent": Cost(seconds=1.0)}
+    print_report(OptimizationReport(tries=tries, **of), console)
+    return console.file.getvalue()
+
+
+def test_what_several_tries_say_stands_once_below_the_table():
+    once = "does not show its settings"
+    text = _printed(_try(1), _try(2, Code.UNCHECKED), _try(3, Code.UNCHECKED))
+    assert text.count(once) == 1
+    assert "· 2, 3: its log does not show its settings" in text
+    assert "· 2" not in _printed(_try(1), _try(2, Code.UNCHECKED))
+
+
+def test_why_a_try_died_stands_beside_each():
+    died = [_try(number, Code.OUT_OF_MEMORY, status="rejected") for number in (1, 2)]
+    assert _printed(*died).count("out of device memory") == 2

@@ -29,12 +29,10 @@ def line(times: list[float], fill: list[float] | None = None) -> Prior:
     """Configurations ``0``, ``1``, … along a line, one doubling apart."""
     places = np.arange(len(times), dtype=float)
     return Prior(
-        configurations=tuple(map(str, range(len(times)))),
-        log_time=np.log(times),
-        log_fill=None if fill is None else np.log(fill),
-        effort=np.zeros(len(times)),
+        configurations=tuple(map(str, range(len(times)))), log_time=np.log(times),
+        log_fill=None if fill is None else np.log(fill), effort=np.zeros(len(times)),
         apart=lambda place: np.abs(places - place)[None],
-    )
+    )  # fmt: skip
 
 
 def done(number: int, place: int, seconds: float, error: float | None = None) -> Try:
@@ -179,17 +177,14 @@ def test_out_of_memory_is_a_lesson_for_what_needs_as_much():
     assert np.all(np.diff(before) < 0)
     assert np.all(after <= before)
     assert after[2] < 0.1 < 0.9 < after[0]
-    ran = probability_fits(prior, MEMORY, [done(1, 2, 1.0)], 1.0)
-    assert np.all(ran >= before)
+    assert np.all(probability_fits(prior, MEMORY, [done(1, 2, 1.0)], 1.0) >= before)
 
 
 def test_what_lies_next_to_what_was_refused_is_doubted_and_what_was_lost_is_tried_again():
     proposer = ModelGuided(line([1.0, 1.0, 1.0]), ResidualKernel(deviation=0.1, reach=2.0, limit=0.3))
     refused = [died(1, 0, "rejected", Code.INVALID)]
-    suggestion = proposer.propose(refused)
-    assert suggestion.configuration != "0"
-    lost = proposer.propose([died(1, 0, "lost", Code.PREEMPTED)])
-    assert lost.configuration == "0"
+    assert proposer.propose(refused).configuration != "0"
+    assert proposer.propose([died(1, 0, "lost", Code.PREEMPTED)]).configuration == "0"
     again = [died(number, 0, "lost", Code.PREEMPTED) for number in (1, 2, 3)]
     assert (found := proposer.propose(again)) is not None
     assert found.configuration != "0"
@@ -218,8 +213,7 @@ def test_noise_that_leaves_the_winner_open_is_measured_again():
 def test_what_the_launcher_has_no_words_for_is_not_proposed():
     prior = line([1.0, 2.0])
     refusing = Prior(**{**vars(prior), "refused": lambda place: "no words" if place == 0 else None})
-    suggestion = ModelGuided(refusing, KERNEL).propose([])
-    assert suggestion.configuration == "1"
+    assert ModelGuided(refusing, KERNEL).propose([]).configuration == "1"
 
 
 def test_after_a_refusal_something_less_like_it_is_tried():
@@ -262,8 +256,7 @@ def test_where_what_runs_now_does_not_fit_the_first_try_is_near_it():
     prior = line([1.0, 1.10, 1.12, 1.08], fill=[3.0, 0.5, 0.5, 0.5])
     suggestion = ModelGuided(prior, KERNEL, MEMORY, first="0").propose([])
     assert (suggestion.configuration, suggestion.why) == ("1", "likely to fit, fast, and near what runs now")
-    unknown = ModelGuided(prior, KERNEL, MEMORY).propose([])
-    assert unknown.configuration == "3"
+    assert ModelGuided(prior, KERNEL, MEMORY).propose([]).configuration == "3"
 
 
 def test_a_repair_lowers_the_degree_of_the_axis_that_is_waited_for():

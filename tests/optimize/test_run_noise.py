@@ -111,8 +111,7 @@ def test_runs_that_differ_are_repeated_and_tell_by_how_much():
     noise = noise_of(tries)
     assert noise.matters
     assert noise.deviation == pytest.approx(math.log(1.3) / math.sqrt(2), rel=0.2)
-    best = best_of(tries)
-    assert best.log_error > 10 * WITHIN
+    assert best_of(tries).log_error > 10 * WITHIN
 
 
 def test_a_pair_that_agrees_makes_the_interval_narrow_and_one_that_agrees_by_luck_is_measured_again():
@@ -128,8 +127,7 @@ def test_where_nothing_varies_nothing_is_repeated():
     prior, truth = machine(1)
     tries = [ran(1, "3", truth[3], error=0.0)]
     proposer = ModelGuided(prior, KERNEL, first="3")
-    following = proposer.propose(tries)
-    assert following.configuration != "3"
+    assert proposer.propose(tries).configuration != "3"
     assert noise_of(tries).deviation == 0
     assert proposer.believed(tries)[0].step_time_s == truth[3]
 

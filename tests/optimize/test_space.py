@@ -10,11 +10,9 @@ from asap.core.errors import ConfigError
 from asap.optimize.space import read_space
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
 pytest.importorskip("optuna")
 TRAINER = Path(__file__).with_name("trainer.py")
-SPACE = KEPT["SPACE"]
+SPACE = kept(__file__)["SPACE"]
 
 
 @pytest.fixture

@@ -138,15 +138,10 @@ def test_the_last_stage_of_a_pipeline_holds_the_logits():
     assert np.all(held(plan, wide, work).activations < held(plan, MODEL, work).activations)
 
 
-@pytest.mark.parametrize(
-    ("framework", "repeats", "kept"),
-    [
-        ("Megatron-Core", 1, [4, 1]),
-        ("Megatron-Core", 4, [4 + 3 / 4, 4 - 3 / 4]),
-        ("MaxText", 1, [32 + 3, 32 + 3]),
-        ("MaxText", 4, [32 + 3 / 4, 32 + 3 / 4]),
-    ],
-)
+@pytest.mark.parametrize(("framework", "repeats", "kept"), [
+    ("Megatron-Core", 1, [4, 1]), ("Megatron-Core", 4, [4 + 3 / 4, 4 - 3 / 4]), ("MaxText", 1, [32 + 3, 32 + 3]),
+    ("MaxText", 4, [32 + 3 / 4, 32 + 3 / 4]),
+])  # fmt: skip
 def test_a_stage_keeps_the_microbatches_of_its_schedule(framework, repeats, kept):
     plan = Plan.parse(f"replica=16 stage=4 microbatches=32 pipeline_repeats={repeats}")
     work = WORK.model_copy(update={"framework": framework})
@@ -157,7 +152,6 @@ def test_a_stage_keeps_the_microbatches_of_its_schedule(framework, repeats, kept
 def planned_gib(model, chip, topology, plan, work):
     """What the compiler of the reference step should plan."""
     found = predict(Plan.parse(plan), model, work, resolve_hardware(chip, topology=topology).slice)[0].memory
-    assert found
     return found.total.value / 2**30
 
 

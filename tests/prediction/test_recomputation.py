@@ -114,7 +114,6 @@ def test_attention_alone_is_selective(decoder, workload, h100):
 
 def test_shares_of_a_layer_by_what_is_in_it():
     deepseek = find_architecture("deepseek-v3")
-    assert deepseek is not None
     model = model_inputs(deepseek)
     dense, experts, all_of_it = (shares_of_modules(m, model) for m in (("mlp",), ("moe",), ("mlp", "moe")))
     assert float(dense.recompute_mlp + experts.recompute_mlp) == pytest.approx(float(all_of_it.recompute_mlp))

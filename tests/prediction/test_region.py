@@ -38,7 +38,6 @@ def workload(framework: str) -> Workload:
 def half_width(framework: str, hardware: str = "h100") -> float:
     (found,) = predict(PLAN, decoder(), workload(framework), resolve_hardware(hardware, devices=8).slice)
     step = found.step_time
-    assert step.high is not None
     return math.log(step.high / step.value)
 
 

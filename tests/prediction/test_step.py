@@ -172,11 +172,9 @@ def test_xla_reduces_again_only_what_attention_writes_for_an_mlp_after_it(decode
 def test_fp8_speeds_up_matmuls_only(decoder, workload, h100):
     def run(precision):
         return evaluated(
-            "replica=16 model=4 microbatches=32 remat=none",
-            decoder,
-            workload.model_copy(update={"precision": precision}),
-            h100,
-        )
+            "replica=16 model=4 microbatches=32 remat=none", decoder,
+            workload.model_copy(update={"precision": precision}), h100,
+        )  # fmt: skip
 
     assert run("fp8").compute < run("bf16").compute
     assert run("fp8").tensor == pytest.approx(run("bf16").tensor)
@@ -262,14 +260,10 @@ def test_sequence_parallelism_gathers_once_more_for_the_backward_pass(decoder, w
     assert tensor(True) == pytest.approx(5 / 4 * tensor(False))
 
 
-@pytest.mark.parametrize(
-    ("chip", "slower", "usual"),
-    [
-        ("h100-8", 75 / 35, "flash attention 2"),
-        ("a100-80gb-8", 1.0, "flash attention 2"),
-        ("b200-8", 1613 / 362, "cudnn flash"),
-    ],
-)
+@pytest.mark.parametrize(("chip", "slower", "usual"), [
+    ("h100-8", 75 / 35, "flash attention 2"), ("a100-80gb-8", 1.0, "flash attention 2"),
+    ("b200-8", 1613 / 362, "cudnn flash"),
+])  # fmt: skip
 def test_attention_kernels_of_an_earlier_generation_are_slower_on_later_chips(chip, slower, usual, decoder, workload):
     hardware = resolve_hardware(chip).slice
     fit = load_calibration().full

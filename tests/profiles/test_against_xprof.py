@@ -190,10 +190,8 @@ def test_real_profiles_of_gpus(gpu_profile, name):
     for key, row in rows.items():
         other = expected[key]
         assert (row.category, row.occurrences, row.source_info) == (
-            other.category,
-            other.occurrences,
-            other.source_info,
-        )
+            other.category, other.occurrences, other.source_info,
+        )  # fmt: skip
         compared = ["total_self_time", "total_self_time_percent"] + ["hbm_bw"] * (row.category != "custom-call")
         for figure in compared:
             assert getattr(row, figure) == pytest.approx(getattr(other, figure)), (figure, key)

@@ -69,14 +69,9 @@ class _Plane:
 
 
 def tpu_profile(
-    operations: Sequence[Op] = TRAINING,
-    steps: int = 3,
-    devices: int = 2,
-    step_us: int = 1000,
-    marked: bool = True,
-    host: bool = True,
-    module: str = "jit_train_step(77)",
-) -> bytes:
+    operations: Sequence[Op] = TRAINING, steps: int = 3, devices: int = 2, step_us: int = 1000, marked: bool = True,
+    host: bool = True, module: str = "jit_train_step(77)",
+) -> bytes:  # fmt: skip
     """A v5e that runs ``operations`` in each step; ``marked`` adds step marks."""
     planes = [_device(number, operations, steps, step_us, marked, module) for number in range(devices)]
     return serialised([*planes, *([_Plane("/host:CPU")] if host else [])])

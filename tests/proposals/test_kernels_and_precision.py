@@ -14,45 +14,18 @@ from asap.reports.record import record_facts
 from asap.study.study import study_of
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 SETTING_FIRST = "Start with a setting, not with a plan: a fused attention kernel"
-TRAINER = (
-    "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy FULL_SHARD tune.py --bf16 true"
-    " --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size {batch} --max_seq_length 8192 --packing true"
-    " --gradient_checkpointing true --attn_implementation {kernel}\n"
-)
+TRAINER = kept(__file__)["TRAINER"]
 LOGITS = (
     TRAINER.replace("Qwen/Qwen3-8B", "{model}").replace("{batch}", "4").replace("{kernel}", "flash_attention_2 {more}")
 )
-MEGATRON = (
-    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16"
-    " --seq-length 8192 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 50304"
-    " --use-distributed-optimizer {kernel}\n"
-)
-MAXTEXT = (
-    "base_config: base.yml\nmodel_name: llama3.1-8b\nattention: {kernel}\nper_device_batch_size: 1\n"
-    "max_target_length: 8192\nremat_policy: full\nici_fsdp_parallelism: {devices}\n"
-)
-FACTORY = (
-    "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: full\ncutoff_len: 8192\n"
-    "per_device_train_batch_size: 4\nbf16: true\ndeepspeed: zero3.json\n{more}\n"
-)
-AXOLOTL = (
-    "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 8192\nmicro_batch_size: 4\nsample_packing: true\nbf16: true\n"
-    "flash_attention: true\ngradient_checkpointing: true\ndatasets: []\nfsdp_version: 2\n"
-    "fsdp_config: {{reshard_after_forward: true}}\n{more}\n"
-)
-AUTOMODEL = KEPT["AUTOMODEL"]
-WHOLE = (
-    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 3072 --num-attention-heads 24"
-    " --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --use-distributed-optimizer"
-    " --tensor-model-parallel-size 2 --sequence-parallel {more}\n"
-)
-TUNE = (
-    "torchrun --nproc_per_node 8 tune.py --deepspeed zero3.json --model_name_or_path Qwen/Qwen3-4B --packing true"
-    " --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --max_seq_length 4096 {more}\n"
-)
+MEGATRON = kept(__file__)["MEGATRON"]
+MAXTEXT = kept(__file__)["MAXTEXT"]
+FACTORY = kept(__file__)["FACTORY"]
+AXOLOTL = kept(__file__)["AXOLOTL"]
+AUTOMODEL = kept(__file__)["AUTOMODEL"]
+WHOLE = kept(__file__)["WHOLE"]
+TUNE = kept(__file__)["TUNE"]
 TITAN = "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n{more}\n"
 TENSOR = "[parallelism]\ntensor_parallel_degree = 8\n[compile]\nenable = true"
 """Overlapped, a layer's collectives gave 4.5 to 16.4 % in six published runs (history_db/ablations.jsonl)."""
@@ -116,29 +89,23 @@ def test_what_saves_is_told_in_the_words_of_the_stack(study, name, text, hardwar
     assert saved_gib is None or trial.saved_bytes > saved_gib * 2**30
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "hardware"),
-    [
-        ("fused_attention", TRAINER.format(batch=1, kernel="sdpa"), "h100-8"),
-        ("fused_attention", TRAINER.format(batch=1, kernel="eager"), "v100-8"),
-        ("fused_attention", MEGATRON.format(kernel="--attention-backend auto"), "h100-8"),
-        ("fused_attention", MAXTEXT.format(kernel="autoselected", devices=64), "v6e-64"),
-        ("fused_loss", llama("--use_liger_kernel true"), "h100-8"),
-        ("fused_loss", llama("--torch_compile true"), "h100-8"),
-        ("tensor_overlap", TITAN.format(more=TENSOR.replace("= true", "= false")), "h100-64"),
-        ("fused_loss", FACTORY.format(more="enable_liger_kernel: true"), "h100-8"),
-        ("fused_loss", AXOLOTL.format(more="liger_fused_linear_cross_entropy: true"), "h100-8"),
-        ("fused_loss", AXOLOTL.format(more="cut_cross_entropy: true"), "h100-8"),
-        ("fused_loss", AXOLOTL.format(more="plugins: [axolotl.integrations.swanlab.SwanLabPlugin]"), "h100-8"),
-        ("fused_loss", AUTOMODEL.format(loss="linear_ce.FusedLinearCrossEntropy"), "h100-8"),
-        ("fused_loss", llama(model="tiiuae/falcon-7b"), "h100-8"),
-        ("fused_loss", llama(), "v100-32gb-8"),
-        ("mixed_precision", WHOLE.format(more="--bf16"), "h100-8"),
-        ("mixed_precision", WHOLE.format(more=""), "v100-8"),
-        ("mixed_precision", TUNE.format(more="--bf16 true"), "h100-8"),
-        ("mixed_precision", TUNE.format(more="--torch_dtype bfloat16"), "h100-8"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "hardware"), [
+    ("fused_attention", TRAINER.format(batch=1, kernel="sdpa"), "h100-8"),
+    ("fused_attention", TRAINER.format(batch=1, kernel="eager"), "v100-8"),
+    ("fused_attention", MEGATRON.format(kernel="--attention-backend auto"), "h100-8"),
+    ("fused_attention", MAXTEXT.format(kernel="autoselected", devices=64), "v6e-64"),
+    ("fused_loss", llama("--use_liger_kernel true"), "h100-8"), ("fused_loss", llama("--torch_compile true"), "h100-8"),
+    ("tensor_overlap", TITAN.format(more=TENSOR.replace("= true", "= false")), "h100-64"),
+    ("fused_loss", FACTORY.format(more="enable_liger_kernel: true"), "h100-8"),
+    ("fused_loss", AXOLOTL.format(more="liger_fused_linear_cross_entropy: true"), "h100-8"),
+    ("fused_loss", AXOLOTL.format(more="cut_cross_entropy: true"), "h100-8"),
+    ("fused_loss", AXOLOTL.format(more="plugins: [axolotl.integrations.swanlab.SwanLabPlugin]"), "h100-8"),
+    ("fused_loss", AUTOMODEL.format(loss="linear_ce.FusedLinearCrossEntropy"), "h100-8"),
+    ("fused_loss", llama(model="tiiuae/falcon-7b"), "h100-8"), ("fused_loss", llama(), "v100-32gb-8"),
+    ("mixed_precision", WHOLE.format(more="--bf16"), "h100-8"), ("mixed_precision", WHOLE.format(more=""), "v100-8"),
+    ("mixed_precision", TUNE.format(more="--bf16 true"), "h100-8"),
+    ("mixed_precision", TUNE.format(more="--torch_dtype bfloat16"), "h100-8"),
+])  # fmt: skip
 def test_what_runs_or_the_chip_has_not_or_would_replace_others_is_no_test(study, name, text, hardware):
     assert offered(study(text, hardware), name) is None
 

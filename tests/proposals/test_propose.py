@@ -22,8 +22,6 @@ from tests.cases import kept
 from tests.studies import PAPER
 from tests.studies import study as study_of_run
 
-KEPT = kept(__file__)
-
 CROWDED = study_of_run("data=16 remat=full", "llama2-70b", "v5e-16", 64, 4096)
 """A model that is too large for its slice."""
 
@@ -232,7 +230,7 @@ def test_an_axis_is_not_added_to_a_better_plan_in_place_of_data_parallelism():
     assert not any(other.plan.degree("seq") > 1 for other in others)
 
 
-SEVENTY = KEPT["SEVENTY"]
+SEVENTY = kept(__file__)["SEVENTY"]
 
 
 def test_of_as_good_bets_of_one_strategy_the_one_that_changes_less_is_proposed(tmp_path):

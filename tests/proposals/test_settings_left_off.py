@@ -11,13 +11,8 @@ from asap.proposals.trials import trials_of
 from asap.study.study import study_of
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
-DENSE = (
-    "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 5120 --num-attention-heads 40"
-    " --seq-length 4096 --micro-batch-size 1 --global-batch-size 128 --bf16 --vocab-size 50304 --use-flash-attn"
-)
-MIXTURE = KEPT["MIXTURE"]
+DENSE = kept(__file__)["DENSE"]
+MIXTURE = kept(__file__)["MIXTURE"]
 NCCL = " --moe-token-dispatcher-type alltoall"
 
 
@@ -56,10 +51,7 @@ def test_deepspeed_is_told_of_its_first_stage(offered, tmp_path):
     assert trials["distributed_optimizer"].line == '{"zero_optimization": {"stage": 1}}'
 
 
-TUNE = (
-    "deepspeed --num_gpus 8 --num_nodes 4 tune.py --deepspeed zero3.json --model_name_or_path Qwen/Qwen2.5-14B"
-    " --packing true --per_device_train_batch_size 1 --max_seq_length 4096 --gradient_checkpointing true"
-)
+TUNE = kept(__file__)["TUNE"]
 
 
 @pytest.mark.parametrize(("hardware", "size"), [("h100-8", None), ("h100-32", 8), ("8x4xh100", 4)])
@@ -149,10 +141,7 @@ def test_what_is_set_or_cannot_be_is_no_test(offered, text, hardware, name):
     assert name not in trials
 
 
-@pytest.mark.parametrize(
-    ("change", "first"),
-    [({}, False), ({"fits": True}, True), ({"gain": 0.3}, False)],
-)
+@pytest.mark.parametrize(("change", "first"), [({}, False), ({"fits": True}, True), ({"gain": 0.3}, False)])
 def test_a_setting_that_does_not_make_a_run_fit_comes_before_no_plan_that_does(offered, change, first):
     study, _ = offered(f"{DENSE} --tensor-model-parallel-size 2")
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())

@@ -38,16 +38,14 @@ MESHES = (
 RUNS = (
     ("llama3.1-8b", "v5e-256", "MaxText", MESHES),
     (
-        "mixtral-8x7b",
-        "v6e-64",
-        "MaxText",
+        "mixtral-8x7b", "v6e-64", "MaxText",
         ("data=64", "data=8 expert=8", "data=16 expert=2 model=2", "replica=2 data=32"),
     ),
     ("llama3.1-70b", "v5p-128", "MaxText", ("data=64", "data=16 model=4", "data=16 seq=4", "data=16 stage=4")),
     ("llama2-13b", "h100-64", "Megatron-LM", ("replica=64", "replica=16 model=4", "replica=8 model=2 stage=4")),
     ("qwen3-30b-a3b", "h100-32", "torchtitan", ("data=32", "data=8 model=4", "replica=2 data=16")),
     ("llama2-7b", "mi300x-8", "torchtitan", ("data=8", "data=4 model=2")),
-)
+)  # fmt: skip
 """Dense and of experts, on tori and fabrics, by stacks with and without compilers of whole steps."""
 POLICIES = ("none", "minimal", "save_qkv_proj", "full")
 
@@ -182,14 +180,11 @@ ON_GPUS = run(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("study", "allowed"),
-    [
-        (run("data=16 model=16 microbatches=1 remat=full"), ()),
-        (run("data=16 model=16 microbatches=1 remat=full"), ("first_moment", "weight_precision", "global_batch")),
-        (ON_GPUS, ("second_moment", "optimizer", "global_batch")),
-    ],
-)
+@pytest.mark.parametrize(("study", "allowed"), [
+    (run("data=16 model=16 microbatches=1 remat=full"), ()),
+    (run("data=16 model=16 microbatches=1 remat=full"), ("first_moment", "weight_precision", "global_batch")),
+    (ON_GPUS, ("second_moment", "optimizer", "global_batch")),
+])  # fmt: skip
 def test_the_grid_says_what_the_prediction_says(study, allowed):
     study = replace(study, preferences=Preferences(frozenset(allowed)))
     found = search(study, lambda meshes: np.zeros(len(meshes)))
@@ -234,11 +229,9 @@ def test_what_host_memory_cannot_hold_does_not_fit():
     (found,) = expect(study, [Plan.parse("data=256 microbatches=4 remat=host.qkv+host.out offload=activations")])
     assert found.memory.fits
     (found,) = expect(
-        study,
-        [Plan.parse("data=256 microbatches=1 loss_chunks=16 remat=host.qkv+host.out offload=activations")],
+        study, [Plan.parse("data=256 microbatches=1 loss_chunks=16 remat=host.qkv+host.out offload=activations")]
     )
-    assert found.memory.total.value < found.memory.capacity_bytes
-    assert found.memory.verdict == "does not fit"
+    assert (found.memory.total.value < found.memory.capacity_bytes, found.memory.fits) == (True, False)
     assert any("host memory" in note for note in found.notes)
 
 
@@ -256,9 +249,7 @@ def test_where_nothing_fits_more_chips_and_other_numerics_are_named():
     study = run("data=16 remat=full", "llama2-70b", "v5e-16", 64, 4096)
     ranked = rank_candidates(study, priors={})
     found = propose(ranked, lambda study, plan: ())
-    assert found.proposals == ()
-    assert found.recommendation.first is None
-    assert not found.recommendation.keep_incumbent
+    assert (found.proposals, found.recommendation.first, found.recommendation.keep_incumbent) == ((), None, False)
     statements = [option.statement for option in options(study, ranked.incumbent)]
     assert any(" chips" in statement and "fits" in statement for statement in statements)
 
@@ -294,9 +285,7 @@ def test_a_smaller_batch_that_is_slower_for_each_sequence_is_no_option():
     study = run("replica=8 microbatches=16 remat=none", "llama3.1-8b", "h100-8", 128, 8192, "Megatron-LM")
     ranked = rank_candidates(study, priors={})
     assert not ranked.incumbent.memory.fits
-    changes = {option.changes for option in options(study, ranked.incumbent)}
-    assert "chips" in changes
-    assert "batch" not in changes
+    assert {option.changes for option in options(study, ranked.incumbent)} & {"chips", "batch"} == {"chips"}
 
 
 @pytest.mark.parametrize(
@@ -343,8 +332,7 @@ def test_what_a_test_is_worth_grows_with_the_steps_to_go():
         return proposed(study).proposals[0].test_worth
 
     little, much = worth(21), worth(100_000)
-    assert not little.worth_it
-    assert much.worth_it
+    assert (little.worth_it, much.worth_it) == (False, True)
     assert much.money == pytest.approx((much.expected_saving - much.chip_hours) * 1.2)
 
 
@@ -359,8 +347,8 @@ def test_after_doubt_a_gain_is_never_more_than_it_was(gain, width):
 
 def test_no_plan_is_proposed_that_the_rules_of_the_configuration_have_no_axis_for():
     rules = [["activation_batch", ["data", "fsdp"]], ["embed", ["fsdp"]]]
-    settings = {"mesh_axes": ["data", "fsdp"], "logical_axis_rules": rules, "ici_fsdp_parallelism": 256}
-    settings["remat_policy"] = "full"
+    settings = {"mesh_axes": ["data", "fsdp"], "logical_axis_rules": rules, "remat_policy": "full"}
+    settings["ici_fsdp_parallelism"] = 256
     found = proposed(run("data=256 microbatches=1 remat=full", batch=1024, settings=settings))
     assert found.proposals
     assert all(proposal.plan.degree("model") == proposal.plan.degree("seq") == 1 for proposal in found.proposals)
@@ -375,8 +363,7 @@ def test_a_lever_on_request_is_in_the_list_of_predict_where_it_is_allowed():
 
 def test_copies_with_host_memory_are_not_kept_where_no_mesh_shortens_them():
     said = recommend((), 5, bottleneck=Bottleneck.HOST_TRANSFER)
-    assert not said.keep_incumbent
-    assert "offload less" in said.statement
+    assert (said.keep_incumbent, "offload less" in said.statement) == (False, True)
     assert recommend((), 5, bottleneck=Bottleneck.HBM).keep_incumbent
 
 

@@ -11,12 +11,10 @@ from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.stacks.launchers import setting_lines
 from asap.study.study import study_of
+from tests.cases import kept
 from tests.experiments.stack_configurations import MIXTURE
 
-SMALL = (
-    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 12 --hidden-size 512 --num-attention-heads 8"
-    " --seq-length 1024 --micro-batch-size 4 --global-batch-size 32 --bf16 --vocab-size 50304"
-)
+SMALL = kept(__file__)["SMALL"]
 
 
 @pytest.fixture
@@ -72,11 +70,7 @@ def test_what_cuda_graphs_bring_a_mixture_of_experts_is_modelled(offered):
     assert not offered(f"{MIXTURE} {recomputed}")
 
 
-LARGE = (
-    "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 40 --hidden-size 8192 --num-attention-heads 64 --swiglu"
-    " --ffn-hidden-size 22016 --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 64000"
-    " --use-distributed-optimizer --tensor-model-parallel-size 8 --sequence-parallel"
-)
+LARGE = kept(__file__)["LARGE"]
 
 
 def test_tensor_collectives_beside_their_products_are_worth_a_test_where_they_wait(offered):
@@ -86,17 +80,12 @@ def test_tensor_collectives_beside_their_products_are_worth_a_test_where_they_wa
     assert 0.03 < overlap.gain < 0.3
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        LARGE.replace(" --sequence-parallel", ""),
-        f"{LARGE} --tp-comm-overlap",
-        f"{LARGE} --deterministic-mode",
-        f"{LARGE} --transformer-impl local",
-        LARGE.replace("--tensor-model-parallel-size 8", "--tensor-model-parallel-size 16"),
-        f"{LARGE} --num-experts 8 --expert-model-parallel-size 8",
-    ],
-)
+@pytest.mark.parametrize("said", [
+    LARGE.replace(" --sequence-parallel", ""), f"{LARGE} --tp-comm-overlap", f"{LARGE} --deterministic-mode",
+    f"{LARGE} --transformer-impl local",
+    LARGE.replace("--tensor-model-parallel-size 8", "--tensor-model-parallel-size 16"),
+    f"{LARGE} --num-experts 8 --expert-model-parallel-size 8",
+])  # fmt: skip
 def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said):
     assert "tensor_overlap" not in [trial.name for trial in offered(said)]
 
@@ -104,15 +93,12 @@ def test_the_test_is_not_offered_where_megatron_would_not_overlap(offered, said)
 NESTED = "modules:\n  m:\n    overrides:\n      cuda_graph_impl: local"
 
 
-@pytest.mark.parametrize(
-    ("stack", "given", "settings", "line"),
-    [
-        ("megatron", {}, {"cuda-graph-modules": "attn moe_router"}, "--cuda-graph-modules attn moe_router"),
-        ("megatron", {"primus_module": "m"}, {"cuda-graph-impl": "local"}, NESTED),
-        ("torchtitan", {}, {"training.compile": "true"}, "[training]\ncompile = true"),
-        ("deepspeed", {}, {"bf16.enabled": "true"}, '{"bf16": {"enabled": true}}'),
-        ("maxtext", {}, {"attention": "flash"}, "attention=flash"),
-    ],
-)
+@pytest.mark.parametrize(("stack", "given", "settings", "line"), [
+    ("megatron", {}, {"cuda-graph-modules": "attn moe_router"}, "--cuda-graph-modules attn moe_router"),
+    ("megatron", {"primus_module": "m"}, {"cuda-graph-impl": "local"}, NESTED),
+    ("torchtitan", {}, {"training.compile": "true"}, "[training]\ncompile = true"),
+    ("deepspeed", {}, {"bf16.enabled": "true"}, '{"bf16": {"enabled": true}}'),
+    ("maxtext", {}, {"attention": "flash"}, "attention=flash"),
+])  # fmt: skip
 def test_a_setting_is_written_in_the_form_that_was_given(stack, given, settings, line):
     assert setting_lines(stack, settings, given) == line

@@ -48,12 +48,8 @@ def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
     for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--force-prefers-reduced-motion",
-        "--window-size=1200,900",
-    ):
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--force-prefers-reduced-motion", "--window-size=1200,900",
+    ):  # fmt: skip
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))

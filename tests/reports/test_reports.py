@@ -158,8 +158,7 @@ def test_the_report_is_one_screen(bundled):
     stream = io.StringIO()
     print_analysis(analysis, Console(file=stream, width=100, markup=False, emoji=False, highlight=False))
     text = stream.getvalue()
-    pasted = len(summary_of(analysis).lines)
-    assert len(text.splitlines()) <= SCREEN + max(pasted - PASTED, 0)
+    assert len(text.splitlines()) <= SCREEN + max(len(summary_of(analysis).lines) - PASTED, 0)
     assert all(len(line) <= 100 for line in text.splitlines() if line.strip() not in summary_of(analysis).lines)
     assert "unknown" not in text
     for private in ("counts", "doublings", "host.qkv", "P(f"):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from asap.core.errors import BadInputError, UsageError
 from asap.sharding_memory import Kind, Worklog, new_session_name, read_session, sessions, verify_session
+from durability import campaign
 
 HARMLESS = st.text(string.ascii_letters + " äπ🙂\n\t\x1b", max_size=20)
 PAYLOADS = st.recursive(
@@ -71,8 +72,7 @@ def test_a_large_payload_is_kept(tmp_path):
 
 def test_a_new_writer_continues_the_chain(tmp_path):
     written(tmp_path)
-    record = Worklog("s", tmp_path).append(Kind.NOTE, "later")
-    assert record.sequence == 3
+    assert Worklog("s", tmp_path).append(Kind.NOTE, "later").sequence == 3
     assert verify_session("s", tmp_path).ok
 
 
@@ -222,3 +222,10 @@ def test_a_killed_writer_leaves_a_log_that_goes_on(tmp_path):
     assert log.failed is None
     assert verify_session("s", tmp_path).ok
     assert read_session("s", tmp_path)[-1].payload == "after the crash"
+
+
+@pytest.mark.process
+def test_nothing_acknowledged_is_lost_and_nothing_breaks():
+    counts = campaign(kills=30, index=False)
+    assert [one for one in counts if not one.ok] == []
+    assert [one.name for one in counts if not one.acknowledged] == ["read-only"]

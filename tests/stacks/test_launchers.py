@@ -16,6 +16,7 @@ from asap.stacks.reading import from_settings
 from asap.stacks.registry import spec
 from asap.stacks.torchtitan import settings as torchtitan
 from asap.stacks.writing import to_settings
+from launch_lines.lines import COMMANDS, changed
 from tests.cases import cases
 
 BATCH, LAYERS = 4096, 96
@@ -52,8 +53,7 @@ def test_megatron_arguments_read_back_are_the_plan(before, plan):
     assume(not copied or plan.degree("expert") == 1 or plan.degree("seq") == 1)
     changes = to_arguments(plan, current, global_batch=BATCH, layers=LAYERS)
     assert from_arguments(on_top(current, changes), plan.devices, LAYERS, BATCH) == plan
-    untouched = to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS)
-    assert untouched == {}
+    assert to_arguments(plan, on_top(current, changes), global_batch=BATCH, layers=LAYERS) == {}
 
 
 OF_DEEPSPEED = {"deepspeed": True, "checkpoint_activations": True, "deepspeed_activation_checkpointing": True}
@@ -121,8 +121,7 @@ def test_only_what_changes_is_written():
 
 
 @pytest.mark.parametrize(
-    ("current", "said"),
-    [({"global_batch_size": "256"}, False), ({"global_batch_size": "128"}, True), ({}, True)],
+    ("current", "said"), [({"global_batch_size": "256"}, False), ({"global_batch_size": "128"}, True), ({}, True)]
 )
 def test_a_batch_that_the_arguments_do_not_give_is_in_the_line(current, said):
     now = {"tensor_model_parallel_size": "8", "micro_batch_size": "1"} | current
@@ -174,3 +173,16 @@ def test_what_a_plan_cannot_say_is_said():
             from_settings(DEEPSPEED, {f"zero_optimization.{key}": value}, 8)
     with pytest.raises(PlanError, match="remat=minimal"):
         to_arguments(Plan(remat=Remat.MINIMAL), {})
+
+
+def test_a_line_replaces_adds_and_leaves_out():
+    before = "--micro-batch-size 1 --sequence-parallel --cuda-graph-modules attn moe_router"
+    line = "--micro-batch-size 2 --cuda-graph-modules attn --bf16 # without --sequence-parallel --fp16"
+    assert changed(before, line) == ("--micro-batch-size", "2", "--cuda-graph-modules", "attn", "--bf16")
+
+
+def test_each_command_says_its_devices():
+    for command in COMMANDS.read_text(encoding="utf-8").splitlines():
+        devices, _, arguments = command.partition(" ")
+        assert int(devices) % 8 == 0
+        assert changed(arguments, "")

@@ -136,8 +136,7 @@ def test_names_of_the_current_configuration_are_kept():
     ("plan", "split"), [("data=4 model=4", False), ("data=16", False), ("data=8 model=2", True), ("model=16", False)]
 )
 def test_a_mesh_that_splits_an_axis_of_the_torus_is_allowed_to(plan, split):
-    overrides = to_overrides(Plan.parse(plan), topology=(4, 4))
-    assert ("allow_split_physical_axes" in overrides) is split
+    assert ("allow_split_physical_axes" in to_overrides(Plan.parse(plan), topology=(4, 4))) is split
     assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan))
     said = {"allow_split_physical_axes": True}
     assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), said, topology=(4, 4))

@@ -35,11 +35,9 @@ def test_layers_of_the_first_and_last_stage_hold_for_their_stages_alone():
 
 def test_the_embedding_counts_as_a_layer_of_a_pipeline():
     counted = STAGES | {
-        "account_for_embedding_in_pipeline_split": "True",
-        "account_for_loss_in_pipeline_split": "True",
-        "num_layers_per_virtual_pipeline_stage": "1",
-        "global_batch_size": "128",
-    }
+        "account_for_embedding_in_pipeline_split": "True", "account_for_loss_in_pipeline_split": "True",
+        "num_layers_per_virtual_pipeline_stage": "1", "global_batch_size": "128",
+    }  # fmt: skip
     assert from_arguments(counted, 32, 30, 128).pipeline_repeats == 8
     uncounted = "replica=8 model=2 stage=2 microbatches=16 pipeline_repeats=5"
     assert "--account-for-loss" in lines(uncounted, counted, layers=30).partition("# without")[2]
@@ -50,11 +48,9 @@ def test_the_embedding_counts_as_a_layer_of_a_pipeline():
 
 def test_experts_are_not_exchanged_beside_computing_where_that_is_refused():
     overlapped = {
-        "num_experts": "8",
-        "expert_model_parallel_size": "8",
-        "overlap_moe_expert_parallel_comm": "True",
+        "num_experts": "8", "expert_model_parallel_size": "8", "overlap_moe_expert_parallel_comm": "True",
         "delay_wgrad_compute": "True",
-    }
+    }  # fmt: skip
     word = "--overlap-moe-expert-parallel-comm"
     assert word not in lines("expert=8 replica=2 microbatches=8 remat=selective", overlapped)
     assert word in lines("replica=16 microbatches=8", overlapped).partition("# without")[2]

@@ -4,9 +4,7 @@ from asap.plans import Plan
 from asap.stacks.launchers import inexpressible, launch_lines
 from tests.cases import cases, kept
 
-KEPT = kept(__file__)
-
-DENSE = KEPT["DENSE"]
+DENSE = kept(__file__)["DENSE"]
 UNEVEN = {"decoder_first_pipeline_num_layers": "15", "decoder_last_pipeline_num_layers": "15"}
 OVERLAPPED = {"num_experts": "8", "overlap_moe_expert_parallel_comm": True}
 NOW = "replica=2 model=4 stage=2 microbatches=16"

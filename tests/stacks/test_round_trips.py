@@ -159,8 +159,7 @@ def test_files_that_two_stacks_claim_are_asked():
     with pytest.raises(ConfigError, match="has settings of GPT-NeoX and of Levanter") as asked:
         claimant(both, "both.yml")
     assert asked.value.hint == "say which it is: add stack=GPT-NeoX"
-    found = claimant(both, "both.yml", "levanter")
-    assert found.name == "Levanter"
+    assert claimant(both, "both.yml", "levanter").name == "Levanter"
     assert claimant({"some": 1}, "none.yml") is None
     assert spec_of("settings", {}) is None
     assert {table.contract for table in specs().values()} <= {*contracts()} == {*get_args(Stack)}

@@ -55,37 +55,28 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
     assert inexpressible(Plan.parse("stage=4 microbatches=4"), "torchtitan", TOML) is None
 
 
-@pytest.mark.parametrize(
-    ("current", "plan", "reason"),
-    [
-        (TOML, "replica=4 model=2", "with FSDP only"),
-        (TOML, "replica=4 data=2 model=2", None),
-        (TOML | {"configured_in_python": True}, "replica=4 model=2", None),
-        (TOML | {"model.name": "qwen3"}, "data=4 stage=2 microbatches=4", "no pipeline for qwen3"),
-        (TOML | {"model.name": "llama3"}, "data=4 stage=2 microbatches=4", None),
-        (TOML | {"model.name": "deepseek_v3"}, "data=4 seq=2", "no context parallelism for deepseek_v3"),
-        (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
-        (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", "needs another backend"),
-        (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
-    ],
-)
+@pytest.mark.parametrize(("current", "plan", "reason"), [
+    (TOML, "replica=4 model=2", "with FSDP only"), (TOML, "replica=4 data=2 model=2", None),
+    (TOML | {"configured_in_python": True}, "replica=4 model=2", None),
+    (TOML | {"model.name": "qwen3"}, "data=4 stage=2 microbatches=4", "no pipeline for qwen3"),
+    (TOML | {"model.name": "llama3"}, "data=4 stage=2 microbatches=4", None),
+    (TOML | {"model.name": "deepseek_v3"}, "data=4 seq=2", "no context parallelism for deepseek_v3"),
+    (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
+    (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", "needs another backend"),
+    (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
+])  # fmt: skip
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) or "").endswith(reason or "")
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) is None) == (reason is None)
 
 
-@pytest.mark.parametrize(
-    ("current", "plan", "needed"),
-    [
-        (GRAPHS, "data=4 stage=2 microbatches=4", True),
-        (GRAPHS, "data=4 expert=2", True),
-        (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=8", False),
-        (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=4 stage=2 microbatches=4", True),
-        (GRAPHS | {"training.disable_cuda_graphs": True}, "data=4 stage=2 microbatches=4", False),
-        (GRAPHS, "data=8", False),
-        (TOML, "data=4 stage=2 microbatches=4", False),
-    ],
-)
+@pytest.mark.parametrize(("current", "plan", "needed"), [
+    (GRAPHS, "data=4 stage=2 microbatches=4", True), (GRAPHS, "data=4 expert=2", True),
+    (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=8", False),
+    (GRAPHS | {"parallelism.expert_parallel_degree": 4}, "expert=4 stage=2 microbatches=4", True),
+    (GRAPHS | {"training.disable_cuda_graphs": True}, "data=4 stage=2 microbatches=4", False),
+    (GRAPHS, "data=8", False), (TOML, "data=4 stage=2 microbatches=4", False),
+])  # fmt: skip
 def test_cuda_graphs_go_where_a_plan_does_not_take_them(current, plan, needed):
     line = launch_lines(Plan.parse(plan), "torchtitan", current, layers=32)
     assert ("disable_cuda_graphs = true" in line) == needed

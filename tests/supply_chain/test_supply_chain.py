@@ -1,8 +1,6 @@
-"""Workflows, lock file and wheel: pinned, least permissions, the same twice."""
+"""Workflows, lock file and extras: pinned, least permissions, each named where it is missing."""
 
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from functools import partial
@@ -69,16 +67,3 @@ def test_where_an_extra_is_missing_its_name_is_said(monkeypatch):
         with pytest.raises(AsapError) as refused:
             call()
         assert refused.value.hint == f"pip install 'asap[{extra}]'"
-
-
-@pytest.mark.process
-def test_two_wheels_of_one_commit_are_the_same(tmp_path):
-    pytest.importorskip("build")
-    if not (ROOT / ".git").exists():
-        pytest.skip("no checkout")
-    done = subprocess.run(
-        [ROOT / "scripts" / "wheel", tmp_path], env=os.environ | {"PYTHON": sys.executable},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"[0-9a-f]{64}  \S+\.whl\n", done.stdout)

@@ -15,8 +15,6 @@ from typing import Any
 
 from tests.cases import kept
 
-KEPT = kept(__file__)
-
 LAUNCH, LATENCY, GAP, ACROSS, SYNC = 6.0, 4.0, 1.0, 1.5, 8.0
 """Microseconds: a launch on the host, from launch to start, between kernels of a stream and of two, return from a
 synchronisation."""
@@ -25,7 +23,7 @@ FLOPS, HBM = 989e6, 3.35e6
 LINK, LINK_LATENCY = 3.0e5, 12.0
 """Bytes a microsecond on the slowest link of a group, microseconds until they flow."""
 COMPUTE = 7
-_NAMES = KEPT["_NAMES"]
+_NAMES = kept(__file__)["_NAMES"]
 _DESCRIPTIONS = {
     "tp": "TENSOR_MODEL_PARALLEL_GROUP", "dp": "DATA_PARALLEL_GROUP", "pp": "PIPELINE_MODEL_PARALLEL_GROUP",
 }  # fmt: skip

@@ -28,20 +28,15 @@ def test_a_cut_file_is_refused_in_one_line(tmp_path_factory, seed, compressed):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        ("", "no list of traceEvents"),
-        ("{}", "no list of traceEvents"),
-        ("\x00\x01garbage", "no list of traceEvents"),
-        ('{"traceEvents": [{"ph": "X", "ts": "soon"}]}', "unknown form"),
-        ('{"traceEvents": [{"ph": "X", "args": {"correlation": "x"}}]}', "unknown form"),
-        ('{"traceEvents": [1, 2]}', "unknown form"),
-        ('{"a":' * 2000 + '"traceEvents": []', "nested too deeply"),
-        ('{"traceEvents": [{"ph": "X", "args": ' + '{"a":' * 20000 + "}", "nested too deeply|cut off"),
-        ('{"traceEvents": [{"ph": "X", "args": ' + "[" * 20000 + "]", "nested too deeply|cut off"),
-    ],
-)
+@pytest.mark.parametrize(("document", "message"), [
+    ("", "no list of traceEvents"), ("{}", "no list of traceEvents"), ("\x00\x01garbage", "no list of traceEvents"),
+    ('{"traceEvents": [{"ph": "X", "ts": "soon"}]}', "unknown form"),
+    ('{"traceEvents": [{"ph": "X", "args": {"correlation": "x"}}]}', "unknown form"),
+    ('{"traceEvents": [1, 2]}', "unknown form"),
+    ('{"a":' * 2000 + '"traceEvents": []', "nested too deeply"),
+    ('{"traceEvents": [{"ph": "X", "args": ' + '{"a":' * 20000 + "}", "nested too deeply|cut off"),
+    ('{"traceEvents": [{"ph": "X", "args": ' + "[" * 20000 + "]", "nested too deeply|cut off"),
+])  # fmt: skip
 def test_what_is_no_trace_is_named(read, document, message):
     with pytest.raises(BadInputError, match=message):
         read(document)

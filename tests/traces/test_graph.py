@@ -53,13 +53,11 @@ def test_any_run_replays_as_it_was(tmp_path_factory, run):
 
 
 CHANGES = [
-    ("scale:matmul=0.5", Run(kernel=600), Run(kernel=300)),
-    ("remove:dataloader", Run(loading=2000), Run(loading=0)),
-    ("scale:all-reduce=3", Run(), Run(transfer=600)),
-    ("scale:all-reduce=0.5", Run(transfer=800), Run(transfer=400)),
+    ("scale:matmul=0.5", Run(kernel=600), Run(kernel=300)), ("remove:dataloader", Run(loading=2000), Run(loading=0)),
+    ("scale:all-reduce=3", Run(), Run(transfer=600)), ("scale:all-reduce=0.5", Run(transfer=800), Run(transfer=400)),
     ("overlap:all-reduce", Run(overlaps=False), Run(overlaps=True)),
     ("scale:matmul=4", Run(host=200, kernel=50), Run(host=200, kernel=200)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "traced", "truth"), CHANGES, ids=[change for change, *_ in CHANGES])

@@ -8,11 +8,10 @@ from asap.prediction.from_trace.pipeline import Pipeline, Schedule, bubble_share
 
 SIZES = [(2, 4), (4, 8), (8, 16), (4, 16), (8, 200)]
 PUBLISHED = {
-    Schedule.GPIPE: lambda stages, repeats: stages - 1,
-    Schedule.ONE_F_ONE_B: lambda stages, repeats: stages - 1,
+    Schedule.GPIPE: lambda stages, repeats: stages - 1, Schedule.ONE_F_ONE_B: lambda stages, repeats: stages - 1,
     Schedule.INTERLEAVED: lambda stages, repeats: (stages - 1) / repeats,
     Schedule.ZERO_BUBBLE: lambda stages, repeats: (stages - 1) / 3,
-}
+}  # fmt: skip
 """Over the work of a microbatch, whose three passes are equally long; the module names the papers."""
 
 

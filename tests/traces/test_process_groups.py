@@ -62,10 +62,9 @@ def test_nothing_that_is_not_matched_passes_for_known(graph):
 def test_bandwidth_and_waiting_are_told_group_by_group(graph):
     report = report_replay(graph(job_of((2, 2, 2))))
     assert {(each.kind, each.group, each.size) for each in report.groups} == {
-        ("all-reduce", "TENSOR_MODEL_PARALLEL_GROUP", 2),
-        ("all-reduce", "DATA_PARALLEL_GROUP", 2),
+        ("all-reduce", "TENSOR_MODEL_PARALLEL_GROUP", 2), ("all-reduce", "DATA_PARALLEL_GROUP", 2),
         ("send-recv", "PIPELINE_MODEL_PARALLEL_GROUP", 2),
-    }
+    }  # fmt: skip
     (gradients,) = (each for each in report.groups if each.group.startswith("DATA"))
     assert gradients.bus_bandwidth == pytest.approx(3e11, rel=0.05)
     transfers = next(each for each in report.groups if each.kind == "send-recv")

@@ -65,14 +65,11 @@ def test_ranks_are_aligned_and_share_one_transfer_time(tmp_path):
     assert sum(each.collectives for each in trace.matched) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", "lacks the columns execution"),
-        (table([(0, 0, "x", "soon", 2, 3, 4)]), "line 2 is not a thunk"),
-        (table([(0, 0, "x", 1)]), "line 2 is not a thunk"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("a,b\n1,2\n", "lacks the columns execution"),
+    (table([(0, 0, "x", "soon", 2, 3, 4)]), "line 2 is not a thunk"),
+    (table([(0, 0, "x", 1)]), "line 2 is not a thunk"),
+])  # fmt: skip
 def test_what_is_no_table_is_named(read, text, message):
     with pytest.raises(BadInputError, match=message):
         read(text)

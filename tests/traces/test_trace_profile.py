@@ -48,14 +48,11 @@ def test_hidden_communication_takes_no_share(study):
     assert shares[1] == pytest.approx(0.25, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("run", "bottleneck"),
-    [
-        (Run(layers=6, kernel=900, loading=0, transfer=100), Bottleneck.COMPUTE),
-        (Run(layers=6, kernel=200, loading=0, transfer=900, overlaps=False), Bottleneck.COMMUNICATION),
-        (Run(layers=6, kernel=100, loading=9000), Bottleneck.HOST),
-    ],
-)
+@pytest.mark.parametrize(("run", "bottleneck"), [
+    (Run(layers=6, kernel=900, loading=0, transfer=100), Bottleneck.COMPUTE),
+    (Run(layers=6, kernel=200, loading=0, transfer=900, overlaps=False), Bottleneck.COMMUNICATION),
+    (Run(layers=6, kernel=100, loading=9000), Bottleneck.HOST),
+])  # fmt: skip
 def test_what_holds_back_leads_the_critical_path(study, run, bottleneck):
     diagnosis = study(run).diagnosis
     assert diagnosis.bottleneck is bottleneck

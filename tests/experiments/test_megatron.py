@@ -1,7 +1,8 @@
-"""What Megatron's arguments say of collectives and of layers that are not the model's own."""
+"""Megatron's collectives, layers that are not the model's own, and what its versions and forks have."""
 
 import pytest
 
+from asap.diagnosis.diagnose import diagnose
 from asap.plans import Plan
 from asap.plans.validity import violations
 from asap.proposals.launch import launcher_line
@@ -16,17 +17,13 @@ def said(read, words):
     return read("train.sh", MEGATRON.replace("--bf16", f"--bf16 {words}"))
 
 
-@pytest.mark.parametrize(
-    ("words", "dispatcher"),
-    [
-        (EXPERTS, "all_gather"),
-        (f"{EXPERTS} --moe-token-dispatcher-type allgather", "all_gather"),
-        (f"{EXPERTS} --moe-token-dispatcher-type alltoall", "all_to_all"),
-        (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep", "deepep"),
-        (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-enable-deepep", "deepep"),
-        ("--moe-token-dispatcher-type flex", None),
-    ],
-)
+@pytest.mark.parametrize(("words", "dispatcher"), [
+    (EXPERTS, "all_gather"), (f"{EXPERTS} --moe-token-dispatcher-type allgather", "all_gather"),
+    (f"{EXPERTS} --moe-token-dispatcher-type alltoall", "all_to_all"),
+    (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep", "deepep"),
+    (f"{EXPERTS} --moe-token-dispatcher-type flex --moe-enable-deepep", "deepep"),
+    ("--moe-token-dispatcher-type flex", None),
+])  # fmt: skip
 def test_how_tokens_reach_their_experts(read, words, dispatcher):
     assert said(read, words).workload.expert_dispatcher == dispatcher
 
@@ -60,3 +57,17 @@ def test_a_host_that_waits_for_each_kernel(read):
     waiting = MEGATRON.replace("export NCCL_IB_TIMEOUT=19", "export NCCL_IB_TIMEOUT=19 CUDA_LAUNCH_BLOCKING=1")
     assert read("train.sh", waiting).workload.launch_blocking is True
     assert said(read, "").workload.launch_blocking is None
+
+
+SWIFT = """NPROC_PER_NODE=8 NNODES=2 megatron sft \\
+    --load /models/Qwen3-30B-A3B-mcore --tensor_model_parallel_size 2 --expert_model_parallel_size 8 \\
+    --expert_tensor_parallel_size 1 --micro_batch_size 2 --global_batch_size 64 --max_length 4096 --packing true
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "own"), [(MEGATRON, True), (MEGATRON.replace("--bf16", "--bf16 --data-impl mmap"), False), (SWIFT, False)]
+)
+def test_a_profile_is_asked_for_by_what_the_version_has(read, text, own):
+    missing = diagnose(None, stack="megatron", settings=read("train.sh", text).hyperparameters).missing
+    assert [("--use-pytorch-profiler" in (gap.capture or ""), bool(gap.capture)) for gap in missing] == [(own, True)]

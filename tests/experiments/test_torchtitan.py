@@ -1,4 +1,4 @@
-"""The JSON that a run of torchtitan writes, and lines for its configurations in Python."""
+"""The JSON that a run of torchtitan writes, lines for its configurations in Python, and where experts lie."""
 
 import json
 import tomllib
@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from asap.core.errors import ConfigError, PlanError
 from asap.optimize.evaluators.run.command import words
 from asap.plans import Mesh, Plan, Remat
+from asap.proposals.launch import launcher_line
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
 from asap.stacks.stack_settings import dotted
 from asap.stacks.torchtitan import settings as titan
-from tests.cases import cases
+from asap.study.study import study_of
+from tests.cases import cases, kept, listed
 
 SELECTIVE = {"preserve_rng_state": True, "force_recompute_mm_shapes_by_fqns": ["moe.router.gate"]}
 SAVED = {
@@ -110,3 +112,26 @@ def test_statements_are_flags_except_for_what_is_recomputed():
     )
     with pytest.raises(PlanError, match="which no flag says"):
         words(Overrides(stack="torchtitan", text="config.activation_checkpoint = None"))
+
+
+JOB = kept(__file__)["JOB"]
+MIXTURE = {"name": "qwen3", "flavor": "30B-A3B"}
+
+
+@cases("model, tensor, expert, over")
+def test_experts_of_a_run_lie_over(read, model, tensor, expert, over):
+    run = read("job.toml", JOB.format(**model, tensor=tensor, expert=expert), hardware="h100-64")
+    assert listed(run.workload.experts_over) == over
+
+
+@cases("now, plan, degree")
+def test_a_line_lays_experts_as_the_plan_that_is_predicted(read, now, plan, degree):
+    run = read("job.toml", JOB.format(**MIXTURE, tensor=1, expert=now), hardware="h100-64")
+    line = launcher_line(study_of(run), Plan.parse(f"{plan} microbatches=1 remat=full"))
+    assert f"{degree}\n" in line
+    assert "expert_tensor" not in line
+
+
+def test_a_dense_model_gets_no_experts(read):
+    run = read("job.toml", JOB.format(name="llama3", flavor="8B", tensor=1, expert=1), hardware="h100-64")
+    assert "expert" not in launcher_line(study_of(run), Plan.parse("data=32 model=2 microbatches=1 remat=full"))

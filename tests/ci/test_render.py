@@ -1,3 +1,4 @@
+import json
 import re
 from html import unescape
 
@@ -10,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from asap.ci.render.comment import LONGEST, MARKER, to_comment
 from asap.ci.render.section import fence, prose
+from asap.ci.render.workflow import annotations, to_sarif
 
 MENTION = re.compile(r"(?<![\w`])@[A-Za-z0-9]")
 REFERENCE_STEP = re.compile(r"#\d")
@@ -71,10 +73,9 @@ def test_hostile_texts_stay_texts(diff):
     assert_harmless(to_comment(report(configuration(EVIL[:200], EVIL, diff), text=EVIL)))
 
 
-def test_a_hostile_run_name_in_a_repository_stays_text(repo):
-    repo.commit(**{"a.yml": CONFIG})
+def test_a_hostile_run_name_in_a_repository_stays_text(based):
     hostile = CONFIG.replace("llama70", "'@everyone <img src=x> [a](http://e) #1 www.e.com'") + "# @everyone ```\n"
-    body = to_comment(repo.change(**{"<b>@all [x](y).yml": hostile, "a.yml": hostile + "steps: 1 # ``` @x\n"}))
+    body = to_comment(based.change(**{"<b>@all [x](y).yml": hostile, "a.yml": hostile + "steps: 1 # ``` @x\n"}))
     assert "everyone" in body
     assert_harmless(body)
 
@@ -110,11 +111,38 @@ def test_a_long_report_is_shortened_with_a_pointer():
 
 def test_the_longest_texts_that_the_schema_takes_still_fit():
     many = [configuration(f"configs/{number:03}" + "@" * 500, "@" * 400) for number in range(500)]
-    body = to_comment(report(*many, text="@" * 600))
-    assert len(body.encode()) <= LONGEST
+    assert len(to_comment(report(*many, text="@" * 600)).encode()) <= LONGEST
 
 
 def test_a_secret_in_a_diff_is_not_posted():
     token = "hf_" + "a" * 30
     body = to_comment(report(configuration(diff=f"--- a\n+++ b\n hf_access_token: {token}\n", text=token)))
     assert token not in body
+
+
+def test_a_finding_points_to_the_changed_line(repo):
+    repo.commit(**{"my configs/a.yml": CONFIG})
+    broken = CONFIG.replace("ici_fsdp_parallelism: 256", "ici_fsdp_parallelism: 100")
+    result = json.loads(to_sarif(repo.change(**{"my configs/a.yml": broken})))["runs"][0]["results"][0]
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("my%20configs/a.yml", 5)
+    assert (result["ruleId"], result["level"]) == ("invalid", "error")
+
+
+def test_every_rule_of_a_result_is_declared():
+    run = json.loads(to_sarif(report(configuration())))["runs"][0]
+    assert {result["ruleId"] for result in run["results"]} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+
+
+def test_an_annotation_is_one_command():
+    hostile = EVIL + "%0A::error::x\r\n::set-output name=a::b"
+    lines = annotations(report(configuration("a,b:c\n::error::d.yml"), text=hostile), {"GITHUB_ACTIONS": "true"})
+    assert len(lines) == 1
+    assert lines[0].startswith("::error file=a%2Cb%3Ac %3A%3Aerror%3A%3Ad.yml,line=3,")
+    assert not {"\n", "\r"} & set(lines[0])
+    assert "%250A" in lines[0]
+
+
+def test_a_message_has_no_link():
+    text = json.loads(to_sarif(report(configuration(), text="[x](1)")))["runs"][0]["results"][0]["message"]["text"]
+    assert r"\[x\](1)" in text
