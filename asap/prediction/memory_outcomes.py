@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from asap.core.units import Provenance, Quantity
+from asap.core.units import Quantity
 from asap.prediction.from_architecture import predict
 from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Prediction
 from asap.prediction.step_model.groups import allocator_class
@@ -69,7 +69,7 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
     """What is known of the plan itself: its peak, or that what it holds is within the HBM, since it ran, or is not."""
     total, capacity = memory.total, memory.capacity_bytes
     if outcome.peak_bytes is not None:
-        total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=Provenance.MEASURED, source=outcome.source)
+        total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=outcome.provenance, source=outcome.source)
     else:
         total = _believed(memory, belief) if outcome.fitted else within(total, capacity, max)
     total = within(total, capacity) if outcome.fitted else total

@@ -8,6 +8,7 @@ from typing import Any
 
 from asap.core.errors import AsapError, PlanError
 from asap.core.text import plain
+from asap.core.units import Provenance
 from asap.diagnosis.diagnose import diagnose
 from asap.diagnosis.diagnosis import Diagnosis
 from asap.diagnosis.facts import Shares, shares_of
@@ -65,6 +66,7 @@ class MemoryOutcome:
         peak_bytes: of the fullest device.
         source: who says so.
         workload: under which it was; None: that on record.
+        provenance: of the peak.
     """
 
     plan: Plan
@@ -72,12 +74,13 @@ class MemoryOutcome:
     peak_bytes: float | None = None
     source: str = "a run"
     workload: Workload | None = None
+    provenance: Provenance = Provenance.MEASURED
 
 
 def outcome_of_log(experiment: Experiment) -> MemoryOutcome | None:
     """What the log of the run says of its memory: it ran out, it ran within its peak; ``None`` where neither.
 
-    What the allocator holds counts where it is known, else what it gave; what XLA says that a program needs counts too.
+    What the allocator holds counts where it is known, else what it gave, else what XLA says that the program needs.
     """
     observed, plan = experiment.observed, experiment.plan
     if observed is None or plan is None:
@@ -85,9 +88,10 @@ def outcome_of_log(experiment: Experiment) -> MemoryOutcome | None:
     measured, ending = observed.measured, observed.ending
     if ending.kind == "out_of_memory":
         return MemoryOutcome(plan, False, ending.needed_bytes, observed.file)
-    peak = measured.reserved_memory_bytes or measured.peak_memory_bytes or measured.compiled_memory_bytes
+    seen = measured.reserved_memory_bytes or measured.peak_memory_bytes
+    peak, provenance = seen or measured.compiled_memory_bytes, Provenance.MEASURED if seen else Provenance.COMPILED
     ran = measured.step.steps > 0 or measured.tokens_per_second_per_device is not None
-    return MemoryOutcome(plan, True, peak, observed.file) if ran and peak else None
+    return MemoryOutcome(plan, True, peak, observed.file, provenance=provenance) if ran and peak else None
 
 
 @dataclass(frozen=True)

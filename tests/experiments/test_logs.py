@@ -15,6 +15,7 @@ import pytest
 
 from asap.core.errors import ConfigError
 from asap.core.limits import FILE_LIMITS
+from asap.core.units import Provenance
 from asap.experiments import ExperimentStore, configuration
 from asap.experiments.configuration import read_configuration, read_untrusted
 from asap.experiments.experiment import Experiment, refer_to_hardware
@@ -24,6 +25,7 @@ from asap.experiments.logs.read import is_log, read_log
 from asap.experiments.logs.settings import settings_of
 from asap.models import Workload
 from asap.study.open_study import open_study
+from asap.study.study import outcome_of_log
 from tests.cases import cases, kept
 
 KEPT = kept(__file__)
@@ -33,6 +35,7 @@ FORMS, PUBLIC = (
 )
 FORMS += PUBLIC
 KNOWN = {form["name"]: form for form in FORMS}
+MEGATRON = KNOWN["megatron-lm 2025"]["text"]
 
 
 @pytest.fixture
@@ -65,8 +68,7 @@ def test_each_form_is_read(form, write):
     assert {key: settings[key] for key in form["settings"]} == form["settings"]
     given = settings | {"step": reading.measured.step.median}
     assert [key for key in form.get("unknown", ()) if given[key] is not None] == []
-    assert reading.ending.kind == form["ending"]
-    assert reading.runs == form.get("runs", 1)
+    assert (reading.ending.kind, reading.runs) == (form["ending"], form.get("runs", 1))
     measured, gib = reading.measured, 2**30
     assert "step" not in form or measured.step.median == pytest.approx(form["step"], rel=0.002)
     assert "slow" not in form or [one.step for one in measured.step.slow] == form["slow"]
@@ -89,6 +91,12 @@ def test_each_form_is_read(form, write):
     assert "note" not in form or any(form["note"] in note for note in found.notes)
     assert "plan" not in form or found.model.layers
     assert not {"plan", "step"} <= {*form} or found.measured.seconds == pytest.approx(form["step"], rel=0.002)
+
+
+def test_what_xla_says_of_the_program_is_its_memory_where_no_peak_is_measured():
+    on_one = Experiment(id="run", hardware=refer_to_hardware("h100-1")[0])
+    outcome = outcome_of_log(read_configuration(LOGS / "maxtext_h100.log", (), on_one))
+    assert (outcome.peak_bytes, outcome.provenance) == (pytest.approx(41.9 * 2**30), Provenance.COMPILED)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=[form["name"] for form in FORMS])
@@ -154,7 +162,7 @@ def test_the_same_log_says_the_same_whatever_carries_it(carry, write, monkeypatc
 
 @cases("name, carrier")
 def test_a_log_is_known_in_what_carries_it(name, carrier, write):
-    assert is_log(write(CARRIERS[carrier](KNOWN["megatron-lm 2025"]["text"]), name))
+    assert is_log(write(CARRIERS[carrier](MEGATRON), name))
 
 
 def test_of_several_files_in_a_zip_one_is_asked_for(write, tmp_path):
@@ -194,19 +202,17 @@ def test_a_log_whose_newest_line_stands_first_has_the_same_steps(write):
 
 
 def test_a_step_that_every_rank_prints_counts_once(write):
-    text = KNOWN["megatron-lm 2025"]["text"]
-    doubled = "\n".join(f"{line}\n{line}" if "iteration" in line else line for line in text.splitlines())
-    assert read_log(write(doubled)).measured.step.steps == read_log(write(text, "one.log")).measured.step.steps
+    doubled = "\n".join(f"{line}\n{line}" if "iteration" in line else line for line in MEGATRON.splitlines())
+    assert read_log(write(doubled)).measured.step.steps == read_log(write(MEGATRON, "one.log")).measured.step.steps
 
 
 @pytest.mark.parametrize("before", ["", "DEBUG another line of a library\n" * 50_000], ids=["at once", "late"])
 def test_very_long_logs_are_read_behind_their_beginning(before, write, monkeypatch):
     monkeypatch.setattr(texts, "CHUNK", 1 << 16)
-    text = KNOWN["megatron-lm 2025"]["text"]
     line = " iteration {n}/ 9000 | elapsed time per iteration (ms): 2{n:04d}.0 | global batch size:   128 |\n"
     rest = "".join(line.format(n=n) for n in range(100, 6000))
     end = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
-    reading = read_log(write(before + text + rest + end))
+    reading = read_log(write(before + MEGATRON + rest + end))
     assert reading.blocks[0].values["global_batch_size"] == 128
     assert reading.measured.step.median == pytest.approx(23.05, rel=0.01)
     assert reading.measured.step.steps > 1000
@@ -217,7 +223,7 @@ def test_of_a_folder_the_log_is_read_that_says_most_of_a_run_and_named(tmp_path)
     ranks = tmp_path / "outputs" / "logs"
     ranks.mkdir(parents=True)
     for rank in range(9):
-        (ranks / f"rank{rank}.log").write_text(KNOWN["megatron-lm 2025"]["text"] if rank == 4 else "ready\n")
+        (ranks / f"rank{rank}.log").write_text(MEGATRON if rank == 4 else "ready\n")
     (tmp_path / "run.sh").write_text("python3 -m MaxText.train MaxText/configs/base.yml model_name=llama2-7b\n")
     found = open_study(str(tmp_path), ExperimentStore(tmp_path / "store")).experiment
     assert found.measured.seconds == pytest.approx(2.105)
@@ -253,20 +259,18 @@ def test_a_log_without_its_model_takes_the_only_configuration_beside_it_unless_t
 
 
 def test_a_secret_in_the_settings_does_not_reach_the_record(write):
-    assert "0123456789abcdef" not in record(write(KNOWN["megatron-lm 2025"]["text"])).model_dump_json()
+    assert "0123456789abcdef" not in record(write(MEGATRON)).model_dump_json()
 
 
 def test_a_block_that_is_cut_is_said_to_be(write):
-    text = KNOWN["megatron-lm 2025"]["text"]
-    found = record(write(text[: text.index("  seq_length")]), "workload.sequence_length=4096")
+    found = record(write(MEGATRON[: MEGATRON.index("  seq_length")]), "workload.sequence_length=4096")
     assert any("are cut" in note for note in found.notes)
     assert found.workload.sequence_length == 4096
 
 
 def test_of_two_blocks_that_differ_the_later_counts(write):
-    text = KNOWN["megatron-lm 2025"]["text"]
-    begin, end = text.index("------------------------ arg"), text.index("> building")
-    reading = read_log(write(text[:end] + text[begin:end].replace("... 128", "... 64") + text[end:]))
+    begin, end = MEGATRON.index("------------------------ arg"), MEGATRON.index("> building")
+    reading = read_log(write(MEGATRON[:end] + MEGATRON[begin:end].replace("... 128", "... 64") + MEGATRON[end:]))
     assert any("the later ones are read" in note for note in reading.notes)
     assert reading.blocks[0].values["global_batch_size"] == 64
 
@@ -295,7 +299,7 @@ def test_what_is_free_tells_what_was_needed(write):
 
 @cases("line, network")
 def test_the_network_that_nccl_takes_is_read(line, network, write):
-    path = write(f"node-a:1:2 [0] NCCL INFO {line}\n{KNOWN['megatron-lm 2025']['text']}")
+    path = write(f"node-a:1:2 [0] NCCL INFO {line}\n{MEGATRON}")
     assert read_log(path).hardware.network == network
     assert any("the fabric is not in use" in note for note in record(path).notes) == (network == "Socket")
 
@@ -307,11 +311,11 @@ def test_a_batch_that_is_smaller_than_what_is_taken_at_once_is_asked(write):
 
 
 def test_an_override_wins_over_what_the_log_says(write):
-    assert record(write(KNOWN["megatron-lm 2025"]["text"]), "global_batch_size=256").workload.global_batch == 256
+    assert record(write(MEGATRON), "global_batch_size=256").workload.global_batch == 256
 
 
 def test_a_log_is_known_by_its_name_or_by_what_it_holds(write):
-    assert is_log(write(text := KNOWN["megatron-lm 2025"]["text"], "slurm-1234"))
+    assert is_log(write(text := MEGATRON, "slurm-1234"))
     assert not is_log(write("#SBATCH --nodes 2\nsrun python train.py\n", "job"))
     assert not any(is_log(write(text, name)) for name in ("train.yaml", "train.sh", "model.json"))
     kept = next(form["text"] for form in FORMS if "trainer_log.jsonl" in form["name"])
@@ -325,10 +329,10 @@ def test_the_same_run_by_its_script_and_by_its_log(form, write):
     by_script = read_configuration(write(script, file), (), start)
     by_log = read_configuration(write(form["text"]), (), start)
     assert (by_log.plan, by_log.workload.tokens) == (by_script.plan, by_script.workload.tokens)
-    for field in ("global_batch", "sequence_length", "precision"):
-        assert getattr(by_log.workload, field) == getattr(by_script.workload, field), field
-    for field in ("layers", "d_model", "heads", "kv_heads", "d_ff"):
-        assert getattr(by_log.model, field) == getattr(by_script.model, field), field
+    of_work = ("global_batch", "sequence_length", "precision")
+    shapes = ("layers", "d_model", "heads", "kv_heads", "d_ff")
+    assert [getattr(by_log.workload, one) for one in of_work] == [getattr(by_script.workload, one) for one in of_work]
+    assert [getattr(by_log.model, one) for one in shapes] == [getattr(by_script.model, one) for one in shapes]
 
 
 CROSSED = KEPT["CROSSED"]
