@@ -1,14 +1,17 @@
 """Queries that put facts on record, take them back and list them; every prediction and the order follow."""
 
+from contextlib import suppress
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, bare, figure, subject_of
 from asap.answers.inquiry import Inquiry
+from asap.answers.plan_row import PlanRow, plan_row
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT, as_setting
-from asap.core.units import GIB, Provenance, exact
+from asap.core.units import GIB, Provenance, exact, format_seconds
+from asap.evidence.effect import RAN
 from asap.evidence.fact import Claim, StatedFact
 from asap.hardware import read_network
 from asap.plans import AXES, Plan
@@ -74,13 +77,17 @@ class RecordAnswer(Answer):
     replaced: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     against_prediction: Figure | None = Field(default=None, description="what was measured against the prediction")
-    predicted: Figure | None = None
+    predicted: Figure | None = Field(default=None, description="the step, or the HBM of what ran out of it")
+    fits_odds: Figure | None = Field(default=None, description="that it would fit, before it ran out of memory")
+    contradicts: tuple[str, ...] = Field(
+        default=(), description="what is on record of the same plan and speaks against it"
+    )
     verdict: str | None = Field(
         default=None, description="of the measured step of what runs, or that it ran out of memory"
     )
     order_changed: bool
     before: tuple[str, ...] = Field(description="proposals, best first")
-    order: tuple[str, ...]
+    order: tuple[PlanRow, ...] = Field(description="proposals after it, best first")
     ruled_out: tuple[str, ...] = ()
 
 
@@ -169,7 +176,7 @@ def record(inquiry: Inquiry, fact: StatedFact) -> RecordAnswer:
     """Put a fact on record; raises AsapError where the run cannot be read with it, and then nothing has changed."""
     if fact in inquiry.facts:
         return _effect(inquiry, inquiry.order, already=(_row(inquiry, fact),))
-    before, expected = inquiry.order, _expected(inquiry, fact)
+    before, expected, row = inquiry.order, _expected(inquiry, fact), _row_before(inquiry, fact)
     replaced = tuple(str(old) for old in inquiry.facts if fact.supersedes(old))
     inquiry.record([fact])
     against, kind = None, Provenance.STATED
@@ -182,7 +189,8 @@ def record(inquiry: Inquiry, fact: StatedFact) -> RecordAnswer:
     decides = fact.claim in (Claim.STEP_TIME, Claim.OUT_OF_MEMORY)
     return _effect(
         inquiry, before, recorded=(_row(inquiry, fact),), replaced=replaced, against_prediction=against,
-        predicted=expected, verdict=judged.statement if judged and decides else None,
+        predicted=row.hbm if row else expected, fits_odds=row.fits_odds if row else None,
+        contradicts=_contradicted(inquiry, fact), verdict=judged.statement if judged and decides else None,
     )  # fmt: skip
 
 
@@ -193,7 +201,7 @@ def _effect(inquiry: Inquiry, before: tuple[Plan, ...], **found: object) -> Reco
             **found,
             "order_changed": before != after,
             "before": tuple(map(str, before)),
-            "order": tuple(map(str, after)),
+            "order": tuple(plan_row(inquiry, one.prediction) for one in inquiry.proposals),
             "ruled_out": tuple(str(plan) for plan in before if plan in inquiry.revised.excluded),
         }
     )
@@ -208,6 +216,25 @@ def _expected(inquiry: Inquiry, fact: StatedFact) -> Figure | None:
     except (PlanError, InsufficientEvidenceError):
         return None
     return figure(subject_of(fact.plan, inquiry.study.plan), "predicted_step_time", found.step_time)
+
+
+def _row_before(inquiry: Inquiry, fact: StatedFact) -> PlanRow | None:
+    """What was predicted of a plan that ran out of memory."""
+    if fact.plan is None or fact.claim is not Claim.OUT_OF_MEMORY:
+        return None
+    with suppress(PlanError, InsufficientEvidenceError):
+        return plan_row(inquiry, inquiry.predictions([fact.plan])[0])
+    return None
+
+
+def _contradicted(inquiry: Inquiry, fact: StatedFact) -> tuple[str, ...]:
+    """What says of the same plan that it ran where it ran out of memory, or the other way round."""
+    against = RAN if fact.claim is Claim.OUT_OF_MEMORY else {Claim.OUT_OF_MEMORY} if fact.claim in RAN else ()
+    found = [str(one) for one in inquiry.facts if one.plan == fact.plan and one.claim in against]
+    measured = inquiry.analysed.experiment.measured
+    if measured is not None and fact.claim is Claim.OUT_OF_MEMORY and fact.plan == inquiry.study.plan:
+        found.append(f"it ran: a step of {format_seconds(measured.seconds)} is on record")
+    return tuple(found)
 
 
 def _row(inquiry: Inquiry, fact: StatedFact) -> FactRow:

@@ -124,9 +124,9 @@ def _scaled(figure: Quantity | None, factor: float, width: float) -> Quantity | 
     return figure.model_copy(update={"value": figure.value * factor, "source": f"{figure.source}; {SOURCE}", **ends})
 
 
-_RAN = {Claim.STEP_TIME, Claim.RELATIVE, Claim.FITS, Claim.FASTER, Claim.SLOWER}
+RAN = {Claim.STEP_TIME, Claim.RELATIVE, Claim.FITS, Claim.FASTER, Claim.SLOWER}
 """What is said of plans that ran."""
-_OF_MEMORY = {*_RAN, Claim.OUT_OF_MEMORY, Claim.HBM_BYTES, Claim.HBM_SHARE}
+_OF_MEMORY = {*RAN, Claim.OUT_OF_MEMORY, Claim.HBM_BYTES, Claim.HBM_SHARE}
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _taken_out(
         held[item.plan] = memory.total.value
     if item.claim is not Claim.OUT_OF_MEMORY or item.plan not in held:
         return [item.plan]
-    ran = [one.plan for one in evidence if one.claim in _RAN and one.plan != item.plan]
+    ran = [one.plan for one in evidence if one.claim in RAN and one.plan != item.plan]
     fitted = [size for plan, size in held.items() if plan in ran]
     fitted += [memory.total.value] if memory is not None and memory.fits and item.plan != now else []
     least, proven = held[item.plan], max(fitted, default=0.0)

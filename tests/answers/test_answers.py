@@ -87,15 +87,15 @@ def test_a_written_figure_is_known_as_one(answers):
 
 
 def test_lines_to_paste_are_never_broken(run):
-    line = ask(run, "line", plan="1").line
-    assert all(f"    {one}\n" in to_text(ask(run, "line", plan="1"), width=40) for one in line)
+    found = ask(run, "line", plan="1")
+    assert all(f"    {one}\n" in to_text(found, width=40) for one in found.line)
 
 
 def test_a_fact_moves_every_answer_and_is_taken_back_everywhere(run):
     asked = ("candidates", "predict", "compare", "next_test")
     before = {name: ask(run, name, **ARGUMENTS.get(name, {})) for name in asked}
     recorded = ask(run, "record", what="out_of_memory", plan="1")
-    assert recorded.order_changed
+    assert (recorded.order_changed, recorded.order[0].step_time.unit, recorded.predicted.unit) == (True, "s", "bytes")
     assert (first := before["candidates"].proposals[0]) not in ask(run, "candidates").proposals
     assert ask(run, "explain", plan=first).standing == "ruled out"
     ask(run, "retract", number=recorded.recorded[0].number)
@@ -106,8 +106,10 @@ def test_a_fact_moves_every_answer_and_is_taken_back_everywhere(run):
 def test_a_measured_step_stands_beside_what_was_predicted(run):
     predicted = ask(run, "predict", plan="1").plan.step_time
     recorded = ask(run, "record", what="step_time", plan="1", value=predicted.value * 1.1 * 1000, unit="ms")
-    assert recorded.against_prediction.value == pytest.approx(0.1)
-    assert ask(run, "next_test").tried[0].measured.value == pytest.approx(predicted.value * 1.1)
+    tried = ask(run, "next_test").tried[0].measured.value
+    assert (recorded.against_prediction.value, tried / predicted.value) == (pytest.approx(0.1), pytest.approx(1.1))
+    died, (fact,) = ask(run, "record", what="out_of_memory", plan=recorded.before[0]), recorded.recorded
+    assert died.contradicts == (fact.fact,)
 
 
 @pytest.mark.parametrize(
