@@ -63,8 +63,9 @@ def _now(analysis: Analysis) -> Row:
     step = f"{format_seconds(measured)} measured" if measured else f"{format_seconds(modelled)}" if modelled else ""
     if measured and modelled and analysis.judgement is not None and analysis.judgement.is_finding:
         step += f", {format_seconds(modelled)} modelled"
-    capacity = incumbent.memory.capacity_bytes if incumbent and incumbent.memory else None
-    hbm = f"{_hbm(incumbent)} of {format_bytes(capacity)}" if incumbent and capacity else ""
+    memory = incumbent.memory if incumbent else None
+    held = f"{format_bytes(memory.total.value)}{phrases.fit_mark(memory)}" if memory else ""
+    hbm = f"{held} of {format_bytes(memory.capacity_bytes)}" if memory else ""
     odds = _odds(incumbent, analysis) if incumbent else ""
     return (phrases.baseline(analysis), step, "", "", hbm, odds, "", "")
 
