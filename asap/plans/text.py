@@ -65,6 +65,8 @@ _REPLICA = re.compile(r"(?:(?:ici|dcn)\.)?replica", re.IGNORECASE)
 _DATA = re.compile(r"(?:(?:ici|dcn)\.)?data", re.IGNORECASE)
 _MAXTEXT_WORD = re.compile(r"(?:(?:ici|dcn)\.)?(?:tensor|context|pipeline)", re.IGNORECASE)
 _AXES = ", ".join(f"{axis} ({MEANINGS[axis]})" for axis in AXES)
+_OF_RUN = ("batch", "sequence", "hardware", "network")
+"""Options that say what runs, beside its plan."""
 _HINT = f"axes are {_AXES}; settings are {', '.join(dict.fromkeys(SETTINGS.values()))}"
 
 
@@ -113,7 +115,10 @@ def plan_fields(text: str) -> dict[str, Any]:
             axis = "replica" if replicates and _DATA.fullmatch(term.key) else axis
             place, (into, name, value) = (network, axis), (fields[network], axis, _count(term))
         else:
-            raise PlanError(f"unknown axis or setting {plain(term.key, 60)!r}", where=text, hint=_HINT)
+            hint = (
+                f"it is of the run: what if {term.key}=… in a chat, else --{term.key}" if term.key in _OF_RUN else _HINT
+            )
+            raise PlanError(f"unknown axis or setting {plain(term.key, 60)!r}", where=text, hint=hint)
         if place in words:
             both = words[place] if words[place] == term.key else f"{words[place]} and {plain(term.key, 60)}"
             raise PlanError(f"{name} is given twice ({both})", where=text)
