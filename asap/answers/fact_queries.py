@@ -10,12 +10,13 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, plan_row
 from asap.core.errors import BadInputError, InsufficientEvidenceError, PlanError
 from asap.core.numbers import LARGEST_COUNT, as_setting
-from asap.core.units import GIB, Provenance, exact, format_seconds
+from asap.core.units import GIB, Provenance, exact
 from asap.evidence.effect import RAN
 from asap.evidence.fact import Claim, StatedFact
 from asap.hardware import read_network
 from asap.plans import AXES, Plan
 from asap.plans.plan import SETTINGS
+from asap.prediction.prediction import Prediction
 
 What = Literal[
     "step_time", "relative", "mfu", "throughput", "hbm_share", "hbm_bytes", "out_of_memory", "fits", "failed",
@@ -43,6 +44,8 @@ _OF_A_PLAN = {
     Claim.INCUMBENT,
 }
 _NUMBERS = set(_SCALES) - {Claim.CONSTRAINT}
+_DECIDES = (Claim.STEP_TIME, Claim.OUT_OF_MEMORY)
+"""Claims that are judged by what was predicted."""
 LONGEST_WORDS = 400
 
 
@@ -176,21 +179,23 @@ def record(inquiry: Inquiry, fact: StatedFact) -> RecordAnswer:
     """Put a fact on record; raises AsapError where the run cannot be read with it, and then nothing has changed."""
     if fact in inquiry.facts:
         return _effect(inquiry, inquiry.order, already=(_row(inquiry, fact),))
-    before, expected, row = inquiry.order, _expected(inquiry, fact), _row_before(inquiry, fact)
+    before, found, now = inquiry.order, _predicted(inquiry, fact), inquiry.study.plan
+    row = plan_row(inquiry, found) if found and fact.claim is Claim.OUT_OF_MEMORY else None
+    step = figure(subject_of(found.plan, now), "predicted_step_time", found.step_time) if found and not row else None
     replaced = tuple(str(old) for old in inquiry.facts if fact.supersedes(old))
     inquiry.record([fact])
     against, kind = None, Provenance.STATED
-    if expected is not None and fact.claim is Claim.STEP_TIME and fact.value:
+    if step is not None and fact.value:
         against = bare(
             subject_of(fact.plan or Plan(), inquiry.study.plan), "measured_vs_predicted",
-            fact.value / expected.value - 1, CHANGE, "measured over predicted", kind,
+            fact.value / step.value - 1, CHANGE, "measured over predicted", kind,
         )  # fmt: skip
     judged = inquiry.judgement if fact.plan == inquiry.study.plan else None
-    decides = fact.claim in (Claim.STEP_TIME, Claim.OUT_OF_MEMORY)
     return _effect(
         inquiry, before, recorded=(_row(inquiry, fact),), replaced=replaced, against_prediction=against,
-        predicted=row.hbm if row else expected, fits_odds=row.fits_odds if row else None,
-        contradicts=_contradicted(inquiry, fact), verdict=judged.statement if judged and decides else None,
+        predicted=row.hbm if row else step, fits_odds=row.fits_odds if row else None,
+        contradicts=_contradicted(inquiry, fact),
+        verdict=judged.statement if judged and fact.claim in _DECIDES else None,
     )  # fmt: skip
 
 
@@ -207,34 +212,24 @@ def _effect(inquiry: Inquiry, before: tuple[Plan, ...], **found: object) -> Reco
     )
 
 
-def _expected(inquiry: Inquiry, fact: StatedFact) -> Figure | None:
+def _predicted(inquiry: Inquiry, fact: StatedFact) -> Prediction | None:
     """What was predicted of the plan before; ``None`` where nothing can be: a measurement needs no prediction."""
-    if fact.plan is None or fact.claim is not Claim.STEP_TIME:
-        return None
-    try:
-        (found,) = inquiry.predictions([fact.plan])
-    except (PlanError, InsufficientEvidenceError):
-        return None
-    return figure(subject_of(fact.plan, inquiry.study.plan), "predicted_step_time", found.step_time)
-
-
-def _row_before(inquiry: Inquiry, fact: StatedFact) -> PlanRow | None:
-    """What was predicted of a plan that ran out of memory."""
-    if fact.plan is None or fact.claim is not Claim.OUT_OF_MEMORY:
+    if fact.plan is None or fact.claim not in _DECIDES:
         return None
     with suppress(PlanError, InsufficientEvidenceError):
-        return plan_row(inquiry, inquiry.predictions([fact.plan])[0])
+        return inquiry.predictions([fact.plan])[0]
     return None
 
 
 def _contradicted(inquiry: Inquiry, fact: StatedFact) -> tuple[str, ...]:
     """What says of the same plan that it ran where it ran out of memory, or the other way round."""
-    against = RAN if fact.claim is Claim.OUT_OF_MEMORY else {Claim.OUT_OF_MEMORY} if fact.claim in RAN else ()
-    found = [str(one) for one in inquiry.facts if one.plan == fact.plan and one.claim in against]
-    measured = inquiry.analysed.experiment.measured
-    if measured is not None and fact.claim is Claim.OUT_OF_MEMORY and fact.plan == inquiry.study.plan:
-        found.append(f"it ran: a step of {format_seconds(measured.seconds)} is on record")
-    return tuple(found)
+    died = Claim.OUT_OF_MEMORY
+    pairs = {(died, ran) for ran in RAN} | {(ran, died) for ran in RAN}
+    known, measured = list(inquiry.facts), inquiry.analysed.experiment.measured
+    if measured is not None:
+        now = inquiry.analysed.plan
+        known.append(StatedFact(claim=Claim.STEP_TIME, plan=now, value=measured.seconds, words=measured.source))
+    return tuple(str(one) for one in known if one.plan == fact.plan and (one.claim, fact.claim) in pairs)
 
 
 def _row(inquiry: Inquiry, fact: StatedFact) -> FactRow:

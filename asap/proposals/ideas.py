@@ -100,12 +100,14 @@ def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[s
     size = count_parameters(model).total if model and not model.missing() else None
     situation = Situation(study.chip.name if study.chip else None, size, workload.sequence_length)
     found, offered = [], {one.name for one in trials_of(study)}
-    other_compiler = "torch" if run_of(study).xla else "xla"
+    of_xla = run_of(study).xla
 
     def applies(name: str) -> bool:
         family = _FAMILIES.get(name, {})
-        if family.get("compiler") == other_compiler or named or (study.plan is None and "needs" in family):
-            return name in named and family.get("compiler") != other_compiler
+        if of_xla and family.get("compiler") == "torch":
+            return False
+        if named or (study.plan is None and "needs" in family):
+            return name in named
         return family.get("trial") not in offered and not is_moot(study.plan, workload, name)
 
     families = [one for one in ranked(load_records(), situation) if applies(one.name)]

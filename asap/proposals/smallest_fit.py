@@ -97,8 +97,9 @@ def _smallest(study: Study) -> tuple[float, Plan] | None:
     risk = np.maximum(SURE_TO_FIT - evaluation.fit_odds[index], 0) / RISK
     cost = found.effort(places) / CHANGE_COST + (gain.max() - gain) / np.log(LONGER) + risk
     rows = np.argsort(cost, kind="stable")[:_LOOKED_AT]
-    plans = [(float(cost[row]) + kept_on_host(plan), plan) for row in rows for plan in [found.plan(places[row])]]
-    cheapest = sorted(plans, key=lambda one: one[0])
+    plans = [found.plan(places[row]) for row in rows]
+    costs = [float(cost[row]) + kept_on_host(plan) for row, plan in zip(rows, plans, strict=True)]
+    cheapest = sorted(zip(costs, plans, strict=True), key=lambda one: one[0])
     return next((one for one in cheapest if why_not_launched(study, one[1]) is None), None)
 
 

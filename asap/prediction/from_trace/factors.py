@@ -178,7 +178,7 @@ _PRODUCTS = ("matmul", "attention", "convolution")
 
 def classes_of(graph: Graph, plan: Plan) -> tuple[list[str], Integers]:
     """The classes of a graph: matrix products, what is bound by HBM, what hosts do, each kind of collective; those of
-    named groups by the axes of the traced ``plan`` that they serve. And which of them each edge holds."""
+    named groups by the axes of the traced ``plan`` that they serve. And the number of each edge's class."""
     labels = [class_labels(rank, plan) for rank in graph.trace.ranks]
     names = sorted({name for each in labels for name in np.unique(each).tolist()} | {HOST})
     found = edges_of(graph, [np.searchsorted(names, mine) for mine in labels])
