@@ -40,6 +40,8 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
 Verdict = Literal["inside", "slower", "faster", "out of memory"]
 SHOWN = 4
 _NEGLIGIBLE = 0.01
+_APART = 1.2
+"""Times longer or shorter than expected, from which it is said though the interval holds it: a judgement."""
 _HALVINGS = 7
 _STEADY_EVIDENCE = 10.0
 """Odds for what happens in some steps only, where the fastest steps are as fast as expected, and against it where even
@@ -90,6 +92,11 @@ class Judgement(BaseModel):
         return (self.measured_s or self.held_bytes or 0.0) / self.expected.value
 
     @property
+    def is_apart(self) -> bool:
+        """Whether a step that the model does explain is still far from what it expects."""
+        return self.measured_s is not None and max(self.factor, 1 / self.factor) > _APART
+
+    @property
     def headline(self) -> str:
         """The finding in a few words."""
         if self.measured_s is None:
@@ -101,23 +108,21 @@ class Judgement(BaseModel):
     def statement(self) -> str:
         """The finding in a sentence; what is inside of the interval is said as well."""
         if self.measured_s is None:
-            return self._died
+            modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
+            expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
+            return f"It died out of memory ({self.source}), where {expected}. The model does not explain it."
         low, high = self.expected.low or self.expected.value, self.expected.high or self.expected.value
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
         if self.verdict == "inside":
             if is_outside(self.measured_s, self.expected):
                 return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
-            return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
+            if not self.is_apart:
+                return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
+            longer = f"{format_percent(abs(self.factor - 1), 0)} {'longer' if self.factor > 1 else 'shorter'}"
+            return f"The measured step, {measured}, is {longer} than the model alone expects, {expected}."
         why = self.asked or "The model does not explain it."
         return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
-
-    @property
-    def _died(self) -> str:
-        """That the run died out of memory where the model expects it to fit."""
-        modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
-        expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
-        return f"It died out of memory ({self.source}), where {expected}. The model does not explain it."
 
     @property
     def advice(self) -> str:
