@@ -115,12 +115,11 @@ class Judgement(BaseModel):
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
         if self.verdict == "inside":
-            if is_outside(self.measured_s, self.expected):
-                return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
             if not self.is_apart:
                 return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
             longer = f"{format_percent(abs(self.factor - 1), 0)} {'longer' if self.factor > 1 else 'shorter'}"
-            return f"The measured step, {measured}, is {longer} than the model alone expects, {expected}."
+            also = "; published runs on this chip differ as much" if is_outside(self.measured_s, self.expected) else ""
+            return f"The measured step, {measured}, is {longer} than the model alone expects, {expected}{also}."
         why = self.asked or "The model does not explain it."
         return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
 
