@@ -167,7 +167,9 @@ def _figure(value: float) -> str:
 
 def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
     """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
-    share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
+    shapes = (settings.layers, settings.hidden, settings.vocab)
+    least = (shapes[2] + 2 * shapes[0] * shapes[1]) * shapes[1] if all(shapes) else None  # embeddings, queries, outputs
+    share = settings.trainable / whole if settings.trainable and (whole := settings.parameters or least) else 1.0
     if other := _OTHER_STEPS.get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
@@ -175,7 +177,8 @@ def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> 
     if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
     named = f"adapters ({said})" if said else "adapters"
-    what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
+    most = "" if settings.parameters else "at most "
+    what = f"{most}{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
         hint="asap resolve FILE shows what the log says; give a run that trains all parameters",

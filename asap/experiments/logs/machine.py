@@ -9,11 +9,12 @@ from asap.core.errors import AsapError, ConfigError
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_huggingface
-from asap.experiments.logs.formats import DeviceForm
+from asap.experiments.logs.formats import DeviceForm, table
 from asap.experiments.logs.reading import LogHardware, LogReading
 from asap.experiments.logs.scan import Scan
+from asap.experiments.logs.settings import LogSettings
 from asap.hardware import Slice, find_chip, known_chips, load_chip, resolve_hardware
-from asap.models import find_architecture
+from asap.models import Architecture, find_architecture
 from asap.stacks.torchtitan.model import printed_model
 
 _MAKERS = re.compile(
@@ -151,3 +152,14 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
         if model is not None:
             return experiment.knowing(model=model, provenance={"model": f"{reading.file}:{block.line}"})
     return experiment
+
+
+def model_of_shapes(stack: str | None, said: LogSettings) -> Architecture | None:
+    """The model of a program whose models differ in sizes alone, by the sizes that it prints; else ``None``."""
+    own = table("settings")["shapes"].get(stack or "")
+    if not own or not (said.layers and said.hidden and said.heads and said.vocab):
+        return None
+    sizes = {"layers": said.layers, "d_model": said.hidden, "heads": said.heads, "vocab": said.vocab}
+    sizes |= {"kv_heads": said.kv_heads or said.heads, "head_dim": said.hidden // said.heads}
+    switches = {name: value for name, value in own.items() if name != "ffn"}
+    return Architecture.model_validate({"name": stack, "d_ff": own["ffn"] * said.hidden} | sizes | switches)

@@ -161,7 +161,9 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
     """What a block decides: DeepSpeed's print its engine alone, a model's own configuration its shapes alone."""
     if block.kind.startswith("deepspeed") or "zero_optimization" in block.values:
         return _OF_DEEPSPEED
-    of_model = "model_type" in block.values and "per_device_train_batch_size" not in block.values
+    known = table("settings")["names"]
+    of_run = any(name in block.values for name in (*known["micro_batch"], *known["global_batch"]))
+    of_model = "model_type" in block.values and not of_run
     if of_model and block.kind != "file":
         return _OF_MODEL if "vocab_size" in block.values else frozenset()  # a part that reads no text has none
     # a model's own object has the longest sequence it can take, one of Hugging Face that of generating text
