@@ -228,6 +228,13 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     if said.get("samples_so_far") and int(said.get("batches_so_far", "0")):
         batch, rest = divmod(int(said["samples_so_far"]), int(said["batches_so_far"]))
         found["global_batch"] = batch if batch and not rest else None
+    at_once = found.get("micro_batch", 0) * found.get("sequence", 0)
+    for field, tokens, each in (
+        ("global_batch", "batch_tokens", found.get("sequence")),
+        ("devices", "tokens_at_once", at_once),
+    ):
+        if each and (whole := number(said.get(tokens, ""))) and whole % each == 0:
+            found.setdefault(field, int(whole / each))
     if any(name.startswith("mesh.") for name in said):
         found |= {axis: found.get(axis, 1) for axis in ("tensor", "pipeline", "context")}
     return found
