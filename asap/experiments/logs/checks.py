@@ -102,6 +102,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
             value = (value or {}).get(part)
         if value and (known := number(str(value))):
             found[name] = known * (unit or [1.0])[0]
+    if reading.stack == "trainer" and found.get("context", 1) > 1:
+        found.pop("samples_rate", None)  # of all devices, as if none shared a sequence
     return found
 
 

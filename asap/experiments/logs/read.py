@@ -26,7 +26,7 @@ from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
-from asap.experiments.logs.values import values_of
+from asap.experiments.logs.values import scalar, values_of
 from asap.experiments.observed import Measured
 from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
 from asap.stacks.registry import claimant, folder_of
@@ -162,6 +162,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {line}")
     blocks = _blocks(found, start) or _blocks(found, 0)
     statements = _statements(found.statements, last_before) or _statements(found.statements, -1)
+    blocks = tuple(_overridden(block, statements.get("overrides", "")) for block in blocks)
     statements |= _degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
@@ -259,10 +260,18 @@ def _statements(lines: Iterable[Found], behind: int) -> dict[str, str]:
             continue
         if one.form.axes:
             said |= _degrees(one.text)
-        new = {name: text.replace(",", "") for name, text in one.form.read(one.text).items()}
+        new = {name: text if "=" in text else text.replace(",", "") for name, text in one.form.read(one.text).items()}
         said = new | said if one.form.first else said | new
         said |= one.form.sets
     return {name: plain(text, 200) for name, text in said.items()}
+
+
+def _overridden(block: SettingsBlock, overrides: str) -> SettingsBlock:
+    """The model's own configuration with what a program says that it changes: ``n_embd=8192,n_layer=64``."""
+    if not overrides or "model_type" not in block.values:
+        return block
+    changed = dict(each.split("=", 1) for each in overrides.split(",") if "=" in each)
+    return block.model_copy(update={"values": block.values | {key: scalar(text) for key, text in changed.items()}})
 
 
 def _degrees_of_shape(shape: str, blocks: Sequence[SettingsBlock]) -> dict[str, str]:

@@ -127,8 +127,9 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
     if reading.stack in _DATA_PARALLEL and not found.get("tensor"):
         found["devices"] = found.get("devices") or found.get("data")
-    if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
-        found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
+    groups, rest = divmod(found.get("devices") or 0, found.get("context") or 1)
+    if reading.stack in _DATA_PARALLEL and groups and not (rest or found.get("tensor")):
+        found |= {"data": groups, "tensor": 1, "pipeline": 1}
     parts = [found[name] for name in ("data", "micro_batch", "accumulation") if found.get(name)]
     if len(parts) == _PARTS and not found.get("global_batch") and reading.stack != "maxtext":
         found["global_batch"] = int(math.prod(parts))
@@ -175,7 +176,8 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
     known = table("settings")
     found: dict[str, Any] = {}
     for field, names in known["names"].items():
-        for name in (name for name in names if name != "max_length" or "num_beams" not in block.values):
+        of_generation = "num_beams" in block.values and "num_train_epochs" not in block.values
+        for name in (name for name in names if name != "max_length" or not of_generation):
             value = _look_up(block.values, name)
             if (read := _value(field, value)) is not None:
                 found[field] = read
@@ -276,6 +278,6 @@ def _matches(values: Mapping[str, Any], name: str) -> Iterator[Any]:
         if isinstance(inner, dict):
             if key in inner and (not section or parent == section):
                 yield inner[key]
-            yield from (one for one in _matches(inner, name) if not section)
+            yield from _matches(inner, name)
         elif section and parent == name:
             yield inner
