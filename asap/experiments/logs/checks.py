@@ -169,8 +169,8 @@ def _figure(value: float) -> str:
 
 def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
     """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
-    shapes = (settings.layers, settings.hidden, settings.vocab)
-    least = (shapes[2] + 2 * shapes[0] * shapes[1]) * shapes[1] if all(shapes) else None  # embeddings, queries, outputs
+    layers, hidden, vocab = settings.layers or 0, settings.hidden or 0, settings.vocab or 0
+    least = (vocab + 2 * layers * hidden) * hidden if layers and vocab else None  # embeddings, queries, outputs
     share = settings.trainable / whole if settings.trainable and (whole := settings.parameters or least) else 1.0
     if other := _OTHER_STEPS.get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.core.units import exact
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import EndingForm, Form, steps
 from asap.experiments.logs.reading import LogReading
@@ -251,7 +252,7 @@ def _by_count(steps: Sequence[StepLine], said: Mapping[str, str]) -> Ending:
     of_other = form and form.bar and number(fields.get("total_steps", "")) != count
     if last is None or not count or of_other or last + (form is not None and form.from_zero) < count:
         return Ending(kind="running")
-    return Ending(kind="completed", line=f"step {last:.0f} of {count:.0f}", line_number=line)
+    return Ending(kind="completed", line=f"step {exact(last)} of {exact(count)}", line_number=line)
 
 
 def _largest(lines: Sequence[Found]) -> tuple[Allocation, ...]:

@@ -20,7 +20,7 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, without_wrapping
 from asap.experiments.logs.checks import contradictions, figures_of
 from asap.experiments.logs.formats import Form, table
-from asap.experiments.logs.machine import hardware_of
+from asap.experiments.logs.machine import degrees_of_shape, hardware_of
 from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
@@ -163,7 +163,7 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     blocks = _blocks(found, start) or _blocks(found, 0)
     statements = _statements(found.statements, last_before) or _statements(found.statements, -1)
     blocks = tuple(_overridden(block, statements.get("overrides", "")) for block in blocks)
-    statements |= _degrees_of_shape(statements.get("mesh_shape", ""), blocks)
+    statements |= degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
@@ -272,23 +272,6 @@ def _overridden(block: SettingsBlock, overrides: str) -> SettingsBlock:
         return block
     changed = dict(each.split("=", 1) for each in overrides.split(",") if "=" in each)
     return block.model_copy(update={"values": block.values | {key: scalar(text) for key, text in changed.items()}})
-
-
-def _degrees_of_shape(shape: str, blocks: Sequence[SettingsBlock]) -> dict[str, str]:
-    """MaxText's mesh where no setting says it: by the names of its axes, else FSDP where one of its axes has all."""
-    settings = {key: value for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
-    sizes = shape.replace(",", " ").split()
-    if not sizes or any(key.startswith("ici_") for key in settings):
-        return {}
-    names = re.findall(r"\w+", str(settings.get("mesh_axes", "")))
-    split = [place for place, size in enumerate(sizes) if size != "1"]
-    if len(names) == len(sizes):
-        known = all(names[place] in table("settings")["mesh"] for place in split) and "expert" not in map(
-            names.__getitem__, split
-        )
-        return {f"mesh.{names[place]}": sizes[place] for place in split} if known else {}
-    places = table("settings")["mesh_shape"].get(str(len(sizes)), ())
-    return {"mesh.fsdp": sizes[split[0]], "zero": "fsdp"} if len(split) == 1 and split[0] in places else {}
 
 
 def _degrees(text: str) -> dict[str, str]:

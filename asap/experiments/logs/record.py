@@ -15,7 +15,7 @@ from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.logs.checks import check_trains_all, contradictions
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.machine import model_of_shapes, read_shapes
+from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
 from asap.experiments.logs.measured import measured_step
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
@@ -26,8 +26,6 @@ from asap.experiments.observed import Observed
 from asap.hardware import find_chip
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
-from asap.plans.axes import AXES
-from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 from asap.stacks.registry import is_claimed, specs
 from asap.stacks.stack_settings import dotted
 
@@ -65,7 +63,7 @@ def read_log_record(
     )
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
-    if (shape := reading.statements.get("mesh_shape")) and _of_other_mesh(experiment, shape):
+    if (shape := reading.statements.get("mesh_shape")) and of_other_mesh(experiment, shape):
         note = f"{path.name} prints a mesh of ({shape}), and not which axis is which: add --plan"
         experiment = experiment.model_copy(update={"plan": None}).knowing(note)
     experiment = _filled(settings, reading, path, experiment)
@@ -137,7 +135,7 @@ def _documents(
             yield block.line, _as_megatron(settings, block), shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             said = {key: scalar(str(value)) for key, value in block.values.items()}
-            yield block.line, _mesh_of_maxtext(reading) | said, shaped
+            yield block.line, mesh_of_maxtext(reading) | said, shaped
         elif block.kind.startswith(("json", "yaml")):
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
@@ -145,20 +143,6 @@ def _documents(
             yield block.line, {"model_name_or_path": settings.model, **said}, shaped
     if reading.stack == "torchtitan" and (values := _as_torchtitan(reading, settings)):
         yield 0, values, shaped
-
-
-def _mesh_of_maxtext(reading: LogReading) -> dict[str, Any]:
-    """Degrees that only the line of the mesh states, under the names of MaxText's settings."""
-    named = {key.partition("mesh.")[2]: size for key, size in reading.statements.items() if key.startswith("mesh.")}
-    degrees = {axis_key("ici", "pipeline" if axis == "stage" else axis): int(size) for axis, size in named.items()}
-    return {axis_key("ici", FILLED_BY_DEFAULT["ici"]): 1} | degrees if degrees else {}
-
-
-def _of_other_mesh(experiment: Experiment, shape: str) -> bool:
-    """Whether the plan, as MaxText's defaults make it, is not the mesh that the log prints without names."""
-    plan = experiment.plan
-    sizes = sorted(int(size) for size in shape.replace(",", " ").split() if size != "1")
-    return plan is not None and sizes != sorted(degree for axis in AXES if (degree := plan.degree(axis)) > 1)
 
 
 def _as_stated(read: Experiment, settings: LogSettings) -> Experiment:
@@ -301,11 +285,9 @@ def _plan(settings: LogSettings) -> Plan | None:
 
 def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str, ...]:
     """What a reader of the record should know: what is not said, blocks that are cut, slow steps."""
-    notes = (
-        []
-        if reading.blocks or settings.layers
-        else [f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}"]
-    )
+    notes: list[str] = []
+    if not (reading.blocks or settings.layers):
+        notes.append(f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}")
     if (chip := reading.hardware.chip) and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:
