@@ -170,8 +170,9 @@ def _print(found: "Verification") -> None:
     out.print(plain(found.verdict), style="green" if found.fits else "red")
     if found.memory:
         memory = found.memory
-        at, rest = (" at its peak", memory.peak - memory.arguments) if not memory.host else ("", memory.temporaries)
-        out.print(f"HBM{at}: arguments {format_bytes(memory.arguments)}, temporaries {format_bytes(rest)}")
+        peak = "HBM at its peak", memory.peak - memory.arguments
+        title, rest = peak if not memory.host else ("Buffers, not all of them at once", memory.temporaries)
+        out.print(f"{title}: arguments {format_bytes(memory.arguments)}, temporaries {format_bytes(rest)}")
     if found.step_time:
         out.print(f"step time {format_seconds(found.step_time.value)} (compiled: {found.step_time.source})")
     if found.calibrated_step_time:
