@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from asap.core.units import Quantity, format_seconds
+from asap.core.units import Provenance, Quantity, format_seconds
 from asap.evidence.anchor import WORKED_OUT, current_step_time, stated
 from asap.evidence.fact import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim, StatedFact
 from asap.evidence.step_belief import Result, believe, prior_of
@@ -153,7 +153,8 @@ def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
             found[plan] = replace(before, peak_bytes=peak or None, source=item.words)
         else:
             fitted = item.claim is not Claim.OUT_OF_MEMORY
-            found[plan] = replace(before, fitted=fitted, source=item.words)
+            by = Provenance.COMPILED if item.compiled else Provenance.MEASURED
+            found[plan] = replace(before, fitted=fitted, source=item.words, provenance=by)
     return replace(study, outcomes=tuple(found.values())) if found else study
 
 

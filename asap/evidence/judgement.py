@@ -37,8 +37,9 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
     return now.mfu.value * now.step_time.value / seconds
 
 
-Verdict = Literal["inside", "slower", "faster", "out of memory"]
+Verdict = Literal["inside", "slower", "faster", "out of memory", "ran"]
 SHOWN = 4
+_CAME_OF_IT = {"out of memory": "died out of memory", "ran": "ran"}
 _NEGLIGIBLE = 0.01
 _HALVINGS = 7
 _STEADY_EVIDENCE = 10.0
@@ -65,16 +66,16 @@ class Cause(BaseModel):
 
 
 class Judgement(BaseModel):
-    """What was measured beside what the model expects of it: a step, or that the run died out of memory."""
+    """What was measured beside what the model expects of it: a step, or that the run died out of memory, or ran."""
 
     model_config = ConfigDict(frozen=True)
 
     verdict: Verdict
-    measured_s: float | None = Field(default=None, description="None: it died out of memory")
-    held_bytes: float | None = Field(default=None, description="of a device at least, when it died out of memory")
-    expected: Quantity = Field(description="step in seconds; where it died out of memory, HBM in bytes")
-    source: str | None = Field(default=None, description="who says that it died, and with which figures")
-    odds: str | None = Field(default=None, description="of fitting by the model alone, where it died")
+    measured_s: float | None = Field(default=None, description="None: what is judged is that it died, or that it ran")
+    held_bytes: float | None = Field(default=None, description="of a device: at least as it died, at most as it ran")
+    expected: Quantity = Field(description="step in seconds; where it died or ran, HBM in bytes")
+    source: str | None = Field(default=None, description="who says that it died or ran, and with which figures")
+    odds: str | None = Field(default=None, description="of fitting by the model alone")
     mfu: float | None = Field(default=None, description="that the measured step amounts to")
     causes: tuple[Cause, ...] = Field(default=(), description="the likeliest first; none where it is as expected")
     asked: str | None = Field(default=None, description="where it can only be a mistake of units or counting")
@@ -86,14 +87,14 @@ class Judgement(BaseModel):
 
     @property
     def factor(self) -> float:
-        """How many times as long as expected the step takes; where it died, of the HBM at least."""
+        """How many times as long as expected the step takes; of HBM where it died or ran."""
         return (self.measured_s or self.held_bytes or 0.0) / self.expected.value
 
     @property
     def headline(self) -> str:
         """The finding in a few words."""
         if self.measured_s is None:
-            return "died out of memory"
+            return _CAME_OF_IT[self.verdict]
         times = significant(self.factor if self.verdict == "slower" else 1 / self.factor, 2)
         return f"{times} times {self.verdict} than expected"
 
@@ -101,7 +102,7 @@ class Judgement(BaseModel):
     def statement(self) -> str:
         """The finding in a sentence; what is inside of the interval is said as well."""
         if self.measured_s is None:
-            return self._died
+            return self._of_memory
         low, high = self.expected.low or self.expected.value, self.expected.high or self.expected.value
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
@@ -113,11 +114,11 @@ class Judgement(BaseModel):
         return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
 
     @property
-    def _died(self) -> str:
-        """That the run died out of memory where the model expects it to fit."""
+    def _of_memory(self) -> str:
+        """That the run died where the model expects it to fit, or ran where it does not."""
         modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
         expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
-        return f"It died out of memory ({self.source}), where {expected}. The model does not explain it."
+        return f"It {self.headline} ({self.source}), where {expected}. The model does not explain it."
 
     @property
     def advice(self) -> str:
@@ -125,7 +126,8 @@ class Judgement(BaseModel):
         if self.asked is not None or not self.causes:
             return "Check model, batch, length, hardware and the measurement first."
         first = self.causes[0]
-        what = "it needs more HBM" if self.measured_s is None else f"the step is {self.verdict}"
+        more = "more" if self.verdict == "out of memory" else "less"
+        what = f"it needs {more} HBM" if self.measured_s is None else f"the step is {self.verdict}"
         return f"Find out first why {what} than modelled, likeliest because {first.statement}. Check: {first.check}."
 
 
