@@ -41,7 +41,7 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
     ratios = {
         one.plan: one.relative_step_time.value
         for one in predictions
-        if one.relative_step_time is not None and _is_calibrated(one)
+        if one.relative_step_time is not None and one.method != "profile_ratios"
     }
     known = {plan: ratio for plan, ratio in measured.items() if plan in ratios}
     if not known:
@@ -57,11 +57,6 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
         _moved(one, float(factors[place]), float(widths[place])) if (place := places.get(one.plan)) is not None else one
         for one in predictions
     ]
-
-
-def _is_calibrated(prediction: Prediction) -> bool:
-    """Whether it is known how the residuals of such predictions go together: those of an architecture."""
-    return prediction.relative_step_time is not None and prediction.method != "profile_ratios"
 
 
 def _moved(prediction: Prediction, factor: float, width: float) -> Prediction:

@@ -39,7 +39,6 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
 
 Verdict = Literal["inside", "slower", "faster", "out of memory", "ran"]
 SHOWN = 4
-_CAME_OF_IT = {"out of memory": "died out of memory", "ran": "ran"}
 _NEGLIGIBLE = 0.01
 _HALVINGS = 7
 _STEADY_EVIDENCE = 10.0
@@ -94,7 +93,7 @@ class Judgement(BaseModel):
     def headline(self) -> str:
         """The finding in a few words."""
         if self.measured_s is None:
-            return _CAME_OF_IT[self.verdict]
+            return "ran" if self.verdict == "ran" else "died out of memory"
         times = significant(self.factor if self.verdict == "slower" else 1 / self.factor, 2)
         return f"{times} times {self.verdict} than expected"
 
@@ -102,7 +101,9 @@ class Judgement(BaseModel):
     def statement(self) -> str:
         """The finding in a sentence; what is inside of the interval is said as well."""
         if self.measured_s is None:
-            return self._of_memory
+            held = f"{format_bytes(self.expected.value)} of {format_bytes(self.held_bytes or 0.0)}"
+            expected = f"{held} are modelled, {self.odds} likely to fit"
+            return f"It {self.headline} ({self.source}), where {expected}. The model does not explain it."
         low, high = self.expected.low or self.expected.value, self.expected.high or self.expected.value
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
@@ -114,20 +115,13 @@ class Judgement(BaseModel):
         return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
 
     @property
-    def _of_memory(self) -> str:
-        """That the run died where the model expects it to fit, or ran where it does not."""
-        modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
-        expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
-        return f"It {self.headline} ({self.source}), where {expected}. The model does not explain it."
-
-    @property
     def advice(self) -> str:
         """What to do first."""
         if self.asked is not None or not self.causes:
             return "Check model, batch, length, hardware and the measurement first."
         first = self.causes[0]
-        more = "more" if self.verdict == "out of memory" else "less"
-        what = f"it needs {more} HBM" if self.measured_s is None else f"the step is {self.verdict}"
+        hbm = f"it needs {'less' if self.verdict == 'ran' else 'more'} HBM"
+        what = hbm if self.measured_s is None else f"the step is {self.verdict}"
         return f"Find out first why {what} than modelled, likeliest because {first.statement}. Check: {first.check}."
 
 
@@ -182,12 +176,11 @@ def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
     if mfu is not None and mfu > MOST_MFU:
         published = format_percent(HIGHEST_PUBLISHED_MFU, 0)
         beyond = "more than the hardware can" if mfu > 1 else f"and no published run has more than {published}"
-        asked = _asked(
-            f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ.", causes
-        )
+        differ = f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ."
+        asked = _asked(differ, causes)
     elif objection is not None:
-        differ = "units, counts or the network must differ."
-        asked = _asked(f"{objection[0].upper()}{objection[1:]}: {differ}", causes)
+        said = f"{objection[0].upper()}{objection[1:]}"
+        asked = _asked(f"{said}: units, counts or the network must differ.", causes)
     return Judgement(
         verdict=verdict, measured_s=seen.seconds, expected=expected, mfu=mfu, causes=causes[:SHOWN], asked=asked
     )

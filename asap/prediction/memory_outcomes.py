@@ -64,11 +64,9 @@ def with_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Predi
 
 def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: MemoryBelief | None) -> Prediction:
     memory = prediction.memory
-    if memory is None:
-        return prediction
-    if outcome is not None:
+    if memory is not None and outcome is not None:
         return prediction.model_copy(update={"memory": _known(memory, outcome, belief)})
-    if belief is None:
+    if memory is None or belief is None:
         return prediction
     odds = float(belief.probability_fits(memory.total.value))
     update: dict[str, object] = {"probability_fits": odds, "fits": odds >= FIT_CONFIDENCE and memory.fits_host}
@@ -92,9 +90,9 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
 def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
     """A plan that needs no more HBM than one that ran, as modelled, fits, and holds no more than that one's peak."""
     known, before, memory = ran.memory, modelled.memory, other.memory
-    if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
+    if known is None or before is None or memory is None or before.total.value > known.total.value:
         return other
-    if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
+    if memory.probability_fits == 0.0 or not memory.fits_host or (memory.fits and memory.probability_fits is None):
         return other
     notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
     return other.model_copy(update={"memory": as_fitting(memory, peak), "notes": notes})

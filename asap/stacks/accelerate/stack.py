@@ -40,7 +40,10 @@ _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRI
 UNWRAPPED, _WRAPS, _ANY = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy", 1e15
 _NEW = {f"{FSDP}.fsdp_version": "2", _WRAPS: "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
-_UNIT = "no policy wraps the layers: FSDP gathers all weights at once, and keeps all gradients whole"
+_UNIT = (
+    "no policy wraps the layers: FSDP gathers all weights at once, and keeps all gradients whole; with"
+    " fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP (auto_wrap in --fsdp) it gathers a layer at a time"
+)
 _SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
@@ -82,17 +85,16 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
 def workload(settings: Settings) -> dict[str, object]:
     """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
     arguments, sharded = arguments_of(settings), layout(settings) != "replica"
-    syncs = field_of(TRAINER, "sync_each_batch", arguments)
-    return (
-        fields_of(arguments)
-        | {
-            "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
-            "precision": precision(arguments, settings),
-            "weight_precision": weight_precision(arguments, settings, sharded),
-            "sync_each_batch": syncs if sharded else None,
-        }
-        | (of_units(_wraps(settings), kept=_keeps_gathered(settings)) if sharded else {})
+    syncs, units = (
+        field_of(TRAINER, "sync_each_batch", arguments),
+        of_units(_wraps(settings), _keeps_gathered(settings)),
     )
+    return (fields_of(arguments) | (units if sharded else {})) | {
+        "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
+        "precision": precision(arguments, settings),
+        "weight_precision": weight_precision(arguments, settings, sharded),
+        "sync_each_batch": syncs if sharded else None,
+    }
 
 
 def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
@@ -110,16 +112,14 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
     if plan and is_fsdp(settings) and (plan.microbatches or 1) > 1 and not is_on(settings, _SYNCS):
         yield _WHOLE_GRADIENTS
     if plan and is_fsdp(settings) and _wraps(settings) == UNWRAPPED:
-        policy = f"{fsdp_key(settings, 'auto_wrap_policy')}: TRANSFORMER_BASED_WRAP"
-        told = f"auto_wrap in --{OPTION}" if f"{SECTION}.{OPTION}" in settings else policy
-        yield f"{_UNIT}; {told} gathers a layer at a time"
+        yield _UNIT
 
 
 def _wraps(settings: Settings) -> str:
     return str(settings.get(fsdp_key(settings, "auto_wrap_policy"))).upper()
 
 
-def of_units(policy: str, *, kept: bool) -> dict[str, object]:
+def of_units(policy: str, kept: bool) -> dict[str, object]:
     """What a device holds whole of what FSDP shards: weights that stay gathered until the backward pass are a second
     copy on the device itself; a model that no policy wraps is one unit, and its gradients wait whole as well."""
     if policy == UNWRAPPED:

@@ -49,7 +49,7 @@ def workload(settings: Settings) -> dict[str, object]:
     return {
         "weight_precision": "bf16" if kept else None,
         "sync_each_batch": is_on(settings, _SYNCS) if sharded and _SYNCS in settings else None,
-    } | (of_units(_of_fsdp(settings, "auto_wrap_policy").upper(), kept=stays) if sharded else {})
+    } | (of_units(_of_fsdp(settings, "auto_wrap_policy").upper(), stays) if sharded else {})
 
 
 def notes(settings: Settings) -> Iterator[str]:
