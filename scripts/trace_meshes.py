@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction import Measured, predict
+from asap.prediction.from_architecture import Measured, predict
 from asap.prediction.from_trace.predict import predict_runs
 from asap.prediction.from_trace.run import Run, virtual_devices
 from asap.traces.analysis.iterations import step_time

@@ -103,7 +103,7 @@ def _hardware(experiment: Experiment) -> Slice:
 
 
 def _expected(experiment: Experiment, hardware: Slice, plan: Plan, options: CompileOptions) -> Prediction | None:
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
     from asap.prediction.predict_program import predict_program
 
     model, workload = experiment.model, experiment.workload

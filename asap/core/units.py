@@ -73,7 +73,8 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     """A ratio as a change with its 90 % interval, where it has one: ``-3.1 % (-45 to +70 %)``."""
     if low is None or high is None or low == high:
         return format_change(ratio)
-    least, most = format_change(low, 0), format_change(high, 0)
+    digits = int(format_change(low, 0) == format_change(high, 0))
+    least, most = format_change(low, digits), format_change(high, digits)
     least = least.removesuffix(" %") if most.endswith(" %") else least
     return f"{format_change(ratio)} ({least} to {most})"
 

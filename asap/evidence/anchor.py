@@ -62,7 +62,7 @@ def _worked_out(study: Study, fact: StatedFact) -> float | None:
 
     ``None`` where what runs is predicted not to fit: a step time would stand for a run that did, and so for its HBM.
     """
-    from asap.prediction import Measured, predict
+    from asap.prediction.from_architecture import Measured, predict
 
     run = run_of(study)
     modelled = predicted(run) if run is not None else None

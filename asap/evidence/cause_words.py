@@ -74,7 +74,7 @@ def _memory(now: Prediction, then: Prediction) -> str:
 
 def _alone(run: Run) -> str | None:
     """What one node alone would take for the same work of each device, where data parallelism crosses the nodes."""
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
 
     nodes, plan, batch = run.hardware.domains, run.plan, run.workload.global_batch
     crossing: tuple[Axis, ...] = ("replica", "data")

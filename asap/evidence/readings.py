@@ -65,7 +65,7 @@ def run_of(study: Study) -> Run | None:
 
 def predicted(run: Run) -> Prediction | None:
     """The run by the model alone; ``None`` where it cannot be predicted."""
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
 
     try:
         return predict(run.plan, run.model, run.workload, run.hardware)[0]

@@ -84,6 +84,7 @@ def build_prediction(
         step_time=_interval(seconds, "s", source, width),
         relative_step_time=estimate.relative,
         parts=_time_parts(evaluation, index, seconds / _at(evaluation.step.total, index)),
+        shares=_shares(evaluation, index),
         communication=_communication(evaluation, index),
         memory=_memory(evaluation, index),
         tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
@@ -155,6 +156,13 @@ def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimeP
             name = name or collective_kind(evaluation.inputs.workload)
             found.append(TimePart(name=name, axis=axis, busy_s=seconds, exposed_s=shown))
     return tuple(found)
+
+
+def _shares(evaluation: Evaluation, index: int) -> dict[str, float]:
+    step = evaluation.step
+    kinds = {"matmul": step.matmul, "attention": step.attention, "loss": step.loss}
+    kinds |= {"recomputation": step.compute_again + step.hbm_again}
+    return {name: _at(seconds, index) / _at(step.total, index) for name, seconds in kinds.items()}
 
 
 def _communication(evaluation: Evaluation, index: int) -> Quantity:

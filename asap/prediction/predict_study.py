@@ -108,7 +108,7 @@ def with_settings(study: Study, plan: Plan) -> Plan:
 
 
 def _from_architecture(study: Study, hardware: Slice, plans: Sequence[Plan]) -> list[Prediction]:
-    from asap.prediction import Measured, predict
+    from asap.prediction.from_architecture import Measured, predict
     from asap.prediction.memory_outcomes import fits_if_smaller, outcomes_of, with_outcomes
     from asap.prediction.uncertainty.own_runs import usable_own_runs
 
@@ -144,7 +144,7 @@ def anchoring_step(study: Study) -> float | None:
     None where only its time was measured and it cannot be what the model expects: no part of it is then known, and
     predictions that start from it would only spread what is wrong over all of them.
     """
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
 
     seconds = study.profile.kpis.step_time_s if study.profile else None
     if study.profile is None or study.profile.operations or study.plan is None or study.slice is None or not seconds:

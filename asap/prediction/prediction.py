@@ -86,6 +86,10 @@ class Prediction(BaseModel):
         description="step time over the incumbent's, for as many tokens, with its 90 % interval; below 1 is faster",
     )
     parts: tuple[TimePart, ...] = ()
+    shares: dict[str, float] = Field(
+        default_factory=dict,
+        description="of the step: matmul, attention, loss with its logits, and the recomputation within them",
+    )
     communication: Quantity | None = Field(default=None, description="exposed collectives over step time, fraction")
     memory: MemoryPrediction | None = None
     tokens_per_second: Quantity | None = None

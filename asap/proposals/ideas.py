@@ -67,11 +67,10 @@ _DECAY = 4.0
 """Doublings of parameters or sequence at which likeness falls to 1/e."""
 _NETWORK = ("collective", "reduce", "gather", "all-to-all", "permute", "send", "broadcast")
 _PARTS: dict[Part, tuple[str, ...]] = {
-    Part.COLLECTIVES: _NETWORK, Part.OPTIMIZER: ("optimizer",), Part.INPUT: ("host",),
-    Part.ATTENTION: ("compute", "hbm"), Part.MATMUL: ("compute", "hbm"), Part.LOSS: ("compute", "hbm"),
-    Part.RECOMPUTATION: ("compute", "hbm"),
+    Part.COLLECTIVES: _NETWORK, Part.OPTIMIZER: ("optimizer",), Part.INPUT: ("host",)
 }  # fmt: skip
-"""Parts of a predicted step that hold a part, by beginnings of their names: an upper bound."""
+"""Parts of a predicted step that hold a part, by words of their names: an upper bound. The others are kinds of
+computation, whose shares a prediction holds."""
 _FAMILIES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("ideas.toml").read_text(encoding="utf-8"))
 
 
@@ -150,13 +149,12 @@ def family_of(record: HistoryRecord) -> str:
 
 def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standing, Quantity | None]:
     """What can be said of a change that touches a part of the step: the share of the step that this part is."""
-    names = _PARTS.get(touches) if touches else None
-    if incumbent is None or incumbent.step_time is None or names is None or not incumbent.parts:
+    parts = incumbent.parts if incumbent and incumbent.step_time else ()
+    if incumbent is None or touches is None or not parts or touches not in {*_PARTS, *incumbent.shares}:
         return Standing.MEASURE, None
-    held = sum(one.exposed_s for one in incumbent.parts if any(name in one.name for name in names))
-    total = sum(one.exposed_s for one in incumbent.parts) or incumbent.step_time.value
-    share = min(held / total, 1.0)
-    source = f"predicted share of {touches.value if touches else 'the step'} in the step that runs"
+    held = sum(one.exposed_s for one in parts if any(name in one.name for name in _PARTS.get(touches, ())))
+    share = incumbent.shares.get(touches, held / sum(one.exposed_s for one in parts))
+    source = f"predicted share of {touches.value} in the step that runs"
     return Standing.BOUNDED, Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=source)
 
 

@@ -58,7 +58,7 @@ def _count_lines(path: Path) -> int:
 def predict_one() -> Result:
     """One plan with its intervals and parts, warm."""
     from asap.plans import Plan
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
 
     decoder = _decoder()
     plan = Plan.parse("data=64 model=8 remat=full")
@@ -67,7 +67,7 @@ def predict_one() -> Result:
 
 def predict_space() -> Result:
     """Every plan of 512 devices over six axes as ``asap predict`` prints it, with parts and intervals, warm."""
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
 
     plans, decoder = _plans(), _decoder()
     return {"plans": len(plans), "seconds": median(lambda: predict(plans, *decoder))}
@@ -76,11 +76,11 @@ def predict_space() -> Result:
 def step_model_rate() -> Result:
     """The formulas of time and memory alone, over the same plans as arrays: plans a second on one core. The inputs are
     new each time: they keep what both need."""
-    from asap.prediction import load_calibration
     from asap.prediction.step_model.encoding import step_inputs
     from asap.prediction.step_model.groups import Groups
     from asap.prediction.step_model.memory import memory
     from asap.prediction.step_model.step import predict_step
+    from asap.prediction.uncertainty.calibration import load_calibration
 
     plans, (architecture, workload, hardware) = _plans(), _decoder()
     inputs = step_inputs(plans, architecture, workload, hardware)

@@ -15,8 +15,7 @@ from asap.agents.workflow.protocol import UntestedIdea
 from asap.answers.inquiries import Inquiries
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, Part
-from asap.proposals.ideas import Situation, Standing, engine_ideas, family_of, is_moot, ranked
-from asap.reports.phrases import idea_sentence
+from asap.proposals.ideas import Situation, Standing, bounded, engine_ideas, is_moot, ranked
 from tests.studies import study
 
 EXPERIMENT = "llama-8b-tensor-16"
@@ -30,7 +29,6 @@ def inquiry(home):
 
 def test_each_ablation_has_a_source_one_change_and_what_it_touches():
     assert len(ABLATIONS) >= 60
-    assert len({family_of(one) for one in ABLATIONS}) < len(ABLATIONS)
     for one in ABLATIONS:
         assert one.source.url
         assert one.touches
@@ -45,7 +43,6 @@ def test_the_engine_names_what_won_elsewhere_with_effect_and_bound(inquiry):
         assert idea.precedents
         assert idea.effect is not None
         assert (idea.bound is None) is (idea.standing is Standing.MEASURE)
-        assert idea_sentence(idea)
 
 
 def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
@@ -85,5 +82,6 @@ def test_an_idea_of_a_model_is_predicted_bounded_or_to_be_measured_and_cites_wha
     assert mine[0].effect is not None
     assert mine[0].hypothesis == "~ It saves 97.3 %."
     assert mine[1].precedents == ()
+    assert 0 < bounded(inquiry.incumbent, Part.LOSS)[1].value < bounded(inquiry.incumbent, Part.MATMUL)[1].value < 0.7
     assert 0 < mine[1].bound.value < 1
     assert json.loads(mine[1].model_dump_json())["bound"]["provenance"] == "modelled"

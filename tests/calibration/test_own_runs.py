@@ -35,7 +35,7 @@ def ran(home):
 
 
 def _modelled(request, plans):
-    from asap.prediction import predict
+    from asap.prediction.from_architecture import predict
     from asap.study.study import read_plan
 
     of, slice_ = request.experiment, request.study.slice

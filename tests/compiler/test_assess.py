@@ -11,7 +11,7 @@ from asap.core.units import GIB
 from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 
 SLICE = resolve_hardware("v5e-16").slice
 MODEL = Architecture(

@@ -17,8 +17,9 @@ from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.prediction import Prediction, predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.predict_study import expect
+from asap.prediction.prediction import Prediction
 from asap.prediction.uncertainty.step_interval import half_width, is_outside
 from asap.proposals.propose import propose
 from asap.proposals.selection.ranked_candidates import rank_candidates

@@ -8,7 +8,7 @@ from asap.hardware import resolve_hardware
 from asap.models import Workload, find_architecture
 from asap.models.catalogue import known_architectures
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.uncertainty.unstated import VOCABULARIES
 
 WORKLOAD = Workload(global_batch=256, sequence_length=4096, framework="Megatron-Core", precision="bf16")

@@ -10,7 +10,7 @@ from asap.hardware import Slice, load_chip, read_network, resolve_hardware, with
 from asap.hardware.instances import fabrics, find_instance, known_instances
 from asap.models import Workload, find_architecture
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.predict_study import expect
 from asap.reports.labels import describe_hardware
 from asap.study.study import study_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.step_model.collectives import Channel
 from asap.prediction.step_model.communication import communication, context_parallel_kind, sequence_seconds
 from asap.prediction.step_model.encoding import step_inputs

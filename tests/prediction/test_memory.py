@@ -9,7 +9,7 @@ from asap.hardware.names import resolve_hardware
 from asap.hardware.slices import Slice
 from asap.models import Architecture, Workload, count_parameters, find_architecture
 from asap.plans import Plan, Remat
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.prediction import FIT_CONFIDENCE
 from asap.prediction.step_model.device_parameters import owned_parameters
 from asap.prediction.step_model.encoding import step_inputs

@@ -4,7 +4,8 @@ from asap.core.errors import InsufficientEvidenceError, PlanError
 from asap.core.units import Provenance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction import Measured, Prediction, predict
+from asap.prediction.from_architecture import Measured, predict
+from asap.prediction.prediction import Prediction
 from tests.cases import cases
 
 PLANS = [Plan.parse(f"replica={64 // (2 * n)} model={n} stage=2 microbatches=16 remat=full") for n in (1, 2, 4, 8)]

@@ -8,8 +8,7 @@ from asap.mapping.language.parse import parse
 from asap.mapping.plan_program import layers_by_policy
 from asap.models import Workload, find_architecture
 from asap.plans import Plan, Remat
-from asap.prediction import predict
-from asap.prediction.from_architecture import predict_layers
+from asap.prediction.from_architecture import predict, predict_layers
 
 MODEL = find_architecture("llama3-8b")
 WORKLOAD = Workload(global_batch=32, sequence_length=2048, framework="MaxText", precision="bf16")

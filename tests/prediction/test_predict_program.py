@@ -12,7 +12,7 @@ from asap.mapping.language.parse import parse
 from asap.mapping.sharding import kept_in_all
 from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.predict_program import predict_program
 from asap.prediction.predict_study import expect
 from asap.study.study import study_of

@@ -8,7 +8,7 @@ import pytest
 from asap.hardware.names import resolve_hardware
 from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
-from asap.prediction import predict
+from asap.prediction.from_architecture import predict
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import model_inputs, step_inputs
 from asap.prediction.step_model.groups import Groups

@@ -5,7 +5,7 @@ from asap.hardware import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.models.catalogue import find_architecture
 from asap.plans import Plan
-from asap.prediction import Measured, predict
+from asap.prediction.from_architecture import Measured, predict
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.uncertainty.calibration import doubtful_groups, load_calibration, unseen_groups
 from tests.cases import cases

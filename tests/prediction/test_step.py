@@ -43,6 +43,7 @@ def test_exposed_parts_add_up_to_the_step(mixture, workload, h100):
     exposed = [name for name in found if name.endswith("_exposed")]
     whole = ["compute", "hbm", "overhead", "bubble", "optimizer", *exposed]
     assert sum(found[name] for name in whole) == pytest.approx(found["total"])
+    assert 0 < found["attention"] < found["matmul"] < found["compute"]
     assert all(found[name] <= found[name.removesuffix("_exposed")] * (1 + 1e-9) for name in exposed)
 
 

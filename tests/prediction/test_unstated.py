@@ -6,7 +6,7 @@ import pytest
 from asap.hardware.names import resolve_hardware
 from asap.models import Architecture, Workload
 from asap.plans import Plan
-from asap.prediction import Measured, predict
+from asap.prediction.from_architecture import Measured, predict
 from asap.prediction.uncertainty.unstated import alternatives, mixture_of
 
 MODEL = Architecture(layers=32, d_model=4096, d_ff=14336, heads=32, kv_heads=8, head_dim=128, vocab=32000)

@@ -1,8 +1,8 @@
 import pytest
 
 from asap.experiments.create import Statement, create_experiment
-from asap.prediction import load_calibration
 from asap.prediction.predict_study import expect
+from asap.prediction.uncertainty.calibration import load_calibration
 from asap.proposals.launch import launcher_line
 from asap.proposals.propose import propose
 from asap.proposals.recommend import add_trial, recommend

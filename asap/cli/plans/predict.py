@@ -12,7 +12,7 @@ from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
     from asap.experiments.create import Statement
-    from asap.prediction import Prediction
+    from asap.prediction.prediction import Prediction
     from asap.study.study import Study
 
 Form = Annotated[Plain, typer.Option("--format", help="How to print.")]

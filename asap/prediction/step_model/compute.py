@@ -51,12 +51,13 @@ class Compute:
     """Seconds of one device in one microbatch, by what bounds them: ``layer_`` for one layer, ``head_`` for logits.
 
     ``layer_again`` is what the backward pass computes again of matrix products and attention, ``layer_hbm_again`` of
-    their traffic.
+    their traffic; ``layer_scores`` is what of ``layer_hbm`` an attention that is not fused moves.
     """
 
     layer_matmul: Number
     layer_attention: Number
     layer_hbm: Number
+    layer_scores: Number
     head_matmul: Number
     head_hbm: Number
     layer_again: Number
@@ -88,14 +89,15 @@ def compute(inputs: StepInputs, constants: Constants) -> Compute:
     backward = select(work.fused_attention, BACKWARD_FLASH, BACKWARD_MATMUL)
     attention_again = attention * layout.recompute_attention
     core = attention * (1 + backward) + attention_again
+    moved = scores * (2 + layout.recompute_attention)
+    traffic = elementwise * (2 + layout.recompute_elementwise) + moved
     traffic_again = elementwise * layout.recompute_elementwise + scores * layout.recompute_attention
-    traffic = 2 * (elementwise + scores) + traffic_again
 
     product = matmul_seconds(inputs, constants, tokens, model.vocab / layout.model, model.width)
     logits = model.losses * product * (1 + BACKWARD_MATMUL)
     split = select(work.vocab_parallel_loss, layout.model, 1.0)
     softmax = (8 + 2 * work.logit_bytes) * model.losses * tokens * model.vocab / split / _hbm(inputs, constants)
-    return Compute(matmul, core, traffic, logits, softmax, products_again + attention_again, traffic_again)
+    return Compute(matmul, core, traffic, moved, logits, softmax, products_again + attention_again, traffic_again)
 
 
 def model_flops(inputs: StepInputs) -> Number:

@@ -18,13 +18,17 @@ compiled programs for v5e, layers that keep everything move 1.3 (dense) and 4.4 
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step by part; ``exposed`` ones add up to ``total``, and those done ``again`` are within others.
-    ``launches`` are those of a host's kernels, of which ``overhead`` has what outlasts the device."""
+    """Seconds of one step by part; ``exposed`` ones add up to ``total``, and those done ``again``, of products
+    (``matmul``), of ``attention`` and of the ``loss`` with its logits are within others. ``launches`` are those of a
+    host's kernels, of which ``overhead`` has what outlasts the device."""
 
     compute: Number
     compute_again: Number
     hbm: Number
     hbm_again: Number
+    matmul: Number
+    attention: Number
+    loss: Number
     overhead: Number
     launches: Number
     tensor: Number
@@ -91,6 +95,9 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
         compute_again=count * layers * comp.layer_again,
         hbm=count * hbm,
         hbm_again=count * layers * comp.layer_hbm_again,
+        matmul=count * (matmul - layers * comp.layer_attention),
+        attention=count * layers * (comp.layer_attention + comp.layer_scores),
+        loss=count * ends * (comp.head_matmul + comp.head_hbm),
         overhead=count * overhead + constants.step_overhead,
         launches=count * layers * (launched.ahead + launched.awaited),
         tensor=count * tensor,
