@@ -113,9 +113,8 @@ def _of_less(run: Run) -> Iterator[Variant]:
             yield Variant("batch", size, working(run, global_batch=size), weight=1 / times)
     if run.plan.ici.replica > 1:
         yield Variant("sharded states", 1.0, working(run, zero_stage=1))
-        yield Variant(
-            "sharded states", 1.0, _over(run, replica=1, data=run.plan.ici.data * run.plan.ici.replica), 1.0, 0.5
-        )
+        data = run.plan.ici.data * run.plan.ici.replica
+        yield Variant("sharded states", 1.0, _over(run, replica=1, data=data), weight=0.5)
     if not run.plan.offload:
         yield Variant("offload", 1.0, replace(run, plan=run.plan.model_copy(update={"offload": ("optimizer",)})))
     moments = {"first_moment_precision": "int8", "second_moment_precision": "int8", "weight_precision": "bf16"}

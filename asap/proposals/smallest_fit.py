@@ -51,15 +51,15 @@ class SmallestFit(BaseModel):
 
 def smallest_fit(study: Study) -> SmallestFit | None:
     """The smallest change with which what runs fits; None where nothing does, or nothing can be searched."""
-    if study.plan is None:
+    if (plan := study.plan) is None:
         return None
     study = replace(study, profile=None)
-    now = expect(study, [study.plan])[0].memory
+    now = expect(study, [plan])[0].memory
     found = [
-        (changes + len(trials), trials, plan)
+        (changes + len(trials), trials, smallest)
         for trials in _together(study)
         if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0)) is not None
-        for changes, plan in [best]
+        for changes, smallest in [best]
     ]
     return _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
 

@@ -1,7 +1,5 @@
 """What came of one plan moves the HBM of all plans of the run, and is taken back with it."""
 
-from dataclasses import replace
-
 import pytest
 
 from asap.answers.inquiry import Inquiry
@@ -79,11 +77,6 @@ def test_a_peak_moves_all_plans_its_way_and_narrows_them(study: Study, factor: f
     assert moved.total.high is not None
     assert moved.total.low is not None
     assert moved.total.high / moved.total.low < other.total.high / other.total.low
-
-
-def test_facts_that_are_taken_back_leave_nothing(study: Study):
-    assert expect(with_outcomes(study, []), [NOW, LESS]) == expect(study, [NOW, LESS])
-    assert replace(told(study, Claim.OUT_OF_MEMORY), outcomes=()) == study
 
 
 SMALL = Plan.parse("data=8 microbatches=4 remat=full")

@@ -40,10 +40,7 @@ _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRI
 UNWRAPPED, _WRAPS, _ANY = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy", 1e15
 _NEW = {f"{FSDP}.fsdp_version": "2", _WRAPS: "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
-_UNIT = (
-    "no policy wraps the layers: FSDP gathers all weights at once, and keeps all gradients whole; with"
-    " fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP (auto_wrap in --fsdp) it gathers a layer at a time"
-)
+_UNIT = "no policy wraps the layers, so FSDP gathers all at once: with auto_wrap or TRANSFORMER_BASED_WRAP it does not"
 _SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
@@ -85,15 +82,14 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
 def workload(settings: Settings) -> dict[str, object]:
     """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
     arguments, sharded = arguments_of(settings), layout(settings) != "replica"
-    syncs, units = (
-        field_of(TRAINER, "sync_each_batch", arguments),
-        of_units(_wraps(settings), _keeps_gathered(settings)),
-    )
-    return (fields_of(arguments) | (units if sharded else {})) | {
+    syncs = field_of(TRAINER, "sync_each_batch", arguments)
+    units = of_units(_wraps(settings), _keeps_gathered(settings)) if sharded else {}
+    return fields_of(arguments) | {
         "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
         "precision": precision(arguments, settings),
         "weight_precision": weight_precision(arguments, settings, sharded),
         "sync_each_batch": syncs if sharded else None,
+        **units,
     }
 
 
@@ -122,15 +118,14 @@ def _wraps(settings: Settings) -> str:
 def of_units(policy: str, kept: bool) -> dict[str, object]:
     """What a device holds whole of what FSDP shards: weights that stay gathered until the backward pass are a second
     copy on the device itself; a model that no policy wraps is one unit, and its gradients wait whole as well."""
-    if policy == UNWRAPPED:
-        return {"secondary_shards": 1, "reduction_buffers": _ANY}
-    return {"secondary_shards": 1} if kept else {}
+    one = policy == UNWRAPPED
+    return {"secondary_shards": 1 if one or kept else None, "reduction_buffers": _ANY if one else None}
 
 
 def _keeps_gathered(settings: Settings) -> bool:
     reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
-    of_second = _version(settings) == "2" and reshards == "false"
-    return is_fsdp(settings) and (of_second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2"))
+    second = _version(settings) == "2" and reshards == "false"
+    return second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2")
 
 
 def counted(settings: Settings, devices: int | None) -> dict[str, object]:
