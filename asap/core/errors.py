@@ -91,3 +91,8 @@ class InterruptedRunError(ServiceError):
     """The user stopped the agents with Ctrl-C."""
 
     exit_code = 130
+
+
+def extra_hint(extra: str) -> str:
+    """How to install an optional part of ASAP, which itself is installed from its clone."""
+    return f"pip install -e '.[{extra}]' in the clone of ASAP"

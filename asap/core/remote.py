@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from asap.core.errors import AsapError, NotFoundError, ServiceError, UsageError
+from asap.core.errors import AsapError, NotFoundError, ServiceError, UsageError, extra_hint
 from asap.core.files import home, private_file, private_folder
 from asap.core.secrets import redacted
 from asap.core.text import plain
@@ -73,7 +73,7 @@ def _opened(address: str) -> Iterator[tuple[Any, str]]:
     except AsapError:
         raise
     except (ImportError, ValueError) as error:
-        hint = f"pip install 'asap[{EXTRAS[scheme]}]'" if scheme in EXTRAS else "gs:// and s3:// are known"
+        hint = extra_hint(EXTRAS[scheme]) if scheme in EXTRAS else "gs:// and s3:// are known"
         raise UsageError(f"no file system for {scheme}:// is installed", where=where, hint=hint) from error
     except FileNotFoundError as error:
         raise NotFoundError("does not exist", where=where) from error

@@ -12,11 +12,12 @@ from asap import __version__
 from asap.agents.llm.models import check_model
 from asap.agents.settings import read_settings
 from asap.compiler.toolchain.versions import compiler_versions
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, extra_hint
 from asap.experiments.store import BUNDLED
 from asap.knowledge import search_knowledge
 from asap.profiles import read_profile
 
+_INSTALL = "pip install --force-reinstall -e . in the clone of ASAP, with this Python"
 State = Literal["ok", "optional", "problem"]
 
 
@@ -62,7 +63,7 @@ def package_checks() -> Iterator[Check]:
     yield ok("asap", __version__)
     for name in REQUIRED:
         version = _version(name)
-        yield ok(name, version) if version else problem(name, "not installed", "pip install asap, in this Python")
+        yield ok(name, version) if version else problem(name, "not installed", _INSTALL)
     yield _profiles()
     yield _tpu_compiler()
     for extra, name in EXTRAS.items():
@@ -71,7 +72,7 @@ def package_checks() -> Iterator[Check]:
 
 
 def _without(extra: str) -> Check:
-    return optional(f"extra {extra}", "not installed", f"pip install 'asap[{extra}]'")
+    return optional(f"extra {extra}", "not installed", extra_hint(extra))
 
 
 def _python() -> Check:
@@ -87,7 +88,7 @@ def _profiles() -> Check:
     try:
         profile = read_profile(BUNDLED / "cpu-8dev")
     except (AsapError, ImportError, TypeError) as error:  # TypeError: another release of protobuf
-        return problem("profiles", f"{type(error).__name__}: {error}", "pip install --force-reinstall asap")
+        return problem("profiles", f"{type(error).__name__}: {error}", _INSTALL)
     return ok("profiles", f"reads {len(profile.operations)} operations of the bundled profile")
 
 
@@ -96,7 +97,7 @@ def _tpu_compiler() -> Check:
     try:
         versions = compiler_versions()
     except ConfigError as error:
-        return optional("TPU compiler", error.message, error.hint or "pip install 'asap[tpu]'")
+        return optional("TPU compiler", error.message, error.hint or extra_hint("tpu"))
     return ok("TPU compiler", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 

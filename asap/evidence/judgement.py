@@ -40,6 +40,8 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
 Verdict = Literal["inside", "slower", "faster", "out of memory", "ran"]
 SHOWN = 4
 _NEGLIGIBLE = 0.01
+_APART = 1.2
+"""Times longer or shorter than expected, from which it is said though the interval holds it: a judgement."""
 _HALVINGS = 7
 _STEADY_EVIDENCE = 10.0
 """Odds for what happens in some steps only, where the fastest steps are as fast as expected, and against it where even
@@ -90,6 +92,11 @@ class Judgement(BaseModel):
         return (self.measured_s or self.held_bytes or 0.0) / self.expected.value
 
     @property
+    def is_apart(self) -> bool:
+        """Whether a step that the model does explain is still far from what it expects."""
+        return self.measured_s is not None and max(self.factor, 1 / self.factor) > _APART
+
+    @property
     def headline(self) -> str:
         """The finding in a few words."""
         if self.measured_s is None:
@@ -108,9 +115,11 @@ class Judgement(BaseModel):
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
         if self.verdict == "inside":
-            if is_outside(self.measured_s, self.expected):
-                return f"The measured step, {measured}, is as good as published runs on this chip; {expected} modelled."
-            return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
+            if not self.is_apart:
+                return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
+            longer = f"{format_percent(abs(self.factor - 1), 0)} {'longer' if self.factor > 1 else 'shorter'}"
+            also = "; published runs on this chip differ as much" if is_outside(self.measured_s, self.expected) else ""
+            return f"The measured step, {measured}, is {longer} than the model alone expects, {expected}{also}."
         why = self.asked or "The model does not explain it."
         return f"{self.headline}: {measured} measured, {expected} modelled. {why}"
 
@@ -154,9 +163,7 @@ def judge(study: Study, observed: MeasuredRun | None = None) -> Judgement | None
         observed: what was seen of it, by default what is on record.
     """
     seen, run = observed or MeasuredRun.of(study), run_of(study)
-    if seen is None or run is None:
-        return None
-    return judge_run(run, seen)
+    return judge_run(run, seen) if seen is not None and run is not None else None
 
 
 def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
@@ -219,12 +226,9 @@ def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
         best = max(found[name], key=lambda each: each.likelihood * each.variant.weight)
         variant = _met(best.variant, seen.seconds)
         yield Cause(
-            name=name,
-            statement=sentence(variant, run),
-            expects=expectation(variant, run, now, best.prediction),
-            check=check_of(name, run),
-            weight=weights[name] / total,
-        )
+            name=name, statement=sentence(variant, run), expects=expectation(variant, run, now, best.prediction),
+            check=check_of(name, run), weight=weights[name] / total,
+        )  # fmt: skip
 
 
 def _met(variant: Variant, seconds: float) -> Variant:
@@ -246,17 +250,13 @@ def _likelihood(variant: Variant, prediction: Prediction, seen: MeasuredRun) -> 
     assert prediction.step_time is not None
     miss = excess(seen.seconds / variant.added, prediction.step_time)
     found = _normal(miss, half_width(prediction.step_time) / Z_90)
-    memory, tokens = prediction.memory, variant.run.workload.tokens
+    memory, tokens, devices = prediction.memory, variant.run.workload.tokens, variant.run.hardware.devices
     if seen.peak_bytes and memory is not None and memory.total.low and memory.total.high:
         middle = math.sqrt(memory.total.low * memory.total.high)
         found *= _normal(math.log(seen.peak_bytes / middle), half_width(memory.total) / Z_90)
     elif memory is not None and memory.probability_fits is not None:
         found *= max(memory.probability_fits, _UNFIT)
-    if (
-        seen.tokens
-        and tokens
-        and not math.isclose(seen.tokens * variant.run.hardware.devices, tokens, rel_tol=_COUNTED)
-    ):
+    if seen.tokens and tokens and not math.isclose(seen.tokens * devices, tokens, rel_tol=_COUNTED):
         found *= _MISCOUNTED
     return found
 

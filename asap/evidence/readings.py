@@ -56,11 +56,10 @@ class Run:
 def run_of(study: Study) -> Run | None:
     """What the model needs of a run; ``None`` where some of it is not known."""
     experiment = study.experiment
-    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
+    model, work = experiment.model, experiment.workload
+    if study.plan is None or study.slice is None or model is None or model.missing() or not work.tokens:
         return None
-    if not experiment.workload.tokens:
-        return None
-    return Run(study.plan, experiment.model, experiment.workload, study.slice, lengthening(experiment))
+    return Run(study.plan, model, work, study.slice, lengthening(experiment))
 
 
 def predicted(run: Run) -> Prediction | None:

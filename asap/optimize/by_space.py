@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from asap.core.errors import UsageError
+from asap.core.errors import UsageError, extra_hint
 from asap.optimize.evaluators.run.command import CONFIG, OVERRIDES, Command
 from asap.optimize.evaluators.run.evaluator import RunEvaluator
 from asap.optimize.loop import optimize
@@ -156,7 +156,7 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError as error:
-        hint = "pip install 'asap[optuna]'"
+        hint = extra_hint("optuna")
         raise UsageError("a space of your own needs Optuna", where="--space", hint=hint) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -15,7 +15,7 @@ from asap.prediction.step_model.communication import collective_kind
 from asap.prediction.step_model.compute import model_flops
 from asap.prediction.step_model.inputs import Number
 from asap.prediction.step_model.recomputation import REMAT_LADDER
-from asap.prediction.step_model.step_parts import change_between, step_parts
+from asap.prediction.step_model.step_parts import COLLECTIVES, change_between, step_parts
 from asap.prediction.uncertainty.own_runs import Narrowing
 from asap.prediction.uncertainty.residual_kernel import Widths
 from asap.prediction.uncertainty.step_interval import REASONS, widest_doubt
@@ -46,7 +46,6 @@ _PARTS = (
     ("host transfers", None, "transfer", "transfer_exposed"),
     ("host", None, "overhead", "overhead"),
 )
-_COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,8 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
         ratio = mixed / (before * math.exp(evaluation.mixture.shift[anchor.index])) / larger
         return replace(plain, relative=_relative(ratio, RATIO, fit.ratio_widths.of(mixture), change))
     missed, widths = math.log(anchor.step_time / before), fit.anchored_widths.of(mixture)
-    seconds = total * math.exp(fit.residual_transfer.expected(missed, change or 0.0))
+    moved = _change(evaluation, index, anchor.index, recomputed=False)
+    seconds = total * math.exp(fit.residual_transfer.expected(missed, moved))
     relative = _relative(seconds / anchor.step_time / larger, ANCHORED, widths, change)
     width = STEP_TIME_VARIATION if change is None else widths.at(change)
     return _Estimate("anchored_architecture", seconds, width, ANCHORED, relative)
@@ -140,11 +140,11 @@ def _relative(ratio: float, source: str, widths: Widths, change: float | None) -
     return _interval(ratio, "fraction", source, 0.0 if change is None else widths.at(change))
 
 
-def _change(evaluation: Evaluation, index: int, other: int) -> float:
+def _change(evaluation: Evaluation, index: int, other: int, recomputed: bool = True) -> float:
     """How much of a sequence's step changes between two plans."""
     parts, batch = step_parts(evaluation.step), evaluation.inputs.workload.batch
-    of_each = ([_at(part, place) / _at(batch, place) for part in parts] for place in (index, other))
-    return float(change_between(*of_each))
+    one, two = ([_at(part, place) / _at(batch, place) for part in parts] for place in (index, other))
+    return float(change_between(one, two, recomputed))
 
 
 def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:
@@ -159,14 +159,13 @@ def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimeP
 
 
 def _shares(evaluation: Evaluation, index: int) -> dict[str, float]:
-    step = evaluation.step
-    kinds = {"matmul": step.matmul, "attention": step.attention, "loss": step.loss}
-    kinds |= {"recomputation": step.compute_again + step.hbm_again}
-    return {name: _at(seconds, index) / _at(step.total, index) for name, seconds in kinds.items()}
+    step, names = evaluation.step, ("matmul", "attention", "loss", "recomputation")
+    kinds = step.matmul, step.attention, step.loss, step.compute_again + step.hbm_again
+    return {name: _at(seconds, index) / _at(step.total, index) for name, seconds in zip(names, kinds, strict=True)}
 
 
 def _communication(evaluation: Evaluation, index: int) -> Quantity:
-    exposed = sum(_at(getattr(evaluation.step, f"{name}_exposed"), index) for name in _COLLECTIVES)
+    exposed = sum(_at(getattr(evaluation.step, f"{name}_exposed"), index) for name in COLLECTIVES)
     share = exposed / _at(evaluation.step.total, index)
     return Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=MODEL)
 

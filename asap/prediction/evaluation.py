@@ -85,10 +85,8 @@ def evaluate_plans(
     others = alternatives(plans, inferred or [False] * len(plans), workload, hardware, model=architecture)
     base, read = np.broadcast_to(np.log(step.total), cases), []
     for other in others:
-        total = predict_step(
-            step_inputs(other.plans, other.model or architecture, other.workload, other.hardware),
-            fit.resolve_one(groups),
-        ).total
+        read_so = step_inputs(other.plans, other.model or architecture, other.workload, other.hardware)
+        total = predict_step(read_so, fit.resolve_one(groups)).total
         read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
     doubtful = doubtful_groups(fit.region, groups, architecture.is_moe)
@@ -174,7 +172,7 @@ def evaluate_grid(
     overhead = fit.overhead(allocator_class(workload.framework, hardware.chip.kind))
     inputs, meshes = grid.inputs(architecture, workload, hardware), len(grid.meshes)
     sequences, now = grid.sequences.T, list[float]()
-    seconds, changed, held, on_host = [], [], [], []
+    seconds, changed, moved, held, on_host = [], [], [], [], []
     for start in range(0, meshes, CHUNK):
         rows = slice(start, min(start + CHUNK, meshes))
         part = _at_meshes(inputs, rows, meshes)
@@ -183,6 +181,7 @@ def evaluate_grid(
         now = now or [float(value.flat[0]) for value in parts]
         seconds.append(_over_meshes(step.total, rows))
         changed.append(_over_meshes(change_between(parts, now), rows))
+        moved.append(_over_meshes(change_between(parts, now, recomputed=False), rows))
         held.append(_over_meshes(memory(part).reserved(overhead.scale, overhead.reuse).total, rows))
         on_host.append(_over_meshes(host_memory(part), rows))
     total, hbm = np.log(np.concatenate(seconds, axis=-1)).T, np.concatenate(held, axis=-1).T
@@ -193,7 +192,8 @@ def evaluate_grid(
     gain, widths = before - total + larger, fit.ratio_widths.of(architecture.is_moe)
     if measured:
         missed = math.log(measured) - float(before)
-        gain = missed + before - total + larger - fit.residual_transfer.expected(missed, change)
+        gain = missed + before - total + larger
+        gain = gain - fit.residual_transfer.expected(missed, np.concatenate(moved, axis=-1).T)
         widths = fit.anchored_widths.of(architecture.is_moe)
     capacity = hardware.chip.device_capacity
     died = belief is not None and any(one.fitted is False and one.held <= hbm[present] for one in belief.seen)

@@ -33,10 +33,9 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
 def is_unexplained(outcome: MemoryOutcome, modelled: MemoryPrediction) -> bool:
     """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: what runs is then likelier
     not as on record, and says nothing of other plans. A peak, and a compiler, say how much the plan holds."""
-    odds, told = modelled.probability_fits, outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
-    if outcome.fitted is None or odds is None or not told:
-        return False
-    return (1 - odds if outcome.fitted else odds) >= SURPRISING
+    told = outcome.fitted is not None and outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
+    odds = modelled.probability_fits if told else None
+    return odds is not None and (1 - odds if outcome.fitted else odds) >= SURPRISING
 
 
 def memory_belief(study: Study) -> MemoryBelief | None:
@@ -44,9 +43,8 @@ def memory_belief(study: Study) -> MemoryBelief | None:
     outcomes, hardware = outcomes_of(study), study.slice
     if not outcomes or hardware is None:
         return None
-    kind = allocator_class(study.experiment.workload.framework, hardware.chip.kind)
-    overhead = load_calibration().full.overhead(kind)
     model, now = study.experiment.model, study.experiment.workload
+    overhead = load_calibration().full.overhead(allocator_class(now.framework, hardware.chip.kind))
     found = [predict([one.plan], model, one.workload or now, hardware)[0] for one in outcomes]
     seen = [
         Seen(one.memory.total.value, outcome.fitted, outcome.peak_bytes)
@@ -74,8 +72,7 @@ def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: Memo
 
 
 def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelief | None) -> MemoryPrediction:
-    """What is known of the plan itself: its peak, or that what it holds is within the HBM, since it ran, or is not.
-    What the model does not explain leaves what it says."""
+    """What is known of the plan itself: its peak, or that it is within the HBM or above, where that is explained."""
     total, capacity = memory.total, memory.capacity_bytes
     if outcome.peak_bytes is not None:
         total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=outcome.provenance, source=outcome.source)

@@ -186,7 +186,7 @@ def _is_modelled(study: Study) -> bool:
 
 def _unmeasured(study: Study, what: str) -> InsufficientEvidenceError:
     missing = _missing(study)
-    said = f"what {what} would communicate was not measured, and modelling it needs {', '.join(missing)}"
+    said = f"{what} cannot be predicted without {', '.join(missing)}, as its collectives were not measured"
     hint = f"asap analyze RUN {' '.join(missing.values())}"
     return InsufficientEvidenceError(said, where=study.experiment.id, hint=hint)
 

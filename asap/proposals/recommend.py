@@ -7,7 +7,7 @@ from asap.evidence.judgement import Judgement
 from asap.prediction.prediction import Prediction
 from asap.proposals.options import SETTING, SYNC_EACH_BATCH, Option
 from asap.proposals.proposal import Proposal, Recommendation
-from asap.proposals.selection.candidate import expected_gain, fit_odds
+from asap.proposals.selection.candidate import fit_odds
 from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
 from asap.proposals.situation import OTHER, TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
@@ -72,7 +72,7 @@ def recommend(
     if best.test_worth is not None and not best.test_worth.worth_it:
         statement = f"Keep what you have: even a short test of {named} costs more than it is expected to save."
         return Recommendation(first=1, keep_incumbent=True, statement=statement)
-    measurable, odds = expected_gain(best.prediction) > STEP_TIME_VARIATION, best.confidence.faster
+    measurable, odds = gain > STEP_TIME_VARIATION, best.confidence.faster
     if measurable and (best.score >= LEAST_WORTH or odds is None):
         statement = f"Start with {named}: the step is expected to take {format_percent(gain)} less."
         return Recommendation(first=1, keep_incumbent=False, statement=statement)

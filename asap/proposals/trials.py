@@ -122,7 +122,7 @@ def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str
     if gain is None:
         return "only a run tells what it brings"
     tight = f", which fits with {format_odds(odds)}" if odds is not None else ""
-    return f"modelled, {effect(gain, saved_bytes)} with it{tight}"
+    return f"by the model {effect(gain, saved_bytes)} with it{tight}"
 
 
 def effect(gain: float, saved_bytes: float) -> str:

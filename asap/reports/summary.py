@@ -148,8 +148,11 @@ def _why(analysis: Analysis) -> tuple[str, ...]:
     unmeasured = analysis.diagnosis.bottleneck is Bottleneck.INSUFFICIENT_EVIDENCE
     said = [analysis.modelled.statement] if unmeasured and analysis.modelled else [analysis.diagnosis.statement]
     said += [cause.statement for cause in analysis.diagnosis.leading(1)]
+    judged = analysis.judgement
+    if judged is not None and not judged.is_finding and judged.is_apart:
+        said.insert(0, judged.statement)
     situations = ("does_not_fit", "may_not_fit", "near_limit")
-    if analysis.proposals and (analysis.judgement is None or not analysis.judgement.is_finding):
+    if analysis.proposals and (judged is None or not judged.is_finding):
         situations += ("well_set",)  # without a proposal the verdict says it; and no step is that nobody can explain
     if analysis.situation_statement and analysis.situation in situations:
         said.insert(0, analysis.situation_statement)

@@ -86,11 +86,11 @@ def _labelled(label: str, text: str, width: int, most: int | None, style: str = 
 
 
 def _whole_items(line: str) -> str:
-    """A line that was cut, up to its last whole sentence or item of a list."""
-    sentence, item = line.rfind(". "), line.rfind(", ")
-    if sentence > item:
-        return line[: sentence + 1]
-    return f"{line[:item]}, …" if item > 0 else line + _CUT
+    """A line that was cut, up to its last whole sentence, clause or item of a list."""
+    place = max(line.rfind(mark) for mark in (". ", "; ", ", "))
+    if place <= 0:
+        return line + _CUT
+    return line[: place + 1] if line[place] == "." else f"{line[: place + 1]} …"
 
 
 def _wrapped(text: str, width: int, style: str) -> Iterator[Text]:

@@ -207,6 +207,9 @@ class Spec(_Part):
     kin: Literal["jax", "fsdp", "megatron", "nemo"] | None = Field(
         default=None, description="whose constants its steps have"
     )
+    splits_sequence: bool = Field(
+        default=True, description="whether tensor parallelism splits the sequence between its blocks, where not said"
+    )
     source: str
     release: str
     prints: str = Field(default="", description="what prints all settings, or where they are saved")

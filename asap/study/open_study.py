@@ -154,6 +154,7 @@ def _look_up(
     except NotFoundError as error:
         near = _nearest(path)
         hint = f"did you mean {plain(str(Path(target).with_name(near)), 200)}? {error.hint}" if near else error.hint
+        hint = "put a command into a file that ends in .sh, and give the file" if len(target.split()) > 2 else hint
         raise NotFoundError("no such experiment, and no such path", where=plain(target, 200), hint=hint) from None
 
 

@@ -197,7 +197,7 @@ def test_without_the_extra_it_is_one_line(home):
     without = "import sys; sys.modules['mcp'] = sys.modules['mcp.server'] = None; " + MAIN
     done = subprocess.run([sys.executable, "-c", without, "mcp"], capture_output=True, text=True, check=False, input="")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "asap: asap mcp: needs the extra mcp (pip install 'asap[mcp]')\n"
+    assert done.stderr == "asap: asap mcp: needs the extra mcp (pip install -e '.[mcp]' in the clone of ASAP)\n"
 
 
 def test_it_needs_no_google_adk():

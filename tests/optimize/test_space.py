@@ -45,7 +45,7 @@ def test_without_optuna_nothing_is_run(run_command, space, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "optuna", None)
     command = ("--command", f"touch {tmp_path}/ran; echo {{overrides}}", "--budget", "6", "--yes")
     done = run_command("optimize", "run", "--space", str(space), *command)
-    assert (done.code, "pip install 'asap[optuna]'" in done.err) == (2, True)
+    assert (done.code, "pip install -e '.[optuna]'" in done.err) == (2, True)
     assert not (tmp_path / "ran").exists()
 
 

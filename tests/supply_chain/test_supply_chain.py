@@ -66,4 +66,4 @@ def test_where_an_extra_is_missing_its_name_is_said(monkeypatch):
     }.items():
         with pytest.raises(AsapError) as refused:
             call()
-        assert refused.value.hint == f"pip install 'asap[{extra}]'"
+        assert refused.value.hint == f"pip install -e '.[{extra}]' in the clone of ASAP"

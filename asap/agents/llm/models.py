@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from asap.agents.settings import BUILTIN, Settings
-from asap.core.errors import ServiceError, UsageError
+from asap.core.errors import ServiceError, UsageError, extra_hint
 from asap.core.secrets import redacted
 from asap.core.text import plain
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 HINT = f"{BUILTIN} needs no key; gemini-… needs GOOGLE_API_KEY; others are named provider/model, as LiteLLM knows them"
-LITELLM_HINT = f"pip install 'asap[litellm]', or --llm {BUILTIN}"
+LITELLM_HINT = f"{extra_hint('litellm')}, or --llm {BUILTIN}"
 
 
 def language_model(settings: Settings, meter: "UsageMeter | None" = None) -> "BaseLlm":

@@ -12,7 +12,7 @@ from asap.agents.grounding.verdict import check, faults, rendered
 from asap.agents.tools.toolbox import FACTS, Answer, ExperimentId, Tool, Toolbox, answering
 from asap.answers.inquiries import Inquiries
 from asap.answers.registry import complaint
-from asap.core.errors import AsapError, NotFoundError, UsageError
+from asap.core.errors import AsapError, NotFoundError, UsageError, extra_hint
 from asap.core.files import data_folder
 from asap.core.text import plain
 from asap.experiments import ExperimentStore
@@ -45,7 +45,7 @@ def build_server(store: ExperimentStore, analyze: Analyze) -> "MCPServer":
     try:
         from mcp.server import MCPServer
     except ImportError as error:
-        raise UsageError("needs the extra mcp", where="asap mcp", hint="pip install 'asap[mcp]'") from error
+        raise UsageError("needs the extra mcp", where="asap mcp", hint=extra_hint("mcp")) from error
     listed = ", ".join(plain(name, 80) for name in store.ids()[:LISTED])
     instructions = f"{_texts()['instructions']} Experiments on record: {listed}."
     inquiries = Inquiries(store, "tool")

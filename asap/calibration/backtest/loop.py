@@ -100,9 +100,10 @@ def settings_vary(plans: Sequence[Plan]) -> bool:
 
 def first_proposal(problem: TuningProblem, now: int) -> int:
     """The plan to run next if the one at ``now`` runs, or that one."""
-    change = change_between(list(problem.parts.T), list(problem.parts[now]))
+    steps = list(problem.parts.T), list(problem.parts[now])
+    change, moved = change_between(*steps), change_between(*steps, recomputed=False)
     missed = float(np.log(problem.measured[now] / problem.predicted[now]))
-    gain = np.log(problem.measured[now] / problem.predicted) - problem.transfer.expected(missed, change)
+    gain = np.log(problem.measured[now] / problem.predicted) - problem.transfer.expected(missed, moved)
     width = np.where(np.arange(len(gain)) == now, 0.0, problem.widths.at_each(np.asarray(change)))
     worth = np.where(gain >= MEASURABLE, after_doubt_of_each(gain, width), 0.0)
     best = int(np.argmax(worth))

@@ -119,9 +119,9 @@ class PredictedTable:
         shift, widths = missed, None
         if self.widths is not None:
             fits = [self.fits[one] for one in known]
-            change = change_of_pairs(self.runs, self.parts, pairs)
-            steps = zip(fits, missed, change, strict=True)
-            shift = np.array([float(fit.residual_transfer.expected(residual, moved)) for fit, residual, moved in steps])
+            change, moved = (change_of_pairs(self.runs, self.parts, pairs, recomputed) for recomputed in (True, False))
+            steps = zip(fits, missed, moved, strict=True)
+            shift = np.array([float(fit.residual_transfer.expected(residual, much)) for fit, residual, much in steps])
             mixtures = [self.runs[one].architecture.is_moe for one in known]
             each = zip(fits, mixtures, change, strict=True)
             widths = np.array([fit.anchored_widths.of(mixture).at(moved) for fit, mixture, moved in each])

@@ -130,7 +130,8 @@ def _fit_residuals(
     first_errors, first_doubts = as_first_seen(timed, errors, predicted.doubts, looks)
     pairs = pairs_of(timed)
     known, other = missed[pairs.known], missed[pairs.other]
-    pair_sources, change = sources[pairs.known], change_of_pairs(timed, predicted.parts, pairs)
+    pair_sources = sources[pairs.known]
+    change, moved = (change_of_pairs(timed, predicted.parts, pairs, recomputed) for recomputed in (True, False))
     mixture = np.array([float(timed[index].architecture.is_moe) for index in pairs.known])
     kernels = fit_residual_kernels(residual_groups(timed, missed, predicted.parts))
 
@@ -138,8 +139,8 @@ def _fit_residuals(
         rows, between = sources != name, pair_sources != name
         names, changes = pair_sources[between].tolist(), change[between]
         limit = common_size(missed[rows], sources[rows].tolist())
-        transfer = fit_residual_transfer(known[between], other[between], changes, names, limit)
-        remaining = other[between] - transfer.expected(known[between], changes)
+        transfer = fit_residual_transfer(known[between], other[between], moved[between], names, limit)
+        remaining = other[between] - transfer.expected(known[between], moved[between])
         doubts = {doubt: value[rows] for doubt, value in first_doubts.items()}
         interval = fit_step_interval(first_errors[rows], doubts, sources[rows].tolist())
         return fit.model_copy(

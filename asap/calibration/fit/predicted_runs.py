@@ -104,16 +104,17 @@ def predict_each(runs: Sequence[PublishedRun], fits: Sequence[Fit]) -> Predicted
     return PredictedRuns(doubts=dict(doubts), parts=np.concatenate(parts)[np.argsort(order)], **columns)
 
 
-def change_of_pairs(runs: Sequence[PublishedRun], parts: Vector, pairs: Pairs) -> Vector:
+def change_of_pairs(runs: Sequence[PublishedRun], parts: Vector, pairs: Pairs, recomputed: bool = True) -> Vector:
     """How much of a token's step changes between the runs of each pair.
 
     Args:
         runs: whose batch and sequence are known.
         parts: predicted seconds, of shape (runs, parts).
         pairs: of runs.
+        recomputed: whether what is computed again counts.
     """
     each = parts.T / np.array([run.workload.tokens or math.nan for run in runs])
-    return np.asarray(change_between(list(each[:, pairs.other]), list(each[:, pairs.known])))
+    return np.asarray(change_between(list(each[:, pairs.other]), list(each[:, pairs.known]), recomputed))
 
 
 def half_widths(predicted: PredictedRuns, fits: Sequence[Fit]) -> Vector:

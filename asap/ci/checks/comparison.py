@@ -12,6 +12,7 @@ from asap.ci.checks.predictions import (
     predict_side,
     relative_cost,
     same_model,
+    same_run,
     summarise,
 )
 from asap.ci.checks.suggestions import proposals_for, suggestion
@@ -149,7 +150,8 @@ class Comparison:
         if one.status == "affected" and new is not None and new.problem is None and not self._differs(new):
             return None
         linked = next((side.linked for side in (new, old) if side is not None and side.linked is not None), None)
-        predictions = _predicted(old), _predicted(new)
+        used = linked if linked and all(same_run(it.study, linked) for it in (old, new) if it and it.study) else None
+        predictions = _predicted(old, used), _predicted(new, used)
         partial = ConfigurationReport(
             path=printable_path(one.path),
             previous_path=printable_path(one.before) if one.before and one.before != one.path else None,
@@ -188,10 +190,8 @@ class Comparison:
         )
 
 
-def _predicted(resolved: ResolvedConfiguration | None) -> SidePrediction:
-    if resolved is None or resolved.study is None:
-        return SidePrediction()
-    return predict_side(resolved.study, resolved.linked)
+def _predicted(resolved: ResolvedConfiguration | None, linked: Study | None) -> SidePrediction:
+    return predict_side(resolved.study, linked) if resolved and resolved.study else SidePrediction()
 
 
 def _differences(

@@ -150,7 +150,7 @@ def _facts(one: ConfigurationReport, precedent_shown: bool) -> list[str]:
     if one.experiment:
         side = one.after or one.before
         used = side and side.prediction and side.prediction.from_profile
-        how = "the prediction is based on its profile" if used else "not used, as more than the plan differs"
+        how = "the prediction starts from what it measured" if used else "not used, as more than the plan differs"
         facts.append(f"Linked experiment {prose(one.experiment)}: {how}.")
     if one.before and one.before.problem:
         facts.append(f"Could not be read before the change: {prose(one.before.problem)}")

@@ -17,7 +17,7 @@ from asap.compiler.programs.options import FLAGS_VARIABLE, CompileLimits
 from asap.compiler.programs.request import CompileOutcome, CompileRequest
 from asap.compiler.toolchain.child import ENVIRONMENT
 from asap.compiler.toolchain.interpreters import package_path, virtual_devices
-from asap.core.errors import ConfigError, ServiceError
+from asap.core.errors import ConfigError, ServiceError, extra_hint
 from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.core.units import format_bytes, format_seconds
@@ -155,7 +155,7 @@ def compile_on_ray(
         import ray
         from ray.exceptions import RayError
     except ImportError:
-        raise ConfigError("is not installed", where="ray", hint="pip install 'asap[ray]'") from None
+        raise ConfigError("is not installed", where="ray", hint=extra_hint("ray")) from None
     started_here = not ray.is_initialized()
     try:
         if started_here:

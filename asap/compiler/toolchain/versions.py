@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from asap.compiler.lowering.lower import PACKAGE_LAYOUTS
-from asap.core.errors import AsapError, ConfigError
+from asap.core.errors import AsapError, ConfigError, extra_hint
 
 MAXTEXT_OPTION, TPU_OPTION = "--maxtext", "--tpu"
 _SOURCES = (".py", ".yml")
@@ -34,9 +34,7 @@ def compiler_versions(tpu: bool = True) -> dict[str, str]:
         jax = metadata.version("jax")
     except metadata.PackageNotFoundError:
         extra = "tpu" if tpu else "jax"
-        raise ConfigError(
-            "needs the extra " + extra, where="the compiler", hint=f"pip install 'asap[{extra}]'"
-        ) from None
+        raise ConfigError("needs the extra " + extra, where="the compiler", hint=extra_hint(extra)) from None
     versions = {"jax": jax, "jaxlib": metadata.version("jaxlib")}
     return {**versions, "libtpu": _libtpu(jax)} if tpu else versions
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from asap.core.errors import AsapError, ConfigError, NotFoundError, ServiceError, UsageError
+from asap.core.errors import AsapError, ConfigError, NotFoundError, ServiceError, UsageError, extra_hint
 from asap.core.files import exists, home, private_folder, user_path
 from asap.core.remote import is_remote, local_tree
 from asap.core.secrets import redacted
@@ -39,7 +39,7 @@ def mlflow_client(target: str) -> Iterator[tuple[Any, str]]:
     try:
         mlflow = import_module("mlflow")
     except ImportError:
-        raise UsageError("runs of MLflow need the extra mlflow", hint="pip install 'asap[mlflow]'") from None
+        raise UsageError("runs of MLflow need the extra mlflow", hint=extra_hint("mlflow")) from None
     try:
         client = mlflow.MlflowClient()
         yield client, named if named.isalnum() else _newest(client, named, where)
@@ -149,7 +149,8 @@ def read_events(files: Iterable[Path]) -> Events:
         arrays = import_module("tensorboard.util.tensor_util")
     except ImportError:
         raise UsageError(
-            "runs of TensorBoard need the extra tensorboard", hint="pip install 'asap[tensorboard]'"
+            "runs of TensorBoard need the extra tensorboard",
+            hint=extra_hint("tensorboard"),
         ) from None
     logging.getLogger("tensorboard").setLevel(logging.ERROR)
     events, files = Events(), tuple(files)

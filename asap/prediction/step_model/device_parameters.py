@@ -171,7 +171,15 @@ def _reduction(inputs: StepInputs, owned: Number, ring: Channel) -> Number:
     work = inputs.workload
     size = work.reduce_bytes * owned
     buckets = np.maximum(np.ceil(size / work.reduction_bucket), 1)
-    return reduce_scatter(size, ring) + all_gather(work.gather_bytes * owned, ring) + 2 * (buckets - 1) * ring.latency
+    once = reduce_scatter(size, ring) + (buckets - 1) * ring.latency
+    gathered = all_gather(work.gather_bytes * owned, ring) + (buckets - 1) * ring.latency
+    return reductions(inputs) * once + gathered
+
+
+def reductions(inputs: StepInputs) -> Number:
+    """Of gradients over replicas in a step: one, or one for each microbatch."""
+    sharded = inputs.workload.reduces_each * np.where(inputs.workload.zero_stage >= 2, 1.0, 0.0)
+    return select(sharded, inputs.plan.microbatches, 1.0)
 
 
 def _inner(inputs: StepInputs) -> Number:

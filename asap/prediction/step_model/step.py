@@ -8,7 +8,7 @@ from asap.prediction.step_model.activations import activations, offloaded
 from asap.prediction.step_model.communication import Communication, communication
 from asap.prediction.step_model.compute import Compute, compute, launches
 from asap.prediction.step_model.constants import Constants
-from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters
+from asap.prediction.step_model.device_parameters import OwnedParameters, owned_parameters, reductions
 from asap.prediction.step_model.inputs import Number, StepInputs, select
 
 STACK_PASSES = 2.0
@@ -83,7 +83,7 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     others = slowest - ends * (comp.head_matmul + comp.head_hbm) + (inputs.layers_per_stage - layers) * whole
     idle = layout.stages - 1 + (layout.pipeline_repeats - 1) * np.maximum(layout.stages - count, 0)
     bubble = idle * others / layout.pipeline_repeats
-    backward = cover * 2 / 3 * inputs.workload.overlaps_reduction
+    backward = reductions(inputs) * cover * 2 / 3 * inputs.workload.overlaps_reduction
     replica_exposed = exposed(comm.replica_step, backward, constants.replica_exposure, constants)
     slices_exposed = exposed(comm.slice_step, backward, constants.replica_exposure, constants)
     owned = owned_parameters(inputs)

@@ -20,6 +20,7 @@ from asap.prediction.step_model.inputs import (
 from asap.prediction.step_model.step import StepTime
 
 COLLECTIVES = ("tensor", "sequence", "expert", "data", "replica", "slices", "stage")
+AGAIN = 2  # place of what is computed again among the parts
 
 
 def step_parts(step: StepTime) -> tuple[Number, ...]:
@@ -42,14 +43,16 @@ def parts_of_each(step: StepTime) -> NDArray[np.float64]:
     return np.stack([np.broadcast_to(np.asarray(part, dtype=float), cases) for part in step_parts(step)], axis=-1)
 
 
-def change_between(parts: Sequence[Number], others: Sequence[Number]) -> Number:
+def change_between(parts: Sequence[Number], others: Sequence[Number], recomputed: bool = True) -> Number:
     """How much of a step changes from one run to another: half of what its parts differ by, over the shorter step.
 
     Args:
         parts: seconds for each token or sequence.
         others: those of the other run.
+        recomputed: whether what is computed again counts, which is as fast or slow as what is computed first.
     """
-    moved = sum(np.abs(one - other) for one, other in zip(parts, others, strict=True))
+    pairs = zip(parts, others, strict=True)
+    moved = sum(np.abs(one - other) for part, (one, other) in enumerate(pairs) if recomputed or part != AGAIN)
     return moved / (2 * np.minimum(sum(parts), sum(others)))
 
 

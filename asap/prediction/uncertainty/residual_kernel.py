@@ -157,7 +157,7 @@ class ResidualTransfer(BaseModel):
     limit: float = Field(default=math.inf, ge=0, description="residual within which nine in ten runs lie")
 
     def expected(self, residual: NDArray | float, change: NDArray | float) -> NDArray[np.float64]:
-        """The residual expected where so much of the step changes (:func:`change_between`)."""
+        """The residual expected where so much of the step changes (:func:`change_between`), recomputation apart."""
         return residual - (1 - np.exp(-np.asarray(change) / self.reach)) * np.clip(residual, -self.limit, self.limit)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from asap.core.errors import ProfileError, UsageError
+from asap.core.errors import ProfileError, UsageError, extra_hint
 from asap.core.files import scratch_folder
 from asap.core.text import plain
 from asap.profiles.xprof.tables import (
@@ -85,7 +85,7 @@ def _xprof() -> Any:
     try:
         from xprof.convert import _pywrap_profiler_plugin
     except ImportError as error:
-        hint = "pip install 'asap[xprof]'"
+        hint = extra_hint("xprof")
         raise UsageError("this profile holds what only XProf reads, which is an extra", hint=hint) from error
     finally:
         del os.environ[_LOG_LEVEL]

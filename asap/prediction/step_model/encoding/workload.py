@@ -17,6 +17,7 @@ from asap.prediction.step_model.groups import attention_class, framework_class, 
 from asap.prediction.step_model.inputs import PlanInputs, WorkloadInputs
 from asap.stacks.deepspeed.stack import shards_parameters
 from asap.stacks.launchers import stack_of
+from asap.stacks.registry import by_framework
 
 GATHERS_LOGITS = ("aa-scaling",)
 """Stacks that gather logits for the loss, and keep gathered activations (Aleph-Alpha/scaling, transformer/model)."""
@@ -37,8 +38,9 @@ def is_xla(workload: Workload) -> bool:
 def splits_residual(workload: Workload) -> bool:
     """Whether devices of the tensor axis hold parts of the residual stream: of its width under XLA, else of the
     sequence (arXiv:2205.05198)."""
-    said = workload.sequence_parallel
-    return said if said is not None else framework_class(workload.framework) in ("nemo", "maxtext", "fsdp")
+    said, table = workload.sequence_parallel, by_framework(workload.framework)
+    usual = framework_class(workload.framework) in ("nemo", "maxtext", "fsdp") and (not table or table.splits_sequence)
+    return usual if said is None else said
 
 
 def scans_layers(workload: Workload) -> bool:
@@ -109,7 +111,8 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
     gated_eager = architecture.gated_mlp and framework in (None, "megatron", "fsdp") and not w.compiled
     gathers = gathers_logits(w)
     accumulates = w.gradient_precision or ("fp32" if name == "megatron-lm" else "bf16")
-    usual = "fp32" if framework == "megatron" and "deepspeed" not in name else "bf16"
+    zero = "deepspeed" in name
+    usual = "fp32" if framework == "megatron" and not zero else "bf16"
     reduced = OPERAND_BYTES[w.gradient_precision if master and w.gradient_precision else usual]
     context = context_parallel_kind(w)
     over_replicas = 0 if w.zero_stage == 3 else w.zero_stage or 0
@@ -148,9 +151,10 @@ def workload_inputs(w: Workload, architecture: Architecture) -> WorkloadInputs:
         secondary_shards=float(w.secondary_shards or 0),
         reduction_buffers=w.reduction_buffers or 0.0,
         weights_over_tokens=float(framework == "maxtext" or (framework == "fsdp" and over_replicas == 0)),
-        gathers_through_few_ports=float(framework == "fsdp" and "deepspeed" in name),
+        gathers_through_few_ports=float(framework == "fsdp" and zero),
         updates_on_host=float(framework == "fsdp"),
         accumulates_whole=float(accumulates_whole(w)),
+        reduces_each=float(zero),
         keeps_expert_outputs=float(framework != "nemo"),
         capacity_factor=w.capacity_factor or 1.0,
         graphed_attention=graphed_attention,

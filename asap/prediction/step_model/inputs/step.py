@@ -86,6 +86,9 @@ class WorkloadInputs:
     accumulates_whole: Number
     """Switch: FSDP scatters gradients in the last microbatch alone, and keeps all of them until then, in 16 bits: under
     ``no_sync``, which Hugging Face's Trainer takes (accelerate, ``concept_guides/gradient_synchronization.md``)."""
+    reduces_each: Number
+    """Switch: where gradients lie sharded over replicas, each microbatch reduces them (ZeRO stage 2,
+    ``runtime/zero/stage_1_and_2.py``, ``reduce_ready_partitions_and_remove_grads``)."""
     keeps_expert_outputs: Number
     """Switch: what experts write is weighted after them, and kept for that; Megatron Core weights before the last
     product of an expert (``moe/experts.py``, ``weighted_bias_swiglu_impl``)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from asap.core.errors import UsageError
+from asap.core.errors import UsageError, extra_hint
 from asap.plans.axes import AXES
 
 WIDTH = 680
@@ -69,7 +69,7 @@ def draw(spec: Mapping[str, Any]) -> Markup:
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("the charts of an HTML report need the extra html", hint="pip install 'asap[html]'") from None
+        raise UsageError("the charts of an HTML report need the extra html", hint=extra_hint("html")) from None
     whole = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": _CONFIG, **spec}
     return Markup(vl_convert.vegalite_to_svg(whole))
 
