@@ -67,8 +67,7 @@ def test_the_call_of_a_script_is_caught_and_not_made(asap, tmp_path, monkeypatch
     assert all(said in done.out for said in ("caught: torchrun", "replica=4 model=4", "NCCL_ALGO=Ring"))
     assert "2 calls start training, and the last is read; the one before it says 1024" in done.err
     assert "0123456789abcdef" not in done.out + done.err
-    assert Path("ran").exists()
-    assert not [name for name in os.listdir() if "resolve" in name]
+    assert (Path("ran").exists(), [name for name in os.listdir() if "resolve" in name]) == (True, [])
 
 
 @pytest.mark.process
@@ -123,6 +122,7 @@ def test_what_is_no_log_is_said_with_the_command_to_type(asap, tmp_path, name, t
 @pytest.mark.parametrize(("name", "text", "said"), [
     ("train.log", TEXTS["megatron-lm 2025"], "2.11 s"),
     ("config.yaml", "_wandb:\n  value: {}\nnum_layers:\n  value: 24\nseq_length:\n  value: 2048\n", "layers    24"),
+    ("hparams.yaml", "cfg:\n  num_layers: 24\n  tensor_model_parallel_size: 4\n", "nemo"),
 ])  # fmt: skip
 def test_what_a_log_or_a_tracker_settles_is_shown(asap, tmp_path, name, text, said):
     (tmp_path / name).write_text(text)

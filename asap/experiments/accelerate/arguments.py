@@ -16,8 +16,8 @@ from asap.experiments.shell import check_made, has_substitution, options
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.deepspeed import stack as inline
 from asap.stacks.reading import is_on
-from asap.stacks.registry import spec
-from asap.stacks.stack_settings import StackSettings, overriding
+from asap.stacks.registry import spec, specs
+from asap.stacks.stack_settings import StackSettings, near_misses, overriding
 from asap.stacks.trainer.numerics import TRAINER
 
 ARGUMENTS = TRAINER.words()
@@ -141,6 +141,8 @@ _TRAINED = re.compile(
     r"(?:(?:\w+_)?(?:freeze|frozen|teacher|distil\w*)(?:_\w+)?|(?:train|tune|update)_only(?:_\w+)?|only_(?:train|tune)\w*)"
 )
 """Arguments of a program's own that say which parameters of a decoder are trained, or by which other model."""
+_OF_OTHERS = {"model_type", *(word for one in specs().values() for word in one.words())}
+"""Settings of other programs, which are no misspelt arguments."""
 _OFF = ("", "0", "0.0", "false", "no", "none", "null", "[]")
 
 
@@ -151,4 +153,5 @@ def notes_on(said: StackSettings) -> tuple[str, ...]:
     shown = ", ".join(f"--{plain(key, 40)}" for key in own)
     unread = (f"not read, as only the program knows what it changes: {shown}",) if own else ()
     length = digits(str(TRAINER.cut.said(said))) if TRAINER.cut and not said.flag("packing") else None
-    return (*unread, *table_notes(TRAINER, said, length))
+    misspelt = near_misses(said.keys() - ARGUMENTS - _OF_OTHERS, ARGUMENTS)
+    return (*unread, *misspelt, *table_notes(TRAINER, said, length))

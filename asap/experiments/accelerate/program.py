@@ -217,6 +217,10 @@ class _Run:
     def _fillings(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         """What arguments fill; gradients of one microbatch, the Trainer's default, where none says accumulation."""
         said, unsaid = self.said, self.unsaid
+        for key, name in ((MICRO_BATCH, TRAINER_MICRO_BATCH), (ACCUMULATION, TRAINER_ACCUMULATION)):
+            if name in said and str(other := configuration.get(key, AUTO)) not in (AUTO, str(said[name])):
+                reason = f"the Trainer refuses {name}={plain(str(said[name]), 20)}, as DeepSpeed's {key} is {other}"
+                raise ConfigError(reason, where=said.where(name), hint=f'make them equal, or {key} "auto"')
         once = TRAINER_MICRO_BATCH in said and TRAINER_ACCUMULATION not in (*said, *unsaid)
         default = {ACCUMULATION: 1} if once and configuration.get(ACCUMULATION) == AUTO else {}
         filled = default | {key: said[name] for key, name in _FILLED.items() if name in said}

@@ -17,6 +17,8 @@ _NARROWEST = 79
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
 _END_OF_ARGUMENTS = re.compile(r"--- ?end of [\w ]{0,40}arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
+_CUT_KEY = re.compile(r"^[a-z_]+$")
+"""What is left of a line of YAML that is cut within its key."""
 _OF_SETTINGS = re.compile(r"\w+:(?:\s|$)|\s+\S|- ")
 _LOG_LINE = re.compile(r"^\s*(?:\[?(?:INFO|WARNING|ERROR|NeMo [IWE])\b|\[?\d{4}-\d\d-\d\d|[IWE]\d{4} \d\d:)")
 _JSON_LINE = re.compile(r"^\s*(?:[\"'\[\]{}\d-]|true|false|null|True|False|None)")
@@ -135,7 +137,8 @@ class Collector:
         if not line.strip() and not self.block.lines:
             return
         if _LOG_LINE.match(line) or not _YAML_LINE.match(line):
-            self.open, self.block.complete = not self.block.lines, bool(self.block.lines) and not self._headless
+            whole = bool(self.block.lines) and not self._headless and _CUT_KEY.match(line) is None
+            self.open, self.block.complete = not self.block.lines, whole
             return
         self.block.lines.append(line)
 

@@ -102,6 +102,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
             value = (value or {}).get(part)
         if value and (known := number(str(value))):
             found[name] = known * (unit or [1.0])[0]
+    if reading.stack == "trainer" and found.get("context", 1) > 1:
+        found.pop("samples_rate", None)  # of all devices, as if none shared a sequence
     return found
 
 
@@ -167,7 +169,9 @@ def _figure(value: float) -> str:
 
 def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> None:
     """Raise ConfigError where a log says that a step is another than one of training all parameters on text."""
-    share = settings.trainable / settings.parameters if settings.trainable and settings.parameters else 1.0
+    layers, hidden, vocab = settings.layers or 0, settings.hidden or 0, settings.vocab or 0
+    least = (vocab + 2 * layers * hidden) * hidden if layers and vocab else None  # embeddings, queries, outputs
+    share = settings.trainable / whole if settings.trainable and (whole := settings.parameters or least) else 1.0
     if other := _OTHER_STEPS.get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
@@ -175,7 +179,8 @@ def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> 
     if said in (None, "none") and "adapter_rank" not in reading.statements and share > _MOST_ADAPTERS:
         return
     named = f"adapters ({said})" if said else "adapters"
-    what = f"{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
+    most = "" if settings.parameters else "at most "
+    what = f"{most}{format_percent(share, 2)} of the parameters" if share <= _MOST_ADAPTERS else named
     raise ConfigError(
         f"trains {what}: training a part of the parameters is not modelled", where=str(path),
         hint="asap resolve FILE shows what the log says; give a run that trains all parameters",

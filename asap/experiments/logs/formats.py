@@ -19,7 +19,7 @@ class Form:
     """One form of line: a text that it contains, and what to search for in it.
 
     ``bar`` is a progress bar, which is a step's only where it has no other title. ``spread``: what belongs to one step
-    stands on several lines. ``first``: of several such lines the first counts.
+    stands on several lines. ``first``: of several such lines the first counts. ``from_zero``: so are its steps counted.
     """
 
     anchor: bytes
@@ -30,6 +30,7 @@ class Form:
     bar: bool = False
     spread: bool = False
     first: bool = False
+    from_zero: bool = False
 
     def read(self, line: str) -> dict[str, str]:
         """The fields that the line has, as text; each pattern has one group, and a number its exponent."""
@@ -138,8 +139,7 @@ def _form(one: Mapping[str, Any]) -> Form:
         anchor=one["anchor"].encode(),
         stack=one["stack"],
         fields={name: re.compile(pattern) for name, pattern in one["fields"].items()},
-        bar=one.get("bar", False),
-        spread=one.get("spread", False),
+        **{name: one[name] for name in ("bar", "spread", "from_zero") if name in one},
     )
 
 

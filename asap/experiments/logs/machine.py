@@ -1,19 +1,23 @@
-"""The hardware and the model as a log names them: tools, launchers, and the settings that programs print."""
+"""The hardware, the mesh and the model as a log names them: tools, launchers, and the settings that programs print."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import AsapError, ConfigError
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_huggingface
-from asap.experiments.logs.formats import DeviceForm
-from asap.experiments.logs.reading import LogHardware, LogReading
+from asap.experiments.logs.formats import DeviceForm, table
+from asap.experiments.logs.reading import LogHardware, LogReading, SettingsBlock
 from asap.experiments.logs.scan import Scan
+from asap.experiments.logs.settings import LogSettings
 from asap.hardware import Slice, find_chip, known_chips, load_chip, resolve_hardware
-from asap.models import find_architecture
+from asap.models import Architecture, find_architecture
+from asap.plans.axes import AXES
+from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, axis_key
 from asap.stacks.torchtitan.model import printed_model
 
 _MAKERS = re.compile(
@@ -143,11 +147,77 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
                 return read_huggingface(Document(Path(reading.file), block.values, {}), experiment)
             except ConfigError:
                 continue
-        if not all(key in block.values for key in _TORCHTITAN):
+        values = _of_modules(block.values)
+        if not all(key in values for key in _TORCHTITAN):
             continue
         name = reading.statements.get("model", "")
-        of_experts = "moe_args" in block.values and block.values.get("moe_enabled") is not False
-        model = find_architecture(name.replace(" ", "-")) if of_experts else printed_model(block.values, name)
+        of_experts = "moe_args" in values and values.get("moe_enabled") is not False
+        model = find_architecture(name.replace(" ", "-")) if of_experts else printed_model(values, name)
         if model is not None:
             return experiment.knowing(model=model, provenance={"model": f"{reading.file}:{block.line}"})
     return experiment
+
+
+_OF_LAYER = {"param_init", "attention", "feed_forward", "moe", "attention_norm", "ffn_norm"}
+_OF_DECODER = {"param_init", "dim", "vocab_size", "output", "tok_embeddings", "norm", "rope", "layers"}
+_OF_ATTENTION = ("n_heads", "n_kv_heads", "head_dim")
+
+
+def _of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The modules of a dense decoder, as torchtitan printed them in the spring of 2026, as its arguments of before."""
+    layers, others = values.get("layers"), values.keys() - _OF_DECODER
+    if not isinstance(layers, list) or others - {"enable_weight_tying"}:
+        return values
+    found: list[dict[str, Any]] = []
+    for layer in layers:
+        try:
+            attention, width = layer["attention"], layer["feed_forward"]["w1"]["out_features"]
+            sizes = {name: attention[name] for name in _OF_ATTENTION} | {"qk_norm": attention["qk_norm"] is not None}
+            found.append(sizes | {"hidden_dim": width})
+            alike = found[-1] == found[0] and not layer.get("moe") and layer.keys() <= _OF_LAYER
+        except (KeyError, TypeError, AttributeError):
+            return values
+        if not alike:
+            return values
+    return {**values, "n_layers": len(layers), **found[0]} if found else values
+
+
+def model_of_shapes(stack: str | None, said: LogSettings) -> Architecture | None:
+    """The model of a program whose models differ in sizes alone, by the sizes that it prints; else ``None``."""
+    own = table("settings")["shapes"].get(stack or "")
+    if not own or not (said.layers and said.hidden and said.heads and said.vocab):
+        return None
+    sizes = {"layers": said.layers, "d_model": said.hidden, "heads": said.heads, "vocab": said.vocab}
+    sizes |= {"kv_heads": said.kv_heads or said.heads, "head_dim": said.hidden // said.heads}
+    switches = {name: value for name, value in own.items() if name != "ffn"}
+    return Architecture.model_validate({"name": stack, "d_ff": own["ffn"] * said.hidden} | sizes | switches)
+
+
+def degrees_of_shape(shape: str, blocks: Sequence[SettingsBlock]) -> dict[str, str]:
+    """MaxText's mesh where no setting says it: by the names of its axes, else FSDP where one of its axes has all."""
+    settings = {key: value for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
+    sizes = shape.replace(",", " ").split()
+    if not sizes or any(key.startswith("ici_") for key in settings):
+        return {}
+    names = re.findall(r"\w+", str(settings.get("mesh_axes", "")))
+    split = [place for place, size in enumerate(sizes) if size != "1"]
+    if len(names) == len(sizes):
+        named = {names[place]: sizes[place] for place in split}
+        known = named.keys() <= set(table("settings")["mesh"]) - {"expert"}
+        return {f"mesh.{name}": degree for name, degree in named.items()} if known else {}
+    places = table("settings")["mesh_shape"].get(str(len(sizes)), ())
+    return {"mesh.fsdp": sizes[split[0]], "zero": "fsdp"} if len(split) == 1 and split[0] in places else {}
+
+
+def mesh_of_maxtext(reading: LogReading) -> dict[str, Any]:
+    """Degrees that only the line of the mesh states, under the names of MaxText's settings."""
+    named = {key.partition("mesh.")[2]: size for key, size in reading.statements.items() if key.startswith("mesh.")}
+    degrees = {axis_key("ici", "pipeline" if axis == "stage" else axis): int(size) for axis, size in named.items()}
+    return {axis_key("ici", FILLED_BY_DEFAULT["ici"]): 1} | degrees if degrees else {}
+
+
+def of_other_mesh(experiment: Experiment, shape: str) -> bool:
+    """Whether the plan, as MaxText's defaults make it, is not the mesh that the log prints without names."""
+    plan = experiment.plan
+    sizes = sorted(int(size) for size in shape.replace(",", " ").split() if size != "1")
+    return plan is not None and sizes != sorted(degree for axis in AXES if (degree := plan.degree(axis)) > 1)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from asap.core.secrets import redacted
 from asap.core.text import plain
+from asap.core.units import exact
 from asap.experiments.experiment import Experiment
 from asap.experiments.logs.formats import EndingForm, Form, steps
 from asap.experiments.logs.reading import LogReading
@@ -210,8 +211,9 @@ _LINES_OF_ITEM, _MOST_LISTED = 4, 5
 _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 
 
-def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
-    """The ending of a run, by its lines that tell one, and those of its steps."""
+def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, str]) -> Ending:
+    """The ending of a run, by its lines that tell one, those of its steps, and the last step and their number as single
+    lines or settings have them."""
     # a progress bar is drawn once more behind what a program says at its end
     going_on = (
         step[3] for step in reversed(steps) if not step[0].bar or step[1].get("step") != step[1].get("total_steps")
@@ -227,7 +229,7 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
         if _is_nan(steps):
             return Ending(kind="not_a_number", line=f"loss: {steps[-1][1]['loss']}", line_number=steps[-1][2])
         done = next((one for one in behind if cast(EndingForm, one.form).kind == "completed"), None)
-        return _ending("completed", done, steps) if done else Ending(kind="running")
+        return _ending("completed", done, steps) if done else _by_count(steps, said)
     causes = [one for one in failures if one[1] not in _CASCADE] or failures
     first, kind = min(
         causes, key=lambda one: (_SPECIFIC.index(one[1]), one[0].offset) if one[1] in _CASCADE else (0, one[0].offset)
@@ -240,6 +242,17 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any]) -> Ending:
         kind = "refused_settings"
     largest = _largest([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
     return _ending(kind, first, steps, figures).model_copy(update={"largest": largest})
+
+
+def _by_count(steps: Sequence[StepLine], said: Mapping[str, str]) -> Ending:
+    """Completed, where the last step is the last of all: of a progress bar, only where the program says how many."""
+    form, fields, line, _ = steps[-1] if steps else (None, said, None, 0)
+    total = said.get("steps") or (None if form and form.bar else fields.get("total_steps"))
+    last, count = number(fields.get("step", said.get("step", ""))), number(total or "")
+    of_other = form and form.bar and number(fields.get("total_steps", "")) != count
+    if last is None or not count or of_other or last + (form is not None and form.from_zero) < count:
+        return Ending(kind="running")
+    return Ending(kind="completed", line=f"step {exact(last)} of {exact(count)}", line_number=line)
 
 
 def _largest(lines: Sequence[Found]) -> tuple[Allocation, ...]:

@@ -6,9 +6,11 @@ import re
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 from asap.core.errors import AsapError, ConfigError, NotFoundError, UsageError
 from asap.core.progress import report
@@ -17,15 +19,18 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import read_document, without_wrapping
 from asap.experiments.logs.checks import contradictions, figures_of
-from asap.experiments.logs.formats import Form
-from asap.experiments.logs.machine import hardware_of
+from asap.experiments.logs.formats import Form, table
+from asap.experiments.logs.machine import degrees_of_shape, hardware_of
 from asap.experiments.logs.measured import Sizes, ending_of, measured, step_index
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
 from asap.experiments.logs.scan import Found, Scan, scan, scan_text
 from asap.experiments.logs.settings import settings_of
 from asap.experiments.logs.text import lines_of, number, open_log
-from asap.experiments.logs.values import values_of
+from asap.experiments.logs.values import scalar, values_of
 from asap.experiments.observed import Measured
+from asap.stacks.megatron.sections import BRIDGE, NEMO, dialect
+from asap.stacks.registry import claimant, folder_of
+from asap.stacks.stack_settings import dotted
 
 SUFFIXES = (".log", ".out", ".err", ".stdout", ".stderr")
 _OTHERS = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".gin", ".slurm", ".sbatch", ".csv", ".jsonl", ".pb")
@@ -124,13 +129,22 @@ def read_resolved(path: Path) -> LogReading:
     if path.suffix in _SAVED:
         values = without_secrets(without_wrapping(read_document(path).values))
         block = SettingsBlock(kind="file", line=1, complete=True, values=values)
-        return LogReading(schema="asap.log/1", file=path.name, blocks=(block,))
+        return LogReading(schema="asap.log/1", file=path.name, stack=_stack_of_file(values, path), blocks=(block,))
     if not path.exists():
         raise NotFoundError("no such file", where=str(path))
     hint = f"asap analyze {path} reads a configuration"
     if path.suffix in ("", ".sh", ".bash"):
         hint += f", asap resolve -- bash {path} catches what a script starts"
     raise UsageError("is neither a log nor settings that a run saved", where=str(path), hint=hint)
+
+
+def _stack_of_file(values: Mapping[str, Any], path: Path) -> str | None:
+    """The program whose settings a run saved."""
+    of_megatron = {NEMO: "nemo", BRIDGE: "megatron-bridge"}.get(dialect(values) or "")
+    with suppress(ConfigError):
+        table_of = None if of_megatron else claimant(dotted(values), str(path))
+        of_megatron = of_megatron or (table_of and folder_of(table_of))
+    return of_megatron or next((stack for key, stack in table("settings")["of_stack"].items() if key in values), None)
 
 
 def reading_of(found: Scan, path: Path) -> LogReading:
@@ -148,12 +162,15 @@ def reading_of(found: Scan, path: Path) -> LogReading:
         notes.append(f"{path.name} holds {len(cuts) + 1} runs; the last is read, from line {line}")
     blocks = _blocks(found, start) or _blocks(found, 0)
     statements = _statements(found.statements, last_before) or _statements(found.statements, -1)
+    blocks = tuple(_overridden(block, statements.get("overrides", "")) for block in blocks)
+    statements |= degrees_of_shape(statements.get("mesh_shape", ""), blocks)
     steps = [one for one in found.steps if one[3] >= start][:: -1 if is_reversed else 1]
     if not (blocks or statements or found.totals or any("loss" in one[1] for one in steps)):
         steps = [one for one in steps if not one[0].bar]  # anything draws progress bars
     totals = [one for one in found.totals if one[3] >= start]
     figures = figures_of(steps)
-    ending = ending_of([one for one in found.endings if one.offset >= start], steps)
+    said = {key: str(value) for block in blocks if block.kind == "maxtext" for key, value in block.values.items()}
+    ending = ending_of([one for one in found.endings if one.offset >= start], steps, said | statements)
     memory_bytes = ending.capacity_bytes or figures.get("capacity_bytes")
     notes += _printed_twice(found, start, path.name)
     if found.thinned > 1:
@@ -243,10 +260,18 @@ def _statements(lines: Iterable[Found], behind: int) -> dict[str, str]:
             continue
         if one.form.axes:
             said |= _degrees(one.text)
-        new = {name: text.replace(",", "") for name, text in one.form.read(one.text).items()}
+        new = {name: text if "=" in text else text.replace(",", "") for name, text in one.form.read(one.text).items()}
         said = new | said if one.form.first else said | new
         said |= one.form.sets
     return {name: plain(text, 200) for name, text in said.items()}
+
+
+def _overridden(block: SettingsBlock, overrides: str) -> SettingsBlock:
+    """The model's own configuration with what a program says that it changes: ``n_embd=8192,n_layer=64``."""
+    if not overrides or "model_type" not in block.values:
+        return block
+    changed = dict(each.split("=", 1) for each in overrides.split(",") if "=" in each)
+    return block.model_copy(update={"values": block.values | {key: scalar(text) for key, text in changed.items()}})
 
 
 def _degrees(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from asap.experiments.files.documents import Document
 from asap.experiments.huggingface_model import read_named_model
 from asap.experiments.logs.checks import check_trains_all, contradictions
 from asap.experiments.logs.formats import table
-from asap.experiments.logs.machine import read_shapes
+from asap.experiments.logs.machine import mesh_of_maxtext, model_of_shapes, of_other_mesh, read_shapes
 from asap.experiments.logs.measured import measured_step
 from asap.experiments.logs.read import read_log
 from asap.experiments.logs.reading import LogReading, SettingsBlock, instead_of_log
@@ -63,6 +63,9 @@ def read_log_record(
     )
     experiment = _with_hardware(reading, settings, path, experiment)
     experiment, refusals = _by_readers(reading, settings, path, overrides, experiment, read_document)
+    if (shape := reading.statements.get("mesh_shape")) and of_other_mesh(experiment, shape):
+        note = f"{path.name} prints a mesh of ({shape}), and not which axis is which: add --plan"
+        experiment = experiment.model_copy(update={"plan": None}).knowing(note)
     experiment = _filled(settings, reading, path, experiment)
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
@@ -131,7 +134,8 @@ def _documents(
         elif block.kind.startswith("arguments") and sum(sign in block.values for sign in _SIGNS) > 1:
             yield block.line, _as_megatron(settings, block), shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
-            yield block.line, {key: scalar(str(value)) for key, value in block.values.items()}, shaped
+            said = {key: scalar(str(value)) for key, value in block.values.items()}
+            yield block.line, mesh_of_maxtext(reading) | said, shaped
         elif block.kind.startswith(("json", "yaml")):
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
@@ -234,7 +238,9 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     update: dict[str, Any] = {}
     sources: dict[str, str] = {}
     notes: tuple[str, ...] = ()
-    if experiment.model is None and settings.model:
+    if experiment.model is None and (sized := model_of_shapes(reading.stack, settings)):
+        update["model"], sources["model"] = sized, path.name
+    elif experiment.model is None and settings.model:
         update["model"], notes = read_named_model(settings.model.rstrip("/").rpartition("/")[2].replace(" ", "-"))
         sources["model"] = path.name
     said = {
@@ -279,7 +285,9 @@ def _plan(settings: LogSettings) -> Plan | None:
 
 def _notes(reading: LogReading, settings: LogSettings, path: Path) -> tuple[str, ...]:
     """What a reader of the record should know: what is not said, blocks that are cut, slow steps."""
-    notes = [] if reading.blocks else [f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}"]
+    notes: list[str] = []
+    if not (reading.blocks or settings.layers):
+        notes.append(f"{path.name} has no settings of the run: {instead_of_log(reading.stack)}")
     if (chip := reading.hardware.chip) and not settings.devices:
         notes.append(f"{path.name} is of a run on {chip}, and does not say how many there are: add --hardware {chip}-N")
     if settings.objective is None and reading.stack in _OF_ANY_OBJECTIVE:

@@ -127,8 +127,9 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
     if reading.stack in _DATA_PARALLEL and not found.get("tensor"):
         found["devices"] = found.get("devices") or found.get("data")
-    if reading.stack in _DATA_PARALLEL and found.get("devices") and not (found.get("tensor") or found.get("context")):
-        found |= {"data": found["devices"], "tensor": 1, "pipeline": 1}
+    groups, rest = divmod(found.get("devices") or 0, found.get("context") or 1)
+    if reading.stack in _DATA_PARALLEL and groups and not (rest or found.get("tensor")):
+        found |= {"data": groups, "tensor": 1, "pipeline": 1}
     parts = [found[name] for name in ("data", "micro_batch", "accumulation") if found.get(name)]
     if len(parts) == _PARTS and not found.get("global_batch") and reading.stack != "maxtext":
         found["global_batch"] = int(math.prod(parts))
@@ -161,7 +162,9 @@ def _fields_of(block: SettingsBlock) -> frozenset[str]:
     """What a block decides: DeepSpeed's print its engine alone, a model's own configuration its shapes alone."""
     if block.kind.startswith("deepspeed") or "zero_optimization" in block.values:
         return _OF_DEEPSPEED
-    of_model = "model_type" in block.values and "per_device_train_batch_size" not in block.values
+    known = table("settings")["names"]
+    of_run = any(name in block.values for name in (*known["micro_batch"], *known["global_batch"]))
+    of_model = "model_type" in block.values and not of_run
     if of_model and block.kind != "file":
         return _OF_MODEL if "vocab_size" in block.values else frozenset()  # a part that reads no text has none
     # a model's own object has the longest sequence it can take, one of Hugging Face that of generating text
@@ -173,7 +176,8 @@ def _of_block(block: SettingsBlock) -> dict[str, Any]:
     known = table("settings")
     found: dict[str, Any] = {}
     for field, names in known["names"].items():
-        for name in (name for name in names if name != "max_length" or "num_beams" not in block.values):
+        of_generation = "num_beams" in block.values and "num_train_epochs" not in block.values
+        for name in (name for name in names if name != "max_length" or not of_generation):
             value = _look_up(block.values, name)
             if (read := _value(field, value)) is not None:
                 found[field] = read
@@ -226,6 +230,13 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     if said.get("samples_so_far") and int(said.get("batches_so_far", "0")):
         batch, rest = divmod(int(said["samples_so_far"]), int(said["batches_so_far"]))
         found["global_batch"] = batch if batch and not rest else None
+    at_once = found.get("micro_batch", 0) * found.get("sequence", 0)
+    for field, tokens, each in (
+        ("global_batch", "batch_tokens", found.get("sequence")),
+        ("devices", "tokens_at_once", at_once),
+    ):
+        if each and (whole := number(said.get(tokens, ""))) and whole % each == 0:
+            found.setdefault(field, int(whole / each))
     if any(name.startswith("mesh.") for name in said):
         found |= {axis: found.get(axis, 1) for axis in ("tensor", "pipeline", "context")}
     return found
@@ -267,6 +278,6 @@ def _matches(values: Mapping[str, Any], name: str) -> Iterator[Any]:
         if isinstance(inner, dict):
             if key in inner and (not section or parent == section):
                 yield inner[key]
-            yield from (one for one in _matches(inner, name) if not section)
+            yield from _matches(inner, name)
         elif section and parent == name:
             yield inner

@@ -225,7 +225,7 @@ def why_it_died(lines: Sequence[str], code: int | None, steps: int) -> tuple[Sta
     """
     text = "\n".join(lines)
     found = scan_text(text.encode("utf-8", "replace"))
-    ending = ending_of(found.endings, found.steps)
+    ending = ending_of(found.endings, found.steps, {})
     if ending.kind == "out_of_memory":
         return "rejected", feedback(Code.OUT_OF_MEMORY, str(ending.model_copy(update={"before_first_step": False})))
     if code is None or _PREEMPTED.search(text):
