@@ -55,7 +55,8 @@ class Explain(Query):
         """Of any plan, also one that cannot run."""
         study = inquiry.study
         try:
-            kept = "plan" not in self.model_fields_set and not inquiry.order
+            judged = inquiry.judgement
+            kept = "plan" not in self.model_fields_set and (not inquiry.order or (judged and judged.is_finding))
             plan = inquiry.now if kept else inquiry.plan(self.plan)
         except PlanError:
             broken = violations(study.complete(Plan.parse(self.plan)), study.constraints)

@@ -11,7 +11,7 @@ from asap.evidence.anchor import anchored
 from asap.evidence.effect import with_outcomes, with_run_claims
 from asap.evidence.fact import RUN_CLAIMS, Origin, StatedFact
 from asap.evidence.judgement import Judgement
-from asap.evidence.out_of_memory import judge_study
+from asap.evidence.memory_judgement import judge_study
 from asap.experiments import ExperimentStore
 from asap.plans import Plan
 from asap.plans.plan import SETTINGS

@@ -15,10 +15,10 @@ from asap.proposals.reasons.modelled_step import modelled_step
 from asap.study.flags import flags_of
 from asap.study.study import Study
 
-Verdict = Literal["as expected", "slower than expected", "faster than expected", "out of memory", "not known"]
+Verdict = Literal["as expected", "slower than expected", "faster than expected", "out of memory", "ran", "not known"]
 _VERDICTS: dict[str, Verdict] = {
     "inside": "as expected", "slower": "slower than expected", "faster": "faster than expected",
-    "out of memory": "out of memory",
+    "out of memory": "out of memory", "ran": "ran",
 }  # fmt: skip
 
 

@@ -163,10 +163,10 @@ class NextTest(Query):
     """Say which plan to test next, after what was measured so far, with the line to paste."""
 
     def answer(self, inquiry: Inquiry) -> NextTestAnswer:
-        """The first proposal that is expected to beat what was measured by more than steps vary; none where the step
-        that runs is far from what the model expects."""
+        """The first proposal that is expected to beat what was measured by more than steps vary; none where what came
+        of what runs is far from what the model expects."""
         tried, judged = _tried(inquiry), inquiry.judgement
-        unexplained = judged is not None and judged.is_finding and judged.measured_s is not None
+        unexplained = judged is not None and judged.is_finding
         plans = {fact.plan for fact in tried}
         best = _best(inquiry, tried)
         left = [one for one in inquiry.proposals if one.plan not in plans and not unexplained]

@@ -38,6 +38,7 @@ def sentence(variant: Variant, run: Run) -> str:
         remat=run.plan.remat,
         counting=_counting(variant, run) if variant.cause == "counting" else "",
         passes=f"{passes_of_experts(run):,}",
+        settings=" or ".join(run.unmodelled[:2]),
         gathered=", and ZeRO-3 gathers their weights one by one" if work.zero_stage == 3 else "",
     )
 
@@ -96,3 +97,8 @@ def check_of(name: CauseName, run: Run) -> str:
     """What tells whether it is so."""
     cause = _table()[name]
     return cause.get("gpu", cause["check"]) if run.hardware.chip.kind == "gpu" else cause["check"]
+
+
+def memory_check(name: CauseName, key: str = "memory_check") -> str:
+    """What tells, where what is to be explained is what a run holds; or what else would be seen."""
+    return _table()[name].get(key, "")

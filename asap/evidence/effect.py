@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from asap.core.units import Quantity, format_seconds
+from asap.core.units import Provenance, Quantity, format_seconds
 from asap.evidence.anchor import WORKED_OUT, current_step_time, stated
 from asap.evidence.fact import EXCLUDING_CLAIMS, RUN_CLAIMS, Claim, StatedFact
 from asap.evidence.step_belief import Result, believe, prior_of
@@ -41,7 +41,7 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
     ratios = {
         one.plan: one.relative_step_time.value
         for one in predictions
-        if one.relative_step_time is not None and _is_calibrated(one)
+        if one.relative_step_time is not None and one.method != "profile_ratios"
     }
     known = {plan: ratio for plan, ratio in measured.items() if plan in ratios}
     if not known:
@@ -57,11 +57,6 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
         _moved(one, float(factors[place]), float(widths[place])) if (place := places.get(one.plan)) is not None else one
         for one in predictions
     ]
-
-
-def _is_calibrated(prediction: Prediction) -> bool:
-    """Whether it is known how the residuals of such predictions go together: those of an architecture."""
-    return prediction.relative_step_time is not None and prediction.method != "profile_ratios"
 
 
 def _moved(prediction: Prediction, factor: float, width: float) -> Prediction:
@@ -153,7 +148,8 @@ def with_outcomes(study: Study, evidence: Sequence[StatedFact]) -> Study:
             found[plan] = replace(before, peak_bytes=peak or None, source=item.words)
         else:
             fitted = item.claim is not Claim.OUT_OF_MEMORY
-            found[plan] = replace(before, fitted=fitted, source=item.words)
+            by = Provenance.COMPILED if item.compiled else Provenance.MEASURED
+            found[plan] = replace(before, fitted=fitted, source=item.words, provenance=by)
     return replace(study, outcomes=tuple(found.values())) if found else study
 
 

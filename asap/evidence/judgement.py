@@ -37,7 +37,7 @@ def mfu_of_step(study: Study, seconds: float) -> float | None:
     return now.mfu.value * now.step_time.value / seconds
 
 
-Verdict = Literal["inside", "slower", "faster", "out of memory"]
+Verdict = Literal["inside", "slower", "faster", "out of memory", "ran"]
 SHOWN = 4
 _NEGLIGIBLE = 0.01
 _APART = 1.2
@@ -67,16 +67,16 @@ class Cause(BaseModel):
 
 
 class Judgement(BaseModel):
-    """What was measured beside what the model expects of it: a step, or that the run died out of memory."""
+    """What was measured beside what the model expects of it: a step, or that the run died out of memory, or ran."""
 
     model_config = ConfigDict(frozen=True)
 
     verdict: Verdict
-    measured_s: float | None = Field(default=None, description="None: it died out of memory")
-    held_bytes: float | None = Field(default=None, description="of a device at least, when it died out of memory")
-    expected: Quantity = Field(description="step in seconds; where it died out of memory, HBM in bytes")
-    source: str | None = Field(default=None, description="who says that it died, and with which figures")
-    odds: str | None = Field(default=None, description="of fitting by the model alone, where it died")
+    measured_s: float | None = Field(default=None, description="None: what is judged is that it died, or that it ran")
+    held_bytes: float | None = Field(default=None, description="of a device: at least as it died, at most as it ran")
+    expected: Quantity = Field(description="step in seconds; where it died or ran, HBM in bytes")
+    source: str | None = Field(default=None, description="who says that it died or ran, and with which figures")
+    odds: str | None = Field(default=None, description="of fitting by the model alone")
     mfu: float | None = Field(default=None, description="that the measured step amounts to")
     causes: tuple[Cause, ...] = Field(default=(), description="the likeliest first; none where it is as expected")
     asked: str | None = Field(default=None, description="where it can only be a mistake of units or counting")
@@ -88,7 +88,7 @@ class Judgement(BaseModel):
 
     @property
     def factor(self) -> float:
-        """How many times as long as expected the step takes; where it died, of the HBM at least."""
+        """How many times as long as expected the step takes; of HBM where it died or ran."""
         return (self.measured_s or self.held_bytes or 0.0) / self.expected.value
 
     @property
@@ -100,7 +100,7 @@ class Judgement(BaseModel):
     def headline(self) -> str:
         """The finding in a few words."""
         if self.measured_s is None:
-            return "died out of memory"
+            return "ran" if self.verdict == "ran" else "died out of memory"
         times = significant(self.factor if self.verdict == "slower" else 1 / self.factor, 2)
         return f"{times} times {self.verdict} than expected"
 
@@ -108,9 +108,9 @@ class Judgement(BaseModel):
     def statement(self) -> str:
         """The finding in a sentence; what is inside of the interval is said as well."""
         if self.measured_s is None:
-            modelled, held = format_bytes(self.expected.value), format_bytes(self.held_bytes or 0.0)
-            expected = f"{modelled} of {held} are modelled, {self.odds} likely to fit"
-            return f"It died out of memory ({self.source}), where {expected}. The model does not explain it."
+            held = f"{format_bytes(self.expected.value)} of {format_bytes(self.held_bytes or 0.0)}"
+            expected = f"{held} are modelled, {self.odds} likely to fit"
+            return f"It {self.headline} ({self.source}), where {expected}. The model does not explain it."
         low, high = self.expected.low or self.expected.value, self.expected.high or self.expected.value
         expected = f"{format_seconds(self.expected.value)} ({format_seconds(low)} to {format_seconds(high)})"
         measured = format_seconds(self.measured_s)
@@ -129,7 +129,8 @@ class Judgement(BaseModel):
         if self.asked is not None or not self.causes:
             return "Check model, batch, length, hardware and the measurement first."
         first = self.causes[0]
-        what = "it needs more HBM" if self.measured_s is None else f"the step is {self.verdict}"
+        hbm = f"it needs {'less' if self.verdict == 'ran' else 'more'} HBM"
+        what = hbm if self.measured_s is None else f"the step is {self.verdict}"
         return f"Find out first why {what} than modelled, likeliest because {first.statement}. Check: {first.check}."
 
 
@@ -162,9 +163,7 @@ def judge(study: Study, observed: MeasuredRun | None = None) -> Judgement | None
         observed: what was seen of it, by default what is on record.
     """
     seen, run = observed or MeasuredRun.of(study), run_of(study)
-    if seen is None or run is None:
-        return None
-    return judge_run(run, seen)
+    return judge_run(run, seen) if seen is not None and run is not None else None
 
 
 def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
@@ -184,12 +183,11 @@ def judge_run(run: Run, seen: MeasuredRun) -> Judgement | None:
     if mfu is not None and mfu > MOST_MFU:
         published = format_percent(HIGHEST_PUBLISHED_MFU, 0)
         beyond = "more than the hardware can" if mfu > 1 else f"and no published run has more than {published}"
-        asked = _asked(
-            f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ.", causes
-        )
+        differ = f"That would be an MFU of {format_percent(mfu, 0)}, {beyond}: units or counts must differ."
+        asked = _asked(differ, causes)
     elif objection is not None:
-        differ = "units, counts or the network must differ."
-        asked = _asked(f"{objection[0].upper()}{objection[1:]}: {differ}", causes)
+        said = f"{objection[0].upper()}{objection[1:]}"
+        asked = _asked(f"{said}: units, counts or the network must differ.", causes)
     return Judgement(
         verdict=verdict, measured_s=seen.seconds, expected=expected, mfu=mfu, causes=causes[:SHOWN], asked=asked
     )
@@ -228,12 +226,9 @@ def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
         best = max(found[name], key=lambda each: each.likelihood * each.variant.weight)
         variant = _met(best.variant, seen.seconds)
         yield Cause(
-            name=name,
-            statement=sentence(variant, run),
-            expects=expectation(variant, run, now, best.prediction),
-            check=check_of(name, run),
-            weight=weights[name] / total,
-        )
+            name=name, statement=sentence(variant, run), expects=expectation(variant, run, now, best.prediction),
+            check=check_of(name, run), weight=weights[name] / total,
+        )  # fmt: skip
 
 
 def _met(variant: Variant, seconds: float) -> Variant:
@@ -255,17 +250,13 @@ def _likelihood(variant: Variant, prediction: Prediction, seen: MeasuredRun) -> 
     assert prediction.step_time is not None
     miss = excess(seen.seconds / variant.added, prediction.step_time)
     found = _normal(miss, half_width(prediction.step_time) / Z_90)
-    memory, tokens = prediction.memory, variant.run.workload.tokens
+    memory, tokens, devices = prediction.memory, variant.run.workload.tokens, variant.run.hardware.devices
     if seen.peak_bytes and memory is not None and memory.total.low and memory.total.high:
         middle = math.sqrt(memory.total.low * memory.total.high)
         found *= _normal(math.log(seen.peak_bytes / middle), half_width(memory.total) / Z_90)
     elif memory is not None and memory.probability_fits is not None:
         found *= max(memory.probability_fits, _UNFIT)
-    if (
-        seen.tokens
-        and tokens
-        and not math.isclose(seen.tokens * variant.run.hardware.devices, tokens, rel_tol=_COUNTED)
-    ):
+    if seen.tokens and tokens and not math.isclose(seen.tokens * devices, tokens, rel_tol=_COUNTED):
         found *= _MISCOUNTED
     return found
 

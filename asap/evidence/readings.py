@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from asap.core.errors import AsapError
+from asap.experiments.remarks import lengthening
 from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
@@ -24,10 +25,11 @@ from asap.study.study import Study
 
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
-    "recomputation", "flags", "debugging", "counting", "experts",
-    "no recomputation", "whole states", "peaks", "other processes", "fragmentation",
+    "recomputation", "flags", "debugging", "counting", "experts", "setting",
+    "no recomputation", "whole states", "peaks", "saving", "loading", "other processes", "fragmentation",
+    "sharded states", "offload", "smaller states",
 ]  # fmt: skip
-"""What may explain a step that is not as expected; the last five, with some of them, a run that is out of memory."""
+"""What may explain a step that is not as expected; those below, with some of them, a run that died or ran."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Run:
     model: Architecture
     workload: Workload
     hardware: Slice
+    unmodelled: tuple[str, ...] = ()
+    """Settings that likely make the step longer, and that no prediction uses."""
 
     def objection(self, seconds: float) -> str | None:
         """What is impossible about a measured step, by physics alone; ``None`` if nothing is."""
@@ -52,9 +56,10 @@ class Run:
 def run_of(study: Study) -> Run | None:
     """What the model needs of a run; ``None`` where some of it is not known."""
     experiment = study.experiment
-    if study.plan is None or study.slice is None or experiment.model is None or experiment.model.missing():
+    model, work = experiment.model, experiment.workload
+    if study.plan is None or study.slice is None or model is None or model.missing() or not work.tokens:
         return None
-    return Run(study.plan, experiment.model, experiment.workload, study.slice) if experiment.workload.tokens else None
+    return Run(study.plan, model, work, study.slice, lengthening(experiment))
 
 
 def predicted(run: Run) -> Prediction | None:
@@ -89,7 +94,7 @@ class Variant:
 PRIOR: dict[CauseName, float] = {
     "network": 0.30, "slow device": 0.08, "sequence": 0.12, "input": 0.10, "batch": 0.08, "attention": 0.08,
     "flags": 0.08, "recomputation": 0.06, "interruptions": 0.05, "precision": 0.03, "debugging": 0.02, "counting": 0.01,
-    "experts": 0.15,
+    "experts": 0.15, "setting": 0.15,
 }  # fmt: skip
 """How likely each is before the measurement. A judgement and no fit: of public threads about steps far slower than
 expected few say their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides
@@ -113,6 +118,8 @@ def readings(run: Run) -> Iterator[Variant]:
     yield from _machine(run)
     yield from _shape(run)
     yield from _program(run)
+    if run.unmodelled:
+        yield from (Variant("setting", slower, run, slower, 1 / slower) for slower in _SLOWER_DEVICE)
     for name in ("input", "interruptions"):
         yield from (Variant(name, times, run, times, 1 / times) for times in _TIMES)
     micro = run.plan.microbatches or 1
@@ -168,27 +175,28 @@ def _scaled(value: int | None, times: int, up: bool) -> int | None:
 def _program(run: Run) -> Iterator[Variant]:
     work, said = run.workload, precision_class(run.workload.precision)
     if said in ("fp8", "int8", "fp4"):
-        yield Variant("precision", 1.0, _working(run, precision="bf16"))
+        yield Variant("precision", 1.0, working(run, precision="bf16"))
     elif work.precision not in FULL_PRECISION:
         full = "tf32" if "tf32" in run.hardware.chip.peak_flops else "fp32"
-        yield Variant("precision", 1.0, _working(run, precision=full))
+        yield Variant("precision", 1.0, working(run, precision=full))
     on_gpu = run.hardware.chip.kind == "gpu"
     if on_gpu and attention_class(work.attention) in (None, "flash"):
-        yield Variant("attention", 1.0, _working(run, attention="eager"))
+        yield Variant("attention", 1.0, working(run, attention="eager"))
     if run.plan.remat is not Remat.FULL:
         yield Variant("recomputation", 1.0, replace(run, plan=run.plan.model_copy(update={"remat": Remat.FULL})))
     if run.hardware.chip.kind == "tpu":
         yield from (Variant("flags", slower, run, slower, 1 / slower) for slower in _WITHOUT_FLAGS)
     if on_gpu and not work.launch_blocking:
-        yield Variant("debugging", 1.0, _working(run, launch_blocking=True))
+        yield Variant("debugging", 1.0, working(run, launch_blocking=True))
         if work.compiled and framework_class(work.framework) == "fsdp":
-            yield Variant("debugging", 1.0, _working(run, launch_blocking=True, compiled=False))
+            yield Variant("debugging", 1.0, working(run, launch_blocking=True, compiled=False))
     if (count := passes_of_experts(run)) and (now := predicted(run)) and now.step_time:
         for each in _SECONDS_OF_EXPERT:
             yield Variant("experts", each, run, 1 + count * each / now.step_time.value)
 
 
-def _working(run: Run, **changes: Any) -> Run:
+def working(run: Run, **changes: Any) -> Run:
+    """The run with some fields of its workload changed."""
     return replace(run, workload=run.workload.model_copy(update=changes))
 
 

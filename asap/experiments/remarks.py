@@ -10,7 +10,8 @@ from asap.core.text import plain
 from asap.experiments.experiment import Experiment
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
-from asap.stacks.reading import GATHERED, is_on
+from asap.stacks.reading import is_on
+from asap.stacks.registry import by_framework
 from asap.stacks.spec import Spec, matches
 
 NO_BATCH = "the batch is not said"
@@ -48,10 +49,21 @@ def note_on_unmodelled(
     """
     found: list[str] = []
     for likely, usual in unmodelled.items():
-        keys = [key for key, value in usual.items() if key in settings and _differs(settings[key], value)]
-        if shown := ", ".join(key if settings[key] is True else f"{key}={plain(settings[key], 40)}" for key in keys):
+        if shown := ", ".join(_unusual(settings, usual)):
             found.append(f"{shown} (likely {likely})")
     return (f"the prediction does not use {', '.join(found)}",) if found else ()
+
+
+def lengthening(experiment: Experiment) -> tuple[str, ...]:
+    """Settings on record that no prediction uses and that likely make the step longer."""
+    table, said = by_framework(experiment.workload.framework), experiment.hyperparameters
+    groups = table.unmodelled.items() if table is not None else ()
+    return tuple(one for likely, usual in groups if "longer step" in likely for one in _unusual(said, usual))
+
+
+def _unusual(settings: Mapping[str, object], usual: Mapping[str, object]) -> list[str]:
+    keys = [key for key, value in usual.items() if key in settings and _differs(settings[key], value)]
+    return [key if settings[key] is True else f"{key}={plain(settings[key], 40)}" for key in keys]
 
 
 def _differs(said: object, usual: object) -> bool:
@@ -65,6 +77,7 @@ def _differs(said: object, usual: object) -> bool:
 
 
 _KEEPSGATHERED = ("shard_grad_op", "_hybrid_shard_zero2")
+_GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 
 
 def table_notes(spec: Spec, settings: Mapping[str, object], sequence: int | None) -> tuple[str, ...]:
@@ -72,7 +85,7 @@ def table_notes(spec: Spec, settings: Mapping[str, object], sequence: int | None
     off = ("false", "none", "null", "0", "")
     found = list(note_on_unmodelled(settings, spec.unmodelled))
     if spec.axes.strategy and spec.axes.strategy.said(settings) in _KEEPSGATHERED:
-        found.append(GATHERED)
+        found.append(_GATHERED)
     if spec.cut and sequence and not any(is_on(settings, key) for key in spec.packed):
         found.append(f"sequences are cut at {sequence} tokens ({spec.cut.key(settings)}); all are taken as that long")
     for note in spec.notes:

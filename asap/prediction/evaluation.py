@@ -85,10 +85,8 @@ def evaluate_plans(
     others = alternatives(plans, inferred or [False] * len(plans), workload, hardware, model=architecture)
     base, read = np.broadcast_to(np.log(step.total), cases), []
     for other in others:
-        total = predict_step(
-            step_inputs(other.plans, other.model or architecture, other.workload, other.hardware),
-            fit.resolve_one(groups),
-        ).total
+        read_so = step_inputs(other.plans, other.model or architecture, other.workload, other.hardware)
+        total = predict_step(read_so, fit.resolve_one(groups)).total
         read.append((other.setting, other.weight, np.broadcast_to(np.log(total), cases)))
     mixture, distance = mixture_of(base, read), distance_from(fit.region, inputs)
     doubtful = doubtful_groups(fit.region, groups, architecture.is_moe)

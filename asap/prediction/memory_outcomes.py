@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from asap.core.units import Quantity
+from asap.core.units import Provenance, Quantity
 from asap.prediction.from_architecture import predict
 from asap.prediction.prediction import FIT_CONFIDENCE, MemoryPrediction, Prediction
 from asap.prediction.step_model.groups import allocator_class
@@ -12,6 +12,8 @@ from asap.study.study import MemoryOutcome, Study, outcome_of_log
 
 FITS_AS_IT_RAN = "It needs no more HBM than the plan that ran, as far as the model can compare them."
 MOVED = "moved by what came of other plans"
+SURPRISING = 0.9
+"""Likelihood from which on the other outcome lies outside of what the scatter of the model explains: a judgement."""
 _STATES = ("parameters", "gradients", "optimizer")
 
 
@@ -28,51 +30,56 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
     return (*study.outcomes, MemoryOutcome(plan, ran, profile.peak_hbm_bytes, profile.source))
 
 
+def is_unexplained(outcome: MemoryOutcome, modelled: MemoryPrediction) -> bool:
+    """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: what runs is then likelier
+    not as on record, and says nothing of other plans. A peak, and a compiler, say how much the plan holds."""
+    told = outcome.fitted is not None and outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
+    odds = modelled.probability_fits if told else None
+    return odds is not None and (1 - odds if outcome.fitted else odds) >= SURPRISING
+
+
 def memory_belief(study: Study) -> MemoryBelief | None:
     """What is believed of plans that nothing came of; None where nothing is known, or nothing can be predicted."""
     outcomes, hardware = outcomes_of(study), study.slice
     if not outcomes or hardware is None:
         return None
-    kind = allocator_class(study.experiment.workload.framework, hardware.chip.kind)
-    overhead = load_calibration().full.overhead(kind)
     model, now = study.experiment.model, study.experiment.workload
+    overhead = load_calibration().full.overhead(allocator_class(now.framework, hardware.chip.kind))
     found = [predict([one.plan], model, one.workload or now, hardware)[0] for one in outcomes]
     seen = [
         Seen(one.memory.total.value, outcome.fitted, outcome.peak_bytes)
         for one, outcome in zip(found, outcomes, strict=True)
-        if one.memory is not None
+        if one.memory is not None and not is_unexplained(outcome, one.memory)
     ]
     return believed(overhead, hardware.chip.device_capacity, seen)
 
 
 def with_outcomes(study: Study, predictions: Sequence[Prediction]) -> list[Prediction]:
     """The predictions with their HBM as it is believed, or known, after the outcomes."""
-    belief = memory_belief(study)
-    if belief is None:
-        return list(predictions)
-    known = {one.plan: one for one in outcomes_of(study) if one.workload is None}
+    belief, known = memory_belief(study), {one.plan: one for one in outcomes_of(study) if one.workload is None}
     return [_revised(one, known.get(one.plan), belief) for one in predictions]
 
 
-def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: MemoryBelief) -> Prediction:
+def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: MemoryBelief | None) -> Prediction:
     memory = prediction.memory
-    if memory is None:
-        return prediction
-    if outcome is not None:
+    if memory is not None and outcome is not None:
         return prediction.model_copy(update={"memory": _known(memory, outcome, belief)})
+    if memory is None or belief is None:
+        return prediction
     odds = float(belief.probability_fits(memory.total.value))
     update: dict[str, object] = {"probability_fits": odds, "fits": odds >= FIT_CONFIDENCE and memory.fits_host}
     return prediction.model_copy(update={"memory": _holding(memory, _believed(memory, belief), **update)})
 
 
-def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelief) -> MemoryPrediction:
-    """What is known of the plan itself: its peak, or that what it holds is within the HBM, since it ran, or is not."""
+def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelief | None) -> MemoryPrediction:
+    """What is known of the plan itself: its peak, or that it is within the HBM or above, where that is explained."""
     total, capacity = memory.total, memory.capacity_bytes
     if outcome.peak_bytes is not None:
         total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=outcome.provenance, source=outcome.source)
-    else:
-        total = _believed(memory, belief) if outcome.fitted else within(total, capacity, max)
-    total = within(total, capacity) if outcome.fitted else total
+        total = within(total, capacity) if outcome.fitted else total
+    elif not is_unexplained(outcome, memory):
+        believed = _believed(memory, belief) if outcome.fitted and belief else total
+        total = within(believed, capacity, min if outcome.fitted else max)
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
     return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
 
@@ -80,9 +87,9 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
 def fits_if_smaller(ran: Prediction, peak: float | None, modelled: Prediction, other: Prediction) -> Prediction:
     """A plan that needs no more HBM than one that ran, as modelled, fits, and holds no more than that one's peak."""
     known, before, memory = ran.memory, modelled.memory, other.memory
-    if known is None or before is None or memory is None or (memory.fits and memory.probability_fits is None):
+    if known is None or before is None or memory is None or before.total.value > known.total.value:
         return other
-    if memory.probability_fits == 0.0 or not memory.fits_host or before.total.value > known.total.value:
+    if memory.probability_fits == 0.0 or not memory.fits_host or (memory.fits and memory.probability_fits is None):
         return other
     notes = other.notes if before.fits else (*other.notes, FITS_AS_IT_RAN)
     return other.model_copy(update={"memory": as_fitting(memory, peak), "notes": notes})

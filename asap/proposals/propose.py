@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from asap.core.errors import InsufficientEvidenceError
 from asap.core.units import counted
-from asap.evidence.out_of_memory import judge_study
+from asap.evidence.memory_judgement import judge_study
 from asap.plans import Plan
 from asap.plans.validity import unchecked
 from asap.prediction.prediction import Prediction
@@ -37,7 +37,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     trial = most_promising(trials)
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
     judgement = judge_study(study)
-    least = ranked.smallest
+    least = ranked.smallest if judgement is None or judgement.measured_s is not None else None
     advice = recommend(
         proposals,
         ranked.considered,
@@ -50,7 +50,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=after_judgement(advice, judgement, least),
+        recommendation=after_judgement(advice, judgement),
         smallest_fit=least,
         judgement=judgement,
         considered=ranked.considered,

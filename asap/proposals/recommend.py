@@ -155,16 +155,10 @@ def _beside(least: SmallestFit, others: tuple[Proposal, ...]) -> str:
     return f" Likelier to fit: {named}" if fit_odds(found) > fit_odds(small) else ""
 
 
-def after_judgement(
-    advice: Recommendation, judgement: Judgement | None, least: SmallestFit | None = None
-) -> Recommendation:
-    """Advice that finds out first why what was measured is not what the model expects; the same where it is. Where the
-    run died out of memory, the smallest change with which it is likely to fit stands beside it."""
+def after_judgement(advice: Recommendation, judgement: Judgement | None) -> Recommendation:
+    """Advice that finds out first why what was measured is not what the model expects; the same where it is."""
     if judgement is None or not judgement.is_finding:
         return advice
-    if judgement.measured_s is None and least is not None:
-        said = f"{judgement.advice} The smallest change that is likely to fit: {least.statement}."
-        return Recommendation(first=advice.first, keep_incumbent=True, statement=said, lines=least.lines)
     if advice.keep_incumbent or advice.first is None:
         return Recommendation(first=None, keep_incumbent=True, statement=judgement.advice)
     statement = f"{judgement.advice} The proposals rest on the model alone, and come after that."

@@ -51,14 +51,15 @@ class SmallestFit(BaseModel):
 
 def smallest_fit(study: Study) -> SmallestFit | None:
     """The smallest change with which what runs fits; None where nothing does, or nothing can be searched."""
-    if study.plan is None:
+    if (plan := study.plan) is None:
         return None
     study = replace(study, profile=None)
+    now = expect(study, [plan])[0].memory
     found = [
-        (changes + len(trials), trials, plan)
+        (changes + len(trials), trials, smallest)
         for trials in _together(study)
-        if (best := _smallest(_under(study, trials))) is not None
-        for changes, plan in [best]
+        if (best := _smallest(_under(study, trials), (now.probability_fits if now else None) or 0.0)) is not None
+        for changes, smallest in [best]
     ]
     return _fit_of(study, *min(found, key=lambda one: one[0])[1:]) if found else None
 
@@ -83,13 +84,13 @@ def _under(study: Study, trials: tuple[Trial, ...]) -> Study:
     return replace(study, experiment=experiment.model_copy(update={"observed": None}), outcomes=seen)
 
 
-def _smallest(study: Study) -> tuple[float, Plan] | None:
-    """The cost of the cheapest plan that fits, and the plan."""
+def _smallest(study: Study, odds: float) -> tuple[float, Plan] | None:
+    """The cost of the cheapest plan that fits, likelier than what runs, and the plan."""
     found = search(study, lambda meshes: np.zeros(len(meshes)))
     if found is None:
         return None
     evaluation = found.evaluation
-    places = np.argwhere(evaluation.valid & evaluation.fits)
+    places = np.argwhere(evaluation.valid & evaluation.fits & (evaluation.fit_odds > odds))
     if not len(places):
         return None
     index = tuple(places.T)

@@ -14,7 +14,6 @@ from asap.stacks.spec import Layout, Meaning, Spec, Word
 from asap.stacks.spec import Offload as OffloadWords
 
 Settings = Mapping[str, object]
-GATHERED = "weights that stay gathered until the backward pass are not modelled: taken as gathered twice"
 INNER = ("seq", "model", "stage")
 """Axes whose devices see the same sequences."""
 

@@ -9,6 +9,8 @@ import pytest
 
 from asap.core.errors import AsapError
 from asap.core.units import GIB
+from asap.evidence.effect import with_outcomes
+from asap.evidence.fact import Claim, StatedFact
 from asap.experiments.create import Statement, create_experiment
 from asap.proposals.propose import propose
 from asap.proposals.selection.candidate import LIKELY, fit_odds
@@ -31,7 +33,8 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     )  # fmt: skip
     try:
         record = create_experiment("run", said, config=first, overrides=thread.get("overrides", ()))
-        advice = propose(rank_candidates(study := study_of(record), priors={}), lambda *_: ())
+        told = [StatedFact(claim=Claim(claim), plan=None, words="as told") for claim in thread.get("told", ())]
+        advice = propose(rank_candidates(study := with_outcomes(study_of(record), told), priors={}), lambda *_: ())
     except AsapError as error:
         yield "text", f"{error.message} {error.hint}"
         yield "refused", True
@@ -41,6 +44,7 @@ def answered(thread: dict[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     yield "hbm_gib", advice.incumbent.memory.total.value / GIB
     yield "died", fit_odds(advice.incumbent) < LIKELY and any(words in statement for words in NOT_CALM)
     yield "slower", judged is not None and judged.verdict == "slower" and statement.startswith(judged.advice)
+    yield "questioned", judged is not None and judged.held_bytes and statement.startswith(judged.advice)
     asked = judged is not None and judged.asked is not None and statement.startswith(judged.advice)
     yield "asked", asked or any("so add --sequence" in note for note in record.notes)
     yield "ran", advice.incumbent.memory.fits and not (judged and judged.is_finding)

@@ -190,30 +190,10 @@ def test_an_open_axis_needs_the_hardware():
         from_overrides({})
 
 
-@pytest.mark.parametrize(
-    ("tensors", "remat", "offload"),
-    [
-        ({}, Remat.FULL, ()),
-        ({"decoder_layer_input": "offload"}, Remat.FULL, ("activations",)),
-        ({"query_proj": "device"}, "query", ()),
-        ({"query_proj": "device", "key_proj": "device", "value_proj": "device"}, Remat.SAVE_QKV_PROJ, ()),
-        ({"out_proj": "device", "mlpwo": "device"}, Remat.SAVE_OUT_PROJ, ()),
-        ({"query_proj": "offload", "mlpwi_0": "device"}, "gate+host.query", ()),
-        ({"moe_mlpwi_1": "device", "context": "offload", "mla_q": "device"}, "up+host.context", ()),
-        ({"qkv_proj": "device", "mlpwi": "device"}, Remat.FULL, ()),
-        ({"qkv_proj": "device", "fused_qkv": True, "mlpwi": "offload", "fused_mlp": True},
-         "qkv+host.gate+host.up", ()),
-        ({"mlpwi": "device", "mlp_activations": ["gelu"]}, "up", ()),
-        (dict.fromkeys(("query_proj", "key_proj", "value_proj", "out_proj", "decoder_layer_input"), "offload"),
-         Remat.OFFLOAD, ("activations",)),
-        (dict.fromkeys(("query_proj", "key_proj", "value_proj", "out_proj"), "offload"),
-         "host.qkv+host.out", ()),
-        ({"decoder_layer_input": "offload", "mlpwo": "offload"}, Remat.FULL, ("activations",)),
-    ],
-)  # fmt: skip
+@cases("tensors, remat, offload")
 def test_custom_rematerialisation_is_read_tensor_by_tensor(tensors, remat, offload):
     plan = from_overrides({"ici_fsdp_parallelism": 4, "remat_policy": "custom", **tensors}, 4)
-    assert (plan.remat and plan.remat.value, plan.offload) == (remat, offload)
+    assert (plan.remat and plan.remat.value, list(plan.offload)) == (remat, offload)
     assert to_overrides(plan, {"remat_policy": "custom", **tensors}).keys() <= {"ici_fsdp_parallelism"}
 
 

@@ -4,7 +4,7 @@ Each setting is varied alone. Weights are shares of published sources.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,8 +83,11 @@ def alternatives(
     """
     found, chosen, stack = [], tuple(plans), framework_class(workload.framework)
 
-    def add(setting: str, told_by: str, weight: float, **changes: object) -> None:
-        parts = {"plans": chosen, "workload": workload, "hardware": hardware, "model": model} | changes
+    def add(
+        setting: str, told_by: str, weight: float, said: dict[str, object] | None = None, **changes: object
+    ) -> None:
+        read = workload.model_copy(update=said)
+        parts = {"plans": chosen, "workload": read, "hardware": hardware, "model": model} | changes
         found.append(Alternative(setting, told_by, weight, **parts))  # pyright: ignore[reportArgumentType]
 
     if any(inferred) and stack != "nemo":
@@ -94,38 +97,30 @@ def alternatives(
         )
         add("recomputation", "remat=… in the plan", RECOMPUTES_ALL, plans=fuller)
     if stack == "megatron" and is_kernel_open(workload) and hardware.chip.kind == "gpu":
-        unfused = workload.model_copy(update={"attention": "fused softmax"})
-        add("attention kernel", "the kernel in the configuration", KEEPS_SCORES_IN_HBM, workload=unfused)
+        add("attention kernel", "the kernel in the configuration", KEEPS_SCORES_IN_HBM, {"attention": "fused softmax"})
     if workload.zero_stage is None and stack in _REPLICATES and any(plan.degree("replica") > 1 for plan in chosen):
-        sharded = workload.model_copy(update={"zero_stage": 1})
-        add("ZeRO stage", "the ZeRO stage in the configuration", SHARDS_OPTIMIZER, workload=sharded)
+        add("ZeRO stage", "the ZeRO stage in the configuration", SHARDS_OPTIMIZER, {"zero_stage": 1})
     if context_parallel_kind(workload) is None and any(plan.degree("seq") > 1 for plan in chosen):
+        share = 1 / len(CONTEXT_PARALLEL)
         for kind in CONTEXT_PARALLEL[1:]:
-            read = workload.model_copy(update={"context_parallel": kind})
-            add("context parallelism", "context_parallel in the experiment", 1 / len(CONTEXT_PARALLEL), workload=read)
+            add("context parallelism", "context_parallel in the experiment", share, {"context_parallel": kind})
     if any(plan.degree("model") > 1 for plan in chosen):
         if (usual := SHARDS_SEQUENCE.get(stack)) is not None and workload.sequence_parallel is None:
-            as_read = stack == "nemo"
-            read = workload.model_copy(update={"sequence_parallel": not as_read})
-            add("sequence parallelism", "sequence_parallel", 1 - usual if as_read else usual, workload=read)
+            other, weight = (False, 1 - usual) if stack == "nemo" else (True, usual)
+            add("sequence parallelism", "sequence_parallel", weight, {"sequence_parallel": other})
         if stack == "nemo" and workload.overlaps_tensor is None:
-            read = workload.model_copy(update={"overlaps_tensor": True})
-            add("overlap of tensor parallelism", "overlaps_tensor", OVERLAPS_TENSOR, workload=read)
+            add("overlap of tensor parallelism", "overlaps_tensor", OVERLAPS_TENSOR, {"overlaps_tensor": True})
     if stack == "fsdp" and workload.compiled is None:
-        read = workload.model_copy(update={"compiled": True})
-        add("compilation", "compiled", COMPILES, workload=read)
+        add("compilation", "compiled", COMPILES, {"compiled": True})
     if stack == "nemo" and any(plan.degree("expert") > 1 for plan in chosen):
         if workload.expert_dispatcher is None:
-            read = workload.model_copy(update={"expert_dispatcher": "deepep"})
-            add("dispatch of tokens", "expert_dispatcher", FORWARDS_TOKENS, workload=read)
+            add("dispatch of tokens", "expert_dispatcher", FORWARDS_TOKENS, {"expert_dispatcher": "deepep"})
         if workload.overlaps_experts is None:
-            read = workload.model_copy(update={"overlaps_experts": True})
-            add("overlap of all-to-alls", "overlaps_experts", OVERLAPS_EXPERTS, workload=read)
+            add("overlap of all-to-alls", "overlaps_experts", OVERLAPS_EXPERTS, {"overlaps_experts": True})
     if model is not None and model.vocab_assumed:
         for tokens, weight in VOCABULARIES.items():
             add("vocabulary", "model.vocab", weight, model=model.model_copy(update={"vocab": tokens}))
-    stated = network_stated or hardware.chip.network.stated
-    if not stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
+    if not (network_stated or hardware.chip.network.stated) and hardware.chip.kind == "gpu" and hardware.domains > 1:
         for factor, weight in SLOWER_NETWORKS.items():
             add("network between nodes", "--network", weight, hardware=_slower(hardware, factor))
     return found
@@ -133,8 +128,8 @@ def alternatives(
 
 def _slower(hardware: Slice, factor: float) -> Slice:
     network = hardware.chip.network
-    update = {"network": network.model_copy(update={"bandwidth": network.bandwidth * factor})}
-    return Slice(hardware.chip.model_copy(update=update), hardware.chips_per_slice, hardware.topology, hardware.slices)
+    slower = network.model_copy(update={"bandwidth": network.bandwidth * factor})
+    return replace(hardware, chip=hardware.chip.model_copy(update={"network": slower}))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
-from asap.stacks.reading import GATHERED, field_of, is_on
+from asap.stacks.reading import field_of, is_on
 from asap.stacks.trainer.arguments import (
     KEEP,
     RECOMPUTE,
@@ -37,8 +37,10 @@ _MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
 )
 _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
 """As Accelerate counts them, from 1."""
-_NEW = {f"{FSDP}.fsdp_version": "2", f"{FSDP}.fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}
+UNWRAPPED, _WRAPS, _ANY = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy", 1e15
+_NEW = {f"{FSDP}.fsdp_version": "2", _WRAPS: "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
+_UNIT = "no policy wraps the layers, so FSDP gathers all at once: with auto_wrap or TRANSFORMER_BASED_WRAP it does not"
 _SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _WHOLE_GRADIENTS = (
     "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
@@ -81,11 +83,13 @@ def workload(settings: Settings) -> dict[str, object]:
     """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
     arguments, sharded = arguments_of(settings), layout(settings) != "replica"
     syncs = field_of(TRAINER, "sync_each_batch", arguments)
+    units = of_units(_wraps(settings), _keeps_gathered(settings)) if sharded else {}
     return fields_of(arguments) | {
         "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
         "precision": precision(arguments, settings),
         "weight_precision": weight_precision(arguments, settings, sharded),
         "sync_each_batch": syncs if sharded else None,
+        **units,
     }
 
 
@@ -103,14 +107,25 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
     """What FSDP keeps whole for longer than is modelled, by its settings under a plan."""
     if plan and is_fsdp(settings) and (plan.microbatches or 1) > 1 and not is_on(settings, _SYNCS):
         yield _WHOLE_GRADIENTS
-    if plan and _keeps_gathered(settings):
-        yield GATHERED
+    if plan and is_fsdp(settings) and _wraps(settings) == UNWRAPPED:
+        yield _UNIT
+
+
+def _wraps(settings: Settings) -> str:
+    return str(settings.get(fsdp_key(settings, "auto_wrap_policy"))).upper()
+
+
+def of_units(policy: str, kept: bool) -> dict[str, object]:
+    """What a device holds whole of what FSDP shards: weights that stay gathered until the backward pass are a second
+    copy on the device itself; a model that no policy wraps is one unit, and its gradients wait whole as well."""
+    one = policy == UNWRAPPED
+    return {"secondary_shards": 1 if one or kept else None, "reduction_buffers": _ANY if one else None}
 
 
 def _keeps_gathered(settings: Settings) -> bool:
     reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
-    of_second = _version(settings) == "2" and reshards == "false"
-    return is_fsdp(settings) and (of_second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2"))
+    second = _version(settings) == "2" and reshards == "false"
+    return second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2")
 
 
 def counted(settings: Settings, devices: int | None) -> dict[str, object]:
@@ -207,7 +222,8 @@ def of_option(said: object) -> dict[str, Any]:
     if not words:
         return {KIND: "MULTI_GPU"}
     named = next((word for word in words if word in WORDS), WORDS[0])
-    return {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}
+    found: dict[str, Any] = {KIND: "FSDP", _STRATEGY: named.upper(), _OFFLOADS: "offload" in words}
+    return found if "auto_wrap" in words or text in _ON else {**found, _WRAPS: UNWRAPPED}
 
 
 def _option_lines(changed: Mapping[str, str], current: Settings) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asap.core.text import plain
-from asap.stacks.reading import GATHERED, is_on
+from asap.stacks.accelerate.stack import of_units
+from asap.stacks.reading import is_on
 
 Settings = Mapping[str, object]
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
@@ -43,10 +44,12 @@ def workload(settings: Settings) -> dict[str, object]:
         is_on(settings, "fp8") or str(settings.get("bf16", settings.get("bfloat16", "auto"))).casefold() != "false"
     )
     kept = str(settings.get("bf16")) == "full" or (half and not (sharded and _version(settings) != "2"))
+    gathered = _of_fsdp(settings, "sharding_strategy").upper() == "SHARD_GRAD_OP"
+    stays = gathered or _of_fsdp(settings, "reshard_after_forward") == "false"
     return {
         "weight_precision": "bf16" if kept else None,
         "sync_each_batch": is_on(settings, _SYNCS) if sharded and _SYNCS in settings else None,
-    }
+    } | (of_units(_of_fsdp(settings, "auto_wrap_policy").upper(), stays) if sharded else {})
 
 
 def notes(settings: Settings) -> Iterator[str]:
@@ -54,9 +57,6 @@ def notes(settings: Settings) -> Iterator[str]:
     optimizer = str(settings.get("optimizer") or "")
     if _FEW_BITS.search(optimizer) and not _COUNTED_BITS.search(optimizer.replace("_bnb_", "_")):
         yield f"optimizer {plain(optimizer, 40)}: the few bits of its state are counted as 32"
-    gathered = _of_fsdp(settings, "sharding_strategy").upper() == "SHARD_GRAD_OP"
-    if layout(settings) != "replica" and (gathered or _of_fsdp(settings, "reshard_after_forward") == "false"):
-        yield GATHERED
 
 
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:

@@ -136,7 +136,8 @@ def write_remat(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
         for what, key in _HOST.items()
         if what in plan.offload or _true(current.get(key))
     }
-    if plan.remat is None or _does_already(plan, current):
+    moves = "activations" in read_offload(current)
+    if plan.remat is None or (read_remat(current) == plan.remat and moves == plan.moves_inputs):
         return overrides
     if plan.remat is Remat.NONE and not plan.moves_inputs and not always_recomputes(current):
         return overrides | {"remat_policy": NO_POLICY}
@@ -169,10 +170,6 @@ def _custom(plan: Plan, current: Mapping[str, object]) -> dict[str, str]:
             wanted |= dict.fromkeys(_names(tensor, current), "remat")
             wanted |= {_names(tensor, current)[0]: place}
     return {"remat_policy": CUSTOM} | {name: place for name, place in wanted.items() if _place(name, current) != place}
-
-
-def _does_already(plan: Plan, current: Mapping[str, object]) -> bool:
-    return read_remat(current) == plan.remat and ("activations" in read_offload(current)) == plan.moves_inputs
 
 
 def _wanted_place(tensor: Tensor, tensors: SavedTensors) -> str:

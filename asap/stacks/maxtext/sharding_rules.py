@@ -94,7 +94,8 @@ def axis_roles(settings: Mapping[str, object]) -> AxisRoles:
     """
     rules, axes = settings.get(RULES), settings.get(MESH_AXES)
     if rules:
-        return _from_rules(_pairs(rules), _axes(axes) if axes else tuple(_mesh_name(name) for name in ALL_NAMES))
+        every = ("stage" if name == "pipeline" else name for name in ALL_NAMES)
+        return _from_rules(_pairs(rules), _axes(axes) if axes else tuple(every))
     if custom := settings.get(CUSTOM):
         return _custom(str(custom))
     if found := MODEL_ROLES.get(str(settings.get("model_name"))):
@@ -171,7 +172,3 @@ def _axes(axes: object) -> tuple[str, ...]:
 
 def _key_name(axis: str) -> str:
     return _KEYS.get(axis, axis)
-
-
-def _mesh_name(key: str) -> str:
-    return "stage" if key == "pipeline" else key

@@ -112,7 +112,7 @@ def _zero_stage(settings: StackSettings) -> int | None:
     if settings.flag("use_megatron_fsdp"):
         strategy = settings.text("data_parallel_sharding_strategy")
         return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
-    return 1 if settings.flag("use_distributed_optimizer") else None
+    return 1 if any(map(settings.flag, ("use_distributed_optimizer", "overlapped_distributed_optimizer"))) else None
 
 
 def _cuda_graphs(settings: StackSettings) -> CudaGraphs | None:

@@ -64,15 +64,12 @@ def model_of(settings: StackSettings) -> tuple[Architecture | str, tuple[str, ..
 def own_settings(settings: Settings, of_shapes: bool) -> str | None:
     """Settings that no torchtitan has and that by their name change the model's shapes, or those that do not."""
     own = {key: ".".join(key.split(".")[:2]) for key in settings if key.startswith(_SECTIONS)}
-    found = [key for key, name in own.items() if name not in _known() and of_shapes == _is_shape(key)]
+    shapes = {key for key in own if key.startswith("model.") and _NAMES_OF_SHAPES.search(key)}
+    found = [key for key, name in own.items() if name not in _known() and of_shapes == (key in shapes)]
     return plain(", ".join(found[:_MOST]), 240) + (", …" if len(found) > _MOST else "") if found else None
 
 
 _SECTIONS = ("model.", "parallelism.")
-
-
-def _is_shape(key: str) -> bool:
-    return key.startswith("model.") and _NAMES_OF_SHAPES.search(key) is not None
 
 
 @cache
