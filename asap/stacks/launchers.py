@@ -22,10 +22,8 @@ from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
 from asap.stacks.megatron.stack import launch_line, setting_line
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
-from asap.stacks.torchtitan import settings as torchtitan
-from asap.stacks.torchtitan.lines import PYTHON, python_lines
-from asap.stacks.torchtitan.lines import check as check_torchtitan
-from asap.stacks.torchtitan.lines import required as required_by_torchtitan
+from asap.stacks.torchtitan.lines import PYTHON
+from asap.stacks.torchtitan.stages import SEQUENCE
 from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
 
@@ -52,8 +50,10 @@ _STACKS: dict[str, Stack] = {
 }
 
 
-_TABLES: tuple[Stack, ...] = ("accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
+_TABLES: tuple[Stack, ...] = ("torchtitan", "accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
 """Keys of the contract whose stacks have tables."""
+_OF_PROGRAM: tuple[Stack, ...] = ("accelerate", "deepspeed")
+"""Those that shard a program with arguments of its own."""
 _NUMBERS = ("sequence_parallel", "loss_chunks", "first_moment", "second_moment", "optimizer", "weight_precision")
 """Settings beside the mesh that some stacks have no words for."""
 
@@ -131,20 +131,14 @@ def launch_lines(
         of_command = not current or overrides.keys() & set(of_model)
         return paste_line(overrides) if of_command else setting_lines(stack, overrides, current or {})
     said, current = current, current or {}
-    if stack == "torchtitan":
-        check_torchtitan(plan, current)
-        settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
-        settings |= required_by_torchtitan(settings, current)
-        settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
-        settings |= beside
-        if is_of_primus(current):
-            return lines_of_primus(settings, current)
-        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
     if stack in _TABLES:
         if (table := spec_of(stack, current)) is None:
             raise PlanError("the settings of the run are not on record, so that no line can be written")
-        changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence)
+        changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers)
+        changed |= {SEQUENCE: str(sequence)} if stack == "torchtitan" and said is None and sequence else {}
+        changed |= {} if stack in _OF_PROGRAM else beside
         line = lines_to_paste(table, changed, current)
+        beside = beside if stack in _OF_PROGRAM else {}
     else:
         line = launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
     return "\n".join((setting_lines(stack, beside, current), line)) if beside else line
@@ -158,10 +152,8 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         settings: to change, under the stack's names.
         current: its settings as they are.
     """
-    if stack == "torchtitan" and not is_of_primus(current):
-        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
-    if stack in ("deepspeed", "accelerate", "axolotl", "nanotron"):
-        return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
+    if stack in _OF_PROGRAM:
+        return "\n".join(_of_program(key, value, stack) for key, value in settings.items())
     if stack in _TABLES and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
     if stack == "maxtext" and OF_YAML in current:
@@ -174,14 +166,12 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
     return setting_line(arguments, current)
 
 
-def _in_file(key: str, value: str, stack: Stack) -> str:
+def _of_program(key: str, value: str, stack: Stack) -> str:
     """An argument of the program, or a key of its YAML or of DeepSpeed's JSON."""
     if key.startswith(SECTION):
         return f"--{key.removeprefix(f'{SECTION}.')} {value}"
     section, _, name = key.partition(".")
-    if stack == "deepspeed" and name:
-        return f'{{"{section}": {{"{name}": {value}}}}}'
-    return f"{section}: {{{name}: {value}}}" if name else f"{key}: {value}"
+    return f'{{"{section}": {{"{name}": {value}}}}}' if stack == "deepspeed" and name else yaml_lines({key: value})
 
 
 def inexpressible(
@@ -218,8 +208,8 @@ def settings_of(
     try:
         if stack == "maxtext":
             return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
-        if stack == "torchtitan":
-            return torchtitan.to_settings(plan, folded, global_batch=global_batch, layers=layers)
+        if stack == "torchtitan" and (table := spec_of(stack, {})) is not None:
+            return to_settings(table, plan, folded, global_batch=global_batch, layers=layers)
         return to_arguments(plan, folded) if stack in ("megatron", "nemo", "bridge") else {}
     except PlanError:
         return {}

@@ -86,6 +86,9 @@ class Axes(_Part):
     model: Word | None = None
     expert: Word | None = None
     stage: Word | None = None
+    expert_tensor: Word | None = Field(
+        default=None, description="tensor parallelism inside of experts, by default none"
+    )
     slices: Word | None = Field(default=None, description="copies of the parameters over slices")
     layout: Layout = Field(default="data", description="of the parameters, where no strategy says it")
     strategy: Word | None = Field(default=None, description="says the layout by its words")
@@ -293,6 +296,24 @@ class Spec(_Part):
 def all_off(listed: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by what they are likely to bring; of those that are only listed a prediction takes all as off."""
     return {likely: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for likely, keys in listed.items()}
+
+
+def lacking(
+    releases: tuple[Release, ...], settings: Mapping[str, object], key: str, past: tuple[str, ...] = ()
+) -> str | None:
+    """A setting on record that no release takes which has ``key``; ``None`` where none tells.
+
+    Args:
+        releases: the earliest first.
+        settings: on record.
+        key: a setting.
+        past: signs that do not count.
+    """
+    for place, release in enumerate(releases):
+        said = (sign for sign in release.signs if sign not in past and settings.get(sign) not in (None, False))
+        if (sign := next(said, None)) is not None:
+            return sign if any(key in later.later for later in releases[place:]) else None
+    return None
 
 
 def matches(names: tuple[str, ...], key: str) -> bool:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.stacks.launchers import inexpressible, launch_lines
-from asap.stacks.torchtitan import settings as titan
+from asap.stacks.reading import from_settings
+from asap.stacks.registry import spec
 
 TOML = {"model.flavor": "8B", "parallelism.data_parallel_shard_degree": 8, "training.local_batch_size": 8}
 GRAPHS = {"training.num_tokens_per_microbatch_per_dp_rank": 16384, "training.max_context_length": 2048}
@@ -39,7 +40,7 @@ def test_layers_of_a_stage_make_as_many_stages_as_the_plan_has(repeats, stages, 
     settings = pasted(plan, layers, **current)
     if EACH in settings:
         assert virtual_stages(settings, layers) == stages * repeats
-    read = titan.from_settings(settings, plan.devices, layers)
+    read = from_settings(spec("torchtitan"), settings, plan.devices, layers=layers)
     assert (read.degree("stage"), read.pipeline_repeats) == (stages, repeats)
 
 
@@ -62,7 +63,7 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
     (TOML | {"model.name": "llama3"}, "data=4 stage=2 microbatches=4", None),
     (TOML | {"model.name": "deepseek_v3"}, "data=4 seq=2", "no context parallelism for deepseek_v3"),
     (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
-    (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", "needs another backend"),
+    (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", 'parallelism.spmd_backend = "spmd_types"'),
     (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
 ])  # fmt: skip
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
