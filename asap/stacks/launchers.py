@@ -128,7 +128,7 @@ def launch_lines(
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
         overrides |= beside
-        of_command = not current or overrides.keys() & set(of_model)
+        of_command = not is_of_primus(current) and (not current or overrides.keys() & set(of_model))
         return paste_line(overrides) if of_command else setting_lines(stack, overrides, current or {})
     said, current = current, current or {}
     if stack in _TABLES:
@@ -156,11 +156,10 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         return "\n".join(_of_program(key, value, stack) for key, value in settings.items())
     if stack in _TABLES and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
-    if stack == "maxtext" and OF_YAML in current:
-        return yaml_lines(settings)
+    if stack != "megatron" and is_of_primus(current):
+        return lines_of_primus(settings, current)
     if stack != "megatron":
-        of_primus = is_of_primus(current)
-        return lines_of_primus(settings, current) if of_primus else paste_line(settings)
+        return yaml_lines(settings) if stack == "maxtext" and OF_YAML in current else paste_line(settings)
     switches: dict[str, str | bool] = {"true": True, "false": False}
     arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
     return setting_line(arguments, current)

@@ -20,7 +20,8 @@ OF_YAML = "asap.of_yaml"
 """Among settings on record: that they were given as YAML, whatever the stack's command takes."""
 _FORMER = "program_under_fsdp"
 """What records of earlier releases have instead."""
-_FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent
+"""With a folder a table."""
 _TABLE = "spec.toml"
 
 
@@ -64,13 +65,13 @@ class Contract(BaseModel):
 @cache
 def contracts() -> Mapping[str, Contract]:
     """Every contract by its key."""
-    values = tomllib.loads((_FOLDER / "contracts.toml").read_text(encoding="utf-8"))
+    values = tomllib.loads((FOLDER / "contracts.toml").read_text(encoding="utf-8"))
     return {key: Contract.model_validate(each) for key, each in values.items()}
 
 
 @cache
 def _trials() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
-    return tomllib.loads((_FOLDER / "trials.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((FOLDER / "trials.toml").read_text(encoding="utf-8"))
 
 
 def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[str, str]:
@@ -83,7 +84,7 @@ def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[s
 @cache
 def specs() -> Mapping[str, Spec]:
     """Every table, by the name of its folder."""
-    folders = [path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}"))]
+    folders = [path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}"))]
     return {name: spec(name) for name in folders if not _own_values(name).get("abstract")}
 
 
@@ -102,7 +103,7 @@ def abstract(folder: str) -> Spec:
 @cache
 def commanded() -> tuple[Spec, ...]:
     """Tables of programs that a command starts, also those that are no stack by themselves."""
-    folders = (path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}")))
+    folders = (path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}")))
     return tuple(abstract(folder) for folder in folders if "command" in _values(folder))
 
 
@@ -114,7 +115,7 @@ def of_toml() -> Spec:
 
 def capture_of(folder: str) -> str:
     """How a run by the table in a folder is profiled, also by one that others extend; empty where it is not said."""
-    return str(_values(folder).get("capture", "")) if (_FOLDER / folder / _TABLE).exists() else ""
+    return str(_values(folder).get("capture", "")) if (FOLDER / folder / _TABLE).exists() else ""
 
 
 @cache
@@ -134,7 +135,7 @@ def spec_of(contract: str, settings: Mapping[str, object]) -> Spec | None:
 @cache
 def irrelevant(folder: str) -> frozenset[str]:
     """Settings of a stack that change neither plan nor workload nor model (``irrelevant.txt``)."""
-    path = _FOLDER / folder / "irrelevant.txt"
+    path = FOLDER / folder / "irrelevant.txt"
     return frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
 
 
@@ -142,7 +143,7 @@ def irrelevant(folder: str) -> frozenset[str]:
 def code(folder: str) -> ModuleType | None:
     """What of a stack's algebra no table says: ``<name>/stack.py``, of the table or of the one that it extends."""
     extended = _own_values(folder).get("extends")
-    if (_FOLDER / folder / "stack.py").exists():
+    if (FOLDER / folder / "stack.py").exists():
         return importlib.import_module(f"{__package__}.{folder}.stack")
     return code(extended) if extended else None
 
@@ -153,7 +154,7 @@ def folder_of(table: Spec) -> str:
 
 
 def _own_values(folder: str) -> dict[str, Any]:
-    return tomllib.loads((_FOLDER / folder / _TABLE).read_text(encoding="utf-8"))
+    return tomllib.loads((FOLDER / folder / _TABLE).read_text(encoding="utf-8"))
 
 
 def _values(folder: str) -> dict[str, Any]:
