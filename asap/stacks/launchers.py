@@ -20,7 +20,6 @@ from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_over
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
-from asap.stacks.megatron.stack import launch_line, setting_line
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
 from asap.stacks.torchtitan.lines import PYTHON
 from asap.stacks.torchtitan.stages import SEQUENCE
@@ -50,10 +49,8 @@ _STACKS: dict[str, Stack] = {
 }
 
 
-_TABLES: tuple[Stack, ...] = ("torchtitan", "accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
-"""Keys of the contract whose stacks have tables."""
-_OF_PROGRAM: tuple[Stack, ...] = ("accelerate", "deepspeed")
-"""Those that shard a program with arguments of its own."""
+_APART: tuple[Stack, ...] = ("accelerate", "deepspeed", "nemo", "bridge")
+"""Keys of the contract whose settings beside a plan are the program's, or have their sections said."""
 _NUMBERS = ("sequence_parallel", "loss_chunks", "first_moment", "second_moment", "optimizer", "weight_precision")
 """Settings beside the mesh that some stacks have no words for."""
 
@@ -131,16 +128,13 @@ def launch_lines(
         of_command = not is_of_primus(current) and (not current or overrides.keys() & set(of_model))
         return paste_line(overrides) if of_command else setting_lines(stack, overrides, current or {})
     said, current = current, current or {}
-    if stack in _TABLES:
-        if (table := spec_of(stack, current)) is None:
-            raise PlanError("the settings of the run are not on record, so that no line can be written")
-        changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers)
-        changed |= {SEQUENCE: str(sequence)} if stack == "torchtitan" and said is None and sequence else {}
-        changed |= {} if stack in _OF_PROGRAM else beside
-        line = lines_to_paste(table, changed, current)
-        beside = beside if stack in _OF_PROGRAM else {}
-    else:
-        line = launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
+    if (table := spec_of(stack, current)) is None:
+        raise PlanError("the settings of the run are not on record, so that no line can be written")
+    changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers)
+    changed |= {SEQUENCE: str(sequence)} if stack == "torchtitan" and said is None and sequence else {}
+    if stack not in _APART:
+        return lines_to_paste(table, changed | {**beside}, current)
+    line = lines_to_paste(table, changed, current)
     return "\n".join((setting_lines(stack, beside, current), line)) if beside else line
 
 
@@ -152,17 +146,13 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         settings: to change, under the stack's names.
         current: its settings as they are.
     """
-    if stack in _OF_PROGRAM:
+    if stack in ("accelerate", "deepspeed"):
         return "\n".join(_of_program(key, value, stack) for key, value in settings.items())
-    if stack in _TABLES and (table := spec_of(stack, current)) is not None:
+    if stack != "maxtext" and stack not in _APART and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
-    if stack != "megatron" and is_of_primus(current):
+    if is_of_primus(current):
         return lines_of_primus(settings, current)
-    if stack != "megatron":
-        return yaml_lines(settings) if stack == "maxtext" and OF_YAML in current else paste_line(settings)
-    switches: dict[str, str | bool] = {"true": True, "false": False}
-    arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
-    return setting_line(arguments, current)
+    return yaml_lines(settings) if stack == "maxtext" and OF_YAML in current else paste_line(settings)
 
 
 def _of_program(key: str, value: str, stack: Stack) -> str:

@@ -126,10 +126,10 @@ def by_framework(framework: str | None) -> Spec | None:
 
 
 def spec_of(contract: str, settings: Mapping[str, object]) -> Spec | None:
-    """The table that settings on record are written by: the one they name, or the only one of a key of the contract."""
+    """The table that settings on record are written by: the one they name, or the one of a key of the contract."""
     said = settings.get(STACK, settings.get(_FORMER))
     found = [one for one in specs().values() if said in (None, one.name) and one.contract == contract]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 else specs().get(contract)
 
 
 @cache

@@ -64,7 +64,7 @@ def to_settings(
     """
     own, said = code(folder_of(spec)), spec.with_defaults(current)
     if own is not None and hasattr(own, "changes"):
-        return own.changes(plan, said, global_batch)
+        return own.changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
     _check(spec, plan, said, global_batch)
     wanted = _degrees(spec, plan, said) | _layout(spec, plan, said)
     by_code = own is not None and hasattr(own, "recomputing")
@@ -96,9 +96,9 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
     """
     own = code(folder_of(spec))
     if is_of_primus(current):
-        return lines_of_primus(changed, current or {})
+        return lines_of_primus(own.of_yaml(changed) if own and hasattr(own, "of_yaml") else changed, current or {})
     if own is not None and hasattr(own, "lines"):
-        return own.lines(changed, current or {})
+        return own.lines(spec, changed, current or {})
     if spec.form == "yaml" or OF_YAML in (current or {}):
         return yaml_lines(changed, current)
     if spec.pythonic:

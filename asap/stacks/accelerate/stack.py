@@ -14,6 +14,7 @@ from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
 from asap.stacks.reading import GATHERED, field_of, is_on
+from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import (
     KEEP,
     RECOMPUTE,
@@ -176,7 +177,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     return found
 
 
-def lines(changed: Mapping[str, str], current: Settings) -> str:
+def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Changed settings as YAML for the configuration, and those of the program as options of its command; all in the
     program's arguments where these say how it is sharded.
 

@@ -13,6 +13,7 @@ from asap.plans.plan import Offload, Plan, Remat
 from asap.stacks.accelerate.stack import KIND, SIZES
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.reading import is_on
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings, nested
 from asap.stacks.trainer.arguments import (
     AUTO,
@@ -201,7 +202,7 @@ NAMED = f"{SECTION}.deepspeed"
 PRESETS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 
 
-def lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
+def lines(_: Spec, changed: Mapping[str, str], current: Mapping[str, object]) -> str:
     """Changed settings as JSON, with the arguments of the program that fill it, or in the launcher's words.
 
     Raises:

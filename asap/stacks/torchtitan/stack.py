@@ -8,6 +8,7 @@ from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
 from asap.stacks.registry import abstract
+from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
 from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, refused, required
 from asap.stacks.torchtitan.model import VARIANT, own_settings
@@ -71,7 +72,7 @@ def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, s
     return titan.with_batch(plan, settings, found) | required(found, settings)
 
 
-def lines(changed: Mapping[str, str], current: Settings) -> str:
+def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Settings that change, as TOML or in Python."""
     return python_lines(changed) if PYTHON in current else titan.toml_lines(changed)
 
