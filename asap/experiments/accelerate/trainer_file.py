@@ -14,8 +14,7 @@ from asap.stacks.accelerate.stack import KIND, OPTION, PROCESSES
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.registry import abstract
 from asap.stacks.stack_settings import StackSettings
-from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
-from asap.stacks.trainer.numerics import TRAINER
+from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER, TRAINER_MICRO_BATCH
 
 OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""

@@ -19,11 +19,16 @@ from asap.stacks.trainer.arguments import (
     KEEP,
     RECOMPUTE,
     SECTION,
+    TRAINER,
     TRAINER_ACCUMULATION,
     TRAINER_MICRO_BATCH,
+    arguments_of,
+    asked_for_batch,
+    fields_of,
     is_run_by_yaml,
+    precision,
+    weight_precision,
 )
-from asap.stacks.trainer.numerics import TRAINER, arguments_of, asked_for_batch, fields_of, precision, weight_precision
 from asap.stacks.writing import yaml_lines
 
 Settings = Mapping[str, object]

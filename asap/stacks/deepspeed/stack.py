@@ -22,12 +22,15 @@ from asap.stacks.trainer.arguments import (
     TRAINER_ACCUMULATION,
     TRAINER_MICRO_BATCH,
     argument_key,
+    arguments_of,
+    asked_for_batch,
+    fields_of,
     in_words_of_axolotl,
     is_run_by_trainer,
     is_run_by_yaml,
+    loaded_in_bf16,
     recomputation,
 )
-from asap.stacks.trainer.numerics import arguments_of, asked_for_batch, fields_of, loaded_in_bf16
 from asap.stacks.writing import yaml_lines
 
 if TYPE_CHECKING:
