@@ -23,11 +23,11 @@ from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
 from asap.stacks.megatron.degrees import TENSOR
-from asap.stacks.registry import abstract, spec
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
-_TABLE = abstract("swift")
+_TABLE = spec("swift")
 _TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))

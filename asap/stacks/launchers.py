@@ -27,19 +27,9 @@ from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
 
 Stack = Literal[
-    "maxtext",
-    "megatron",
-    "nemo",
-    "bridge",
-    "torchtitan",
-    "deepspeed",
-    "nanotron",
-    "axolotl",
-    "accelerate",
-    "primus",
-    "fsdp",
-    "settings",
-]
+    "maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "accelerate", "primus",
+    "fsdp", "settings",
+]  # fmt: skip
 
 _STACKS: dict[str, Stack] = {
     "megatron-lm": "megatron",

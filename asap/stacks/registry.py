@@ -90,13 +90,7 @@ def specs() -> Mapping[str, Spec]:
 
 @cache
 def spec(folder: str) -> Spec:
-    """The table in a folder."""
-    return Spec.model_validate(_values(folder))
-
-
-@cache
-def abstract(folder: str) -> Spec:
-    """A table that is no stack by itself: arguments of programs that other stacks shard."""
+    """The table in a folder, which may be no stack by itself: arguments of programs that other stacks shard."""
     return Spec.model_validate({"name": folder} | _values(folder))
 
 
@@ -104,7 +98,7 @@ def abstract(folder: str) -> Spec:
 def commanded() -> tuple[Spec, ...]:
     """Tables of programs that a command starts, also those that are no stack by themselves."""
     folders = (path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}")))
-    return tuple(abstract(folder) for folder in folders if "command" in _values(folder))
+    return tuple(spec(folder) for folder in folders if "command" in _values(folder))
 
 
 @cache
@@ -168,6 +162,22 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     """One mapping laid over another: sections are merged, all else is replaced."""
     both = {key for key in below.keys() & above.keys() if isinstance(below[key], dict) and isinstance(above[key], dict)}
     return {**below, **above, **{key: merged(below[key], above[key]) for key in both}}
+
+
+def lacking(table: Spec, settings: Mapping[str, object], key: str, past: tuple[str, ...] = ()) -> str | None:
+    """A setting on record that no release of a stack takes which has ``key``; ``None`` where none tells.
+
+    Args:
+        table: of the stack.
+        settings: on record.
+        key: a setting.
+        past: signs of earlier releases that do not count.
+    """
+    for place, release in enumerate(table.releases):
+        said = (sign for sign in release.signs if sign not in past and settings.get(sign) not in (None, False))
+        if (sign := next(said, None)) is not None:
+            return sign if any(key in later.later for later in table.releases[place:]) else None
+    return None
 
 
 _OF_A_MARK = 3

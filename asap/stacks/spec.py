@@ -298,24 +298,6 @@ def all_off(listed: Mapping[str, Any]) -> dict[str, Any]:
     return {likely: dict.fromkeys(keys, False) if isinstance(keys, list) else keys for likely, keys in listed.items()}
 
 
-def lacking(
-    releases: tuple[Release, ...], settings: Mapping[str, object], key: str, past: tuple[str, ...] = ()
-) -> str | None:
-    """A setting on record that no release takes which has ``key``; ``None`` where none tells.
-
-    Args:
-        releases: the earliest first.
-        settings: on record.
-        key: a setting.
-        past: signs that do not count.
-    """
-    for place, release in enumerate(releases):
-        said = (sign for sign in release.signs if sign not in past and settings.get(sign) not in (None, False))
-        if (sign := next(said, None)) is not None:
-            return sign if any(key in later.later for later in releases[place:]) else None
-    return None
-
-
 def matches(names: tuple[str, ...], key: str) -> bool:
     """Whether a key is one of some names, or begins as one that ends in a dot or an underscore."""
     return any(key == name or (name.endswith((".", "_")) and key.startswith(name)) for name in names)

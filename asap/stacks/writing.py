@@ -10,8 +10,8 @@ from asap.plans.axes import AXES, Axis
 from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
-from asap.stacks.registry import OF_YAML, code, folder_of
-from asap.stacks.spec import Spec, Word, lacking
+from asap.stacks.registry import OF_YAML, code, folder_of, lacking
+from asap.stacks.spec import Spec, Word
 from asap.stacks.stack_settings import nested
 
 PRIMUS_MODULE = "primus_module"
@@ -78,7 +78,7 @@ def to_settings(
         wanted = own.written(said, _asked(plan, global_batch, layers), wanted)
     changed = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
     for key in changed:
-        if current.get(key) is None and (sign := lacking(spec.releases, current, key)):
+        if current.get(key) is None and (sign := lacking(spec, current, key)):
             reason = f"a version of {spec.name} that has {sign} has no {key}"
             raise PlanError(reason, hint="a later version has it")
     if set_by_itself := sorted({*spec.fixed} & changed.keys()):

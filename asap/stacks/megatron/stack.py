@@ -57,8 +57,11 @@ def changes(
     where nothing is on record. Raises PlanError where the stack cannot express the plan."""
     check(plan, current)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
+    if spec.contract == "nemo":
+        _of_nemo(arguments)  # which refuses what NeMo has no words for
+        arguments |= unsplit(plan, current)
     if spec.contract != "megatron":
-        arguments = in_words_of_core(arguments | (unsplit(plan, current) if spec.contract == "nemo" else {}))
+        arguments = in_words_of_core(arguments)
     elif not is_megatron_deepspeed(current):
         arguments |= required(plan, current)
         arguments |= of_start(plan, global_batch, sequence) if not current and sequence else {}

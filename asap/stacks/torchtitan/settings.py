@@ -14,7 +14,7 @@ from asap.plans.degrees import FOLDED, InexpressiblePlanError, degree, folded_ax
 from asap.plans.plan import Plan
 from asap.plans.remat import Policy, RecomputedLayers, Remat, recomputed_layers
 from asap.stacks.reading import INNER, axis_degree
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
 from asap.stacks.torchtitan.stages import (
     GLOBAL_BATCH,
     LOCAL_BATCH,
@@ -25,7 +25,7 @@ from asap.stacks.torchtitan.stages import (
     microbatches_of_earlier,
 )
 
-TABLE = abstract("torchtitan")
+TABLE = spec("torchtitan")
 TENSOR, CONTEXT = "parallelism.tensor_parallel_degree", "parallelism.context_parallel_degree"
 EXPERT, EXPERT_TENSOR = "parallelism.expert_parallel_degree", "parallelism.expert_tensor_parallel_degree"
 REMAT, REMAT_OPTION = "activation_checkpoint.mode", "activation_checkpoint.selective_ac_option"

@@ -7,7 +7,7 @@ from typing import Any
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
 from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, refused, required
@@ -129,7 +129,7 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
 def _precision(settings: Settings) -> str | None:
     """Of matrix products; ``None`` where they may run in fp8 by the Python of a run, which its JSON does not tell."""
     converters = " ".join(str(settings.get(key, "")) for key in ("model.converters", "model.converters.print"))
-    switches = (_is_on(settings, key) for key in abstract("torchtitan").names["fp8"])
+    switches = (_is_on(settings, key) for key in spec("torchtitan").names["fp8"])
     if "nvfp4" in converters:
         return "fp4"
     if "float8" in converters or "mx" in converters or any(switches) or settings.get("training.fp8_linear") is not None:

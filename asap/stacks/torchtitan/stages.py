@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree
 from asap.plans.plan import Plan
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
 
 _SCHEDULES = ("parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule")
 SCHEDULE, SCHEDULE_DEFAULT = _SCHEDULES[0], "1F1B"
@@ -127,7 +127,7 @@ def _sequences(settings: Mapping[str, object], key: str) -> int:
     return count
 
 
-_AXES = abstract("torchtitan").axes
+_AXES = spec("torchtitan").axes
 _EARLIER = {
     word.keys[0]: word.keys[1] for word in (_AXES.data, _AXES.replica, _AXES.model, _AXES.stage, _AXES.seq) if word
 } | {SCHEDULE: _SCHEDULES[1]}
