@@ -51,11 +51,6 @@ def test_microbatches_of_an_interleaved_schedule_are_rounds_of_as_many():
     assert inexpressible(plan.model_copy(update={"microbatches": 10}), "torchtitan", TOML, None, 32) is None
 
 
-def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
-    assert "fewer than the 4 stages" in (inexpressible(Plan.parse("stage=4 microbatches=2"), "torchtitan", TOML) or "")
-    assert inexpressible(Plan.parse("stage=4 microbatches=4"), "torchtitan", TOML) is None
-
-
 @pytest.mark.parametrize(("current", "plan", "reason"), [
     (TOML, "replica=4 model=2", "with FSDP only"), (TOML, "replica=4 data=2 model=2", None),
     (TOML | {"configured_in_python": True}, "replica=4 model=2", None),
@@ -65,6 +60,10 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
     (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
     (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", 'parallelism.spmd_backend = "spmd_types"'),
     (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
+    (GRAPHS | {"model.attn_backend": "varlen"}, "data=4 seq=2", "attention, but with model.attn_backend=flex"),
+    (GRAPHS | {"model.name": "gpt_oss"}, "data=4 seq=2", "attention, but with model.attn_backend=flex"),
+    (GRAPHS | {"model.name": "gpt_oss", "model.attn_backend": "flex"}, "data=4 seq=2", None),
+    (TOML, "stage=4 microbatches=2", "fewer than the 4 stages"), (TOML, "stage=4 microbatches=4", None),
 ])  # fmt: skip
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) or "").endswith(reason or "")
@@ -81,11 +80,3 @@ def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
 def test_cuda_graphs_go_where_a_plan_does_not_take_them(current, plan, needed):
     line = launch_lines(Plan.parse(plan), "torchtitan", current, layers=32)
     assert ("disable_cuda_graphs = true" in line) == needed
-
-
-def test_attention_of_variable_length_has_no_context_parallelism():
-    plan = Plan.parse("data=4 seq=2")
-    for said in ({"model.attn_backend": "varlen"}, {"model.name": "gpt_oss"}):
-        assert "no context parallelism of varlen" in (inexpressible(plan, "torchtitan", GRAPHS | said) or "")
-    asked = {"model.name": "gpt_oss", "model.attn_backend": "flex"}
-    assert inexpressible(plan, "torchtitan", GRAPHS | asked) is None
