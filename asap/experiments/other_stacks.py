@@ -9,7 +9,7 @@ from asap.core.errors import ConfigError
 from asap.core.numbers import parse_toml
 from asap.core.secrets import redacted
 from asap.core.text import plain
-from asap.experiments import yaml_script
+from asap.experiments import primus, swift, yaml_script
 from asap.experiments.accelerate import deepspeed, trainer_file
 from asap.experiments.accelerate import program as accelerate
 from asap.experiments.accelerate import script as accelerate_script
@@ -21,7 +21,6 @@ from asap.experiments.maxtext import launch as maxtext
 from asap.experiments.maxtext.settings import known_keys
 from asap.experiments.megatron import nemo
 from asap.experiments.megatron import script as megatron_script
-from asap.experiments.primus import reader as primus
 from asap.experiments.processes import (
     processes_of,
     with_devices,
@@ -31,7 +30,6 @@ from asap.experiments.processes import (
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
 from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
-from asap.experiments.swift import megatron as swift
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.stacks.launchers import COMMAND

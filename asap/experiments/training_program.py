@@ -9,7 +9,7 @@ from typing import Any
 from asap.core.errors import ConfigError
 from asap.core.text import plain
 from asap.experiments.shell import has_substitution
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings
 
@@ -50,7 +50,7 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
 def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where arguments are those of training adapters, or on preferences or rewards, or tell a program
     to split its model over devices by code of its own; adapters that a variable may turn off are left open."""
-    table, of_tokens = abstract("trainer"), arguments.get(_MODE) == _OF_TOKENS
+    table, of_tokens = spec("trainer"), arguments.get(_MODE) == _OF_TOKENS
     parts = [one for one in table.refused if one.reason == _IN_PART]
     switches = [key for key in arguments if any(one.forbids(key, "true") for one in parts)]
     left = {key for key in switches if has_substitution(str(arguments[key]))}

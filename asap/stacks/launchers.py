@@ -20,29 +20,16 @@ from asap.stacks.maxtext.overrides import check_expressible, paste_line, to_over
 from asap.stacks.maxtext.rematerialisation import as_written
 from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
-from asap.stacks.megatron.stack import launch_line, setting_line
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
-from asap.stacks.torchtitan import settings as torchtitan
-from asap.stacks.torchtitan.lines import PYTHON, python_lines
-from asap.stacks.torchtitan.lines import check as check_torchtitan
-from asap.stacks.torchtitan.lines import required as required_by_torchtitan
+from asap.stacks.torchtitan.lines import PYTHON
+from asap.stacks.torchtitan.stages import SEQUENCE
 from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
 
 Stack = Literal[
-    "maxtext",
-    "megatron",
-    "nemo",
-    "bridge",
-    "torchtitan",
-    "deepspeed",
-    "nanotron",
-    "axolotl",
-    "accelerate",
-    "primus",
-    "fsdp",
-    "settings",
-]
+    "maxtext", "megatron", "nemo", "bridge", "torchtitan", "deepspeed", "nanotron", "axolotl", "accelerate", "primus",
+    "fsdp", "settings",
+]  # fmt: skip
 
 _STACKS: dict[str, Stack] = {
     "megatron-lm": "megatron",
@@ -52,8 +39,8 @@ _STACKS: dict[str, Stack] = {
 }
 
 
-_TABLES: tuple[Stack, ...] = ("accelerate", "deepspeed", "axolotl", "nanotron", "fsdp", "settings")
-"""Keys of the contract whose stacks have tables."""
+_APART: tuple[Stack, ...] = ("accelerate", "deepspeed", "nemo", "bridge")
+"""Keys of the contract whose settings beside a plan are the program's, or have their sections said."""
 _NUMBERS = ("sequence_parallel", "loss_chunks", "first_moment", "second_moment", "optimizer", "weight_precision")
 """Settings beside the mesh that some stacks have no words for."""
 
@@ -128,25 +115,16 @@ def launch_lines(
         )
         overrides |= {"max_target_length": str(sequence)} if current is None and sequence else {}
         overrides |= beside
-        of_command = not current or overrides.keys() & set(of_model)
+        of_command = not is_of_primus(current) and (not current or overrides.keys() & set(of_model))
         return paste_line(overrides) if of_command else setting_lines(stack, overrides, current or {})
     said, current = current, current or {}
-    if stack == "torchtitan":
-        check_torchtitan(plan, current)
-        settings = torchtitan.to_settings(plan, said, global_batch=global_batch, layers=layers)
-        settings |= required_by_torchtitan(settings, current)
-        settings |= {"training.seq_len": str(sequence)} if said is None and sequence else {}
-        settings |= beside
-        if is_of_primus(current):
-            return lines_of_primus(settings, current)
-        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
-    if stack in _TABLES:
-        if (table := spec_of(stack, current)) is None:
-            raise PlanError("the settings of the run are not on record, so that no line can be written")
-        changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence)
-        line = lines_to_paste(table, changed, current)
-    else:
-        line = launch_line(plan, stack, said, global_batch=global_batch, layers=layers, sequence=sequence)
+    if (table := spec_of(stack, current)) is None:
+        raise PlanError("the settings of the run are not on record, so that no line can be written")
+    changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers)
+    changed |= {SEQUENCE: str(sequence)} if stack == "torchtitan" and said is None and sequence else {}
+    if stack not in _APART:
+        return lines_to_paste(table, changed | {**beside}, current)
+    line = lines_to_paste(table, changed, current)
     return "\n".join((setting_lines(stack, beside, current), line)) if beside else line
 
 
@@ -158,30 +136,21 @@ def setting_lines(stack: Stack, settings: Mapping[str, str], current: Mapping[st
         settings: to change, under the stack's names.
         current: its settings as they are.
     """
-    if stack == "torchtitan" and not is_of_primus(current):
-        return python_lines(settings) if PYTHON in current else torchtitan.toml_lines(settings)
-    if stack in ("deepspeed", "accelerate", "axolotl", "nanotron"):
-        return "\n".join(_in_file(key, value, stack) for key, value in settings.items())
-    if stack in _TABLES and (table := spec_of(stack, current)) is not None:
+    if stack in ("accelerate", "deepspeed"):
+        return "\n".join(_of_program(key, value, stack) for key, value in settings.items())
+    if stack != "maxtext" and stack not in _APART and (table := spec_of(stack, current)) is not None:
         return lines_to_paste(table, settings, current)
-    if stack == "maxtext" and OF_YAML in current:
-        return yaml_lines(settings)
-    if stack != "megatron":
-        of_primus = is_of_primus(current)
-        return lines_of_primus(settings, current) if of_primus else paste_line(settings)
-    switches: dict[str, str | bool] = {"true": True, "false": False}
-    arguments = {key.replace("-", "_"): switches.get(value, value) for key, value in settings.items()}
-    return setting_line(arguments, current)
+    if is_of_primus(current):
+        return lines_of_primus(settings, current)
+    return yaml_lines(settings) if stack == "maxtext" and OF_YAML in current else paste_line(settings)
 
 
-def _in_file(key: str, value: str, stack: Stack) -> str:
+def _of_program(key: str, value: str, stack: Stack) -> str:
     """An argument of the program, or a key of its YAML or of DeepSpeed's JSON."""
     if key.startswith(SECTION):
         return f"--{key.removeprefix(f'{SECTION}.')} {value}"
     section, _, name = key.partition(".")
-    if stack == "deepspeed" and name:
-        return f'{{"{section}": {{"{name}": {value}}}}}'
-    return f"{section}: {{{name}: {value}}}" if name else f"{key}: {value}"
+    return f'{{"{section}": {{"{name}": {value}}}}}' if stack == "deepspeed" and name else yaml_lines({key: value})
 
 
 def inexpressible(
@@ -218,8 +187,8 @@ def settings_of(
     try:
         if stack == "maxtext":
             return to_overrides(plan, global_batch=global_batch, layers=layers, topology=topology)
-        if stack == "torchtitan":
-            return torchtitan.to_settings(plan, folded, global_batch=global_batch, layers=layers)
+        if stack == "torchtitan" and (table := spec_of(stack, {})) is not None:
+            return to_settings(table, plan, folded, global_batch=global_batch, layers=layers)
         return to_arguments(plan, folded) if stack in ("megatron", "nemo", "bridge") else {}
     except PlanError:
         return {}

@@ -45,7 +45,8 @@ def from_settings(
     over = _copies_over_slices(spec, said, slices)
     replica, data = _copies_and_shards(spec, said, groups // over)
     if experts > 1 and spec.axes.folded:
-        experts = expert_axis(experts, 1, inner["model"], inner["seq"], groups)
+        split = axis_degree(spec, said, "expert_tensor")
+        experts = expert_axis(experts, split, inner["model"], inner["seq"], groups)
         replica, data = (replica, data // experts) if not data % experts else (replica // experts, data)
     shared, rest = divmod(slices, over)
     if rest or data % shared:
@@ -54,7 +55,8 @@ def from_settings(
         ici=Mesh(replica=replica, data=data // shared, expert=experts, **inner),
         dcn=Mesh(replica=over, data=shared),
         microbatches=_microbatches(spec, said, replica * over * data * experts, inner["stage"]),
-        remat=_recomputation(spec, said),
+        pipeline_repeats=own.repeats_of(said, inner["stage"], layers) if own and hasattr(own, "repeats_of") else 1,
+        remat=own.remat_of(said) if own and hasattr(own, "remat_of") else _recomputation(spec, said),
         offload=_offload(spec, said),
     )
     if devices is not None and not spec.axes.whole and found.devices != devices:

@@ -20,7 +20,8 @@ OF_YAML = "asap.of_yaml"
 """Among settings on record: that they were given as YAML, whatever the stack's command takes."""
 _FORMER = "program_under_fsdp"
 """What records of earlier releases have instead."""
-_FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent
+"""With a folder a table."""
 _TABLE = "spec.toml"
 
 
@@ -64,13 +65,13 @@ class Contract(BaseModel):
 @cache
 def contracts() -> Mapping[str, Contract]:
     """Every contract by its key."""
-    values = tomllib.loads((_FOLDER / "contracts.toml").read_text(encoding="utf-8"))
+    values = tomllib.loads((FOLDER / "contracts.toml").read_text(encoding="utf-8"))
     return {key: Contract.model_validate(each) for key, each in values.items()}
 
 
 @cache
 def _trials() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
-    return tomllib.loads((_FOLDER / "trials.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((FOLDER / "trials.toml").read_text(encoding="utf-8"))
 
 
 def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[str, str]:
@@ -83,27 +84,21 @@ def words_of_trial(name: str, framework: str | None, contract: str) -> Mapping[s
 @cache
 def specs() -> Mapping[str, Spec]:
     """Every table, by the name of its folder."""
-    folders = [path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}"))]
+    folders = [path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}"))]
     return {name: spec(name) for name in folders if not _own_values(name).get("abstract")}
 
 
 @cache
 def spec(folder: str) -> Spec:
-    """The table in a folder."""
-    return Spec.model_validate(_values(folder))
-
-
-@cache
-def abstract(folder: str) -> Spec:
-    """A table that is no stack by itself: arguments of programs that other stacks shard."""
+    """The table in a folder, which may be no stack by itself: arguments of programs that other stacks shard."""
     return Spec.model_validate({"name": folder} | _values(folder))
 
 
 @cache
 def commanded() -> tuple[Spec, ...]:
     """Tables of programs that a command starts, also those that are no stack by themselves."""
-    folders = (path.parent.name for path in sorted(_FOLDER.glob(f"*/{_TABLE}")))
-    return tuple(abstract(folder) for folder in folders if "command" in _values(folder))
+    folders = (path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}")))
+    return tuple(spec(folder) for folder in folders if "command" in _values(folder))
 
 
 @cache
@@ -114,7 +109,7 @@ def of_toml() -> Spec:
 
 def capture_of(folder: str) -> str:
     """How a run by the table in a folder is profiled, also by one that others extend; empty where it is not said."""
-    return str(_values(folder).get("capture", "")) if (_FOLDER / folder / _TABLE).exists() else ""
+    return str(_values(folder).get("capture", "")) if (FOLDER / folder / _TABLE).exists() else ""
 
 
 @cache
@@ -125,16 +120,16 @@ def by_framework(framework: str | None) -> Spec | None:
 
 
 def spec_of(contract: str, settings: Mapping[str, object]) -> Spec | None:
-    """The table that settings on record are written by: the one they name, or the only one of a key of the contract."""
+    """The table that settings on record are written by: the one they name, or the one of a key of the contract."""
     said = settings.get(STACK, settings.get(_FORMER))
     found = [one for one in specs().values() if said in (None, one.name) and one.contract == contract]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 else specs().get(contract)
 
 
 @cache
 def irrelevant(folder: str) -> frozenset[str]:
     """Settings of a stack that change neither plan nor workload nor model (``irrelevant.txt``)."""
-    path = _FOLDER / folder / "irrelevant.txt"
+    path = FOLDER / folder / "irrelevant.txt"
     return frozenset(path.read_text(encoding="utf-8").split()) if path.exists() else frozenset()
 
 
@@ -142,7 +137,7 @@ def irrelevant(folder: str) -> frozenset[str]:
 def code(folder: str) -> ModuleType | None:
     """What of a stack's algebra no table says: ``<name>/stack.py``, of the table or of the one that it extends."""
     extended = _own_values(folder).get("extends")
-    if (_FOLDER / folder / "stack.py").exists():
+    if (FOLDER / folder / "stack.py").exists():
         return importlib.import_module(f"{__package__}.{folder}.stack")
     return code(extended) if extended else None
 
@@ -153,7 +148,7 @@ def folder_of(table: Spec) -> str:
 
 
 def _own_values(folder: str) -> dict[str, Any]:
-    return tomllib.loads((_FOLDER / folder / _TABLE).read_text(encoding="utf-8"))
+    return tomllib.loads((FOLDER / folder / _TABLE).read_text(encoding="utf-8"))
 
 
 def _values(folder: str) -> dict[str, Any]:
@@ -167,6 +162,22 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     """One mapping laid over another: sections are merged, all else is replaced."""
     both = {key for key in below.keys() & above.keys() if isinstance(below[key], dict) and isinstance(above[key], dict)}
     return {**below, **above, **{key: merged(below[key], above[key]) for key in both}}
+
+
+def lacking(table: Spec, settings: Mapping[str, object], key: str, past: tuple[str, ...] = ()) -> str | None:
+    """A setting on record that no release of a stack takes which has ``key``; ``None`` where none tells.
+
+    Args:
+        table: of the stack.
+        settings: on record.
+        key: a setting.
+        past: signs of earlier releases that do not count.
+    """
+    for place, release in enumerate(table.releases):
+        said = (sign for sign in release.signs if sign not in past and settings.get(sign) not in (None, False))
+        if (sign := next(said, None)) is not None:
+            return sign if any(key in later.later for later in table.releases[place:]) else None
+    return None
 
 
 _OF_A_MARK = 3

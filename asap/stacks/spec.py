@@ -86,6 +86,9 @@ class Axes(_Part):
     model: Word | None = None
     expert: Word | None = None
     stage: Word | None = None
+    expert_tensor: Word | None = Field(
+        default=None, description="tensor parallelism inside of experts, by default none"
+    )
     slices: Word | None = Field(default=None, description="copies of the parameters over slices")
     layout: Layout = Field(default="data", description="of the parameters, where no strategy says it")
     strategy: Word | None = Field(default=None, description="says the layout by its words")

@@ -10,7 +10,7 @@ from asap.plans.axes import AXES, Axis
 from asap.plans.degrees import micro_batch, sequences_of_a_microbatch
 from asap.plans.plan import Plan, Remat
 from asap.stacks.reading import INNER, Settings, is_on, is_rest, layout_of, meaning, moves
-from asap.stacks.registry import OF_YAML, code, folder_of
+from asap.stacks.registry import OF_YAML, code, folder_of, lacking
 from asap.stacks.spec import Spec, Word
 from asap.stacks.stack_settings import nested
 
@@ -41,7 +41,13 @@ def yaml_lines(settings: Mapping[str, str], current: Mapping[str, object] | None
 
 
 def to_settings(
-    spec: Spec, plan: Plan, current: Settings, *, global_batch: int | None = None, sequence: int | None = None
+    spec: Spec,
+    plan: Plan,
+    current: Settings,
+    *,
+    global_batch: int | None = None,
+    sequence: int | None = None,
+    layers: int | None = None,
 ) -> dict[str, str]:
     """Settings that have to change for a stack to run a plan.
 
@@ -51,24 +57,30 @@ def to_settings(
         current: its settings as they are.
         global_batch: sequences in a step.
         sequence: tokens in a sequence, for stacks that count the batch in tokens.
+        layers: decoder layers, for stacks that say those of a stage.
 
     Raises:
         PlanError: the stack has no words for the plan, or refuses it.
     """
     own, said = code(folder_of(spec)), spec.with_defaults(current)
     if own is not None and hasattr(own, "changes"):
-        return own.changes(plan, said, global_batch)
+        return own.changes(spec, plan, current, global_batch=global_batch, layers=layers, sequence=sequence)
     _check(spec, plan, said, global_batch)
-    wanted = _degrees(spec, plan, said) | _layout(spec, plan, said) | _recomputation(spec, plan, said)
+    wanted = _degrees(spec, plan, said) | _layout(spec, plan, said)
+    by_code = own is not None and hasattr(own, "recomputing")
+    wanted |= own.recomputing(said, plan) if own and by_code else _recomputation(spec, plan, said)
     for one in spec.offload:
         on = set(one.what) <= set(plan.offload)
         if on != moves(one, said) and (plan.remat is not None or one.what != ("activations",)):
             wanted |= {word.key(said): one.on if on else one.off for word in one.keys}
     wanted |= _sequence_parallel(spec, plan, said) | _batch(spec, plan, said, global_batch, sequence)
-    own = code(folder_of(spec))
     if own is not None and hasattr(own, "written"):
-        wanted = own.written(said, _asked(plan, global_batch), wanted)
+        wanted = own.written(said, _asked(plan, global_batch, layers), wanted)
     changed = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
+    for key in changed:
+        if current.get(key) is None and (sign := lacking(spec, current, key)):
+            reason = f"a version of {spec.name} that has {sign} has no {key}"
+            raise PlanError(reason, hint="a later version has it")
     if set_by_itself := sorted({*spec.fixed} & changed.keys()):
         raise PlanError(f"{spec.name} sets {', '.join(set_by_itself)} itself")
     return changed
@@ -83,8 +95,10 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
         current: its settings as they are, which decide the form of some stacks' lines.
     """
     own = code(folder_of(spec))
+    if is_of_primus(current):
+        return lines_of_primus(own.of_yaml(changed) if own and hasattr(own, "of_yaml") else changed, current or {})
     if own is not None and hasattr(own, "lines"):
-        return own.lines(changed, current or {})
+        return own.lines(spec, changed, current or {})
     if spec.form == "yaml" or OF_YAML in (current or {}):
         return yaml_lines(changed, current)
     if spec.pythonic:
@@ -111,25 +125,27 @@ def _check(spec: Spec, plan: Plan, said: Settings, global_batch: int | None) -> 
     for axis, section in axes.needs.items():
         if plan.degree(cast(Axis, axis)) > 1 and not _is_said(said, section):
             raise PlanError(f"{spec.name} has a degree for {axis} with {section} alone, which is not said")
-    if plan.pipeline_repeats > 1:
+    own = code(folder_of(spec))
+    if plan.pipeline_repeats > 1 and not hasattr(own, "repeats_of"):
         raise PlanError(f"{spec.name} has no virtual pipeline stages that are written")
     known = {str(value) for word in spec.recompute for value in word.values.values()} | {"none"}
-    if plan.remat is not None and plan.remat.value not in known:
+    if plan.remat is not None and plan.remat.value not in known and not hasattr(own, "recomputing"):
         hint = " or ".join(sorted(known & set(Remat)))
         raise PlanError(f"{spec.name} has no recomputation like remat={plan.remat.value}", hint=hint)
     left = {*plan.offload} - {what for one in spec.offload if {*one.what} <= {*plan.offload} for what in one.what}
     if left:
         together = "; ".join(" and ".join(sorted(one.what, reverse=True)) + " together" for one in spec.offload)
         raise PlanError(f"{spec.name} offloads {together or 'nothing'}")
-    own = code(folder_of(spec))
     if own is not None and hasattr(own, "refusals"):
         for reason in own.refusals(said, _asked(plan, global_batch)):
             raise PlanError(f"{spec.name} refuses it: {reason}")
 
 
-def _asked(plan: Plan, global_batch: int | None) -> dict[str, object]:
+def _asked(plan: Plan, global_batch: int | None, layers: int | None = None) -> dict[str, object]:
     """A plan for the stack's own code: its degrees by axis, and what else it decides."""
     return {
+        "plan": plan,
+        "layers": layers,
         **{axis: plan.degree(axis) for axis in AXES},
         "microbatches": plan.microbatches,
         "offload": plan.offload,

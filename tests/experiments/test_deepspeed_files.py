@@ -12,7 +12,7 @@ from asap.plans import Plan
 from asap.proposals.proposal import Overrides
 from asap.stacks.launchers import launch_lines
 from asap.stacks.reading import field_of
-from asap.stacks.trainer import numerics
+from asap.stacks.trainer import arguments as numerics
 from tests.cases import cases, kept
 from tests.experiments.stack_configurations import DEEPSPEED
 

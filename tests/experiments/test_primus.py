@@ -58,6 +58,14 @@ def test_torchtitan_keeps_everything_unless_it_is_told_to_recompute(read):
     }
 
 
+def test_maxtext_has_the_model_and_the_recomputation_of_its_presets_and_lines_for_its_module(read):
+    said = "{per_device_batch_size: 4, max_target_length: 8192, ici_fsdp_parallelism: -1}"
+    run = read("run.yaml", experiment("maxtext", "llama3_8B.yaml", said), hardware="mi300x-8")
+    assert (run.model.layers, run.workload.global_batch, str(run.plan)) == (32, 32, "data=8 microbatches=1 remat=full")
+    line = launch_lines(Plan.parse("data=4 model=2 remat=none"), "maxtext", run.hyperparameters, global_batch=32)
+    assert pasted(line)["ici_tensor_parallelism"] == 2
+
+
 @cases("framework, model, overrides, said")
 def test_what_is_not_read_is_refused(read, framework, model, overrides, said):
     with pytest.raises(ConfigError, match=said):

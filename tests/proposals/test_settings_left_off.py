@@ -98,7 +98,7 @@ def test_nanotron_is_told_in_its_yaml(tmp_path):
     )
     study = study_of(create_experiment("run", Statement(hardware="h100-32"), config=file))
     assert {trial.name: trial.line for trial in trials_of(study)} == {
-        "distributed_optimizer": "optimizer: {zero_stage: 1}"
+        "distributed_optimizer": "optimizer: {zero_stage: 1}  # its other keys stay"
     }
     split = study.plan.model_copy(update={"sequence_parallel": True})
     assert launcher_line(study, split) == "parallelism: {tp_mode: REDUCE_SCATTER}  # its other keys stay"

@@ -14,7 +14,7 @@ from asap.stacks.megatron.degrees import CONTEXT, EXPERT, from_arguments, to_arg
 from asap.stacks.megatron.stack import hydra_overrides
 from asap.stacks.reading import from_settings
 from asap.stacks.registry import spec
-from asap.stacks.torchtitan import settings as torchtitan
+from asap.stacks.torchtitan.settings import toml_lines
 from asap.stacks.writing import to_settings
 from launch_lines.lines import COMMANDS, changed
 from tests.cases import cases
@@ -87,10 +87,10 @@ def test_what_megatron_deepspeed_would_refuse_is_refused():
 def test_torchtitan_settings_read_back_are_the_plan(plan, current):
     assume(plan.degree("expert") == 1 or plan.degree("seq") == 1)
     assume(plan.pipeline_repeats > 1 or (plan.microbatches or plan.degree("stage")) >= plan.degree("stage"))
-    changes = torchtitan.to_settings(plan, current, global_batch=BATCH, layers=LAYERS)
-    document = tomllib.loads(torchtitan.toml_lines(changes))
+    changes = to_settings(spec("torchtitan"), plan, current, global_batch=BATCH, layers=LAYERS)
+    document = tomllib.loads(toml_lines(changes))
     pasted = {f"{section}.{key}": value for section, keys in document.items() for key, value in keys.items()}
-    assert torchtitan.from_settings(current | pasted, plan.devices, LAYERS) == plan
+    assert from_settings(spec("torchtitan"), current | pasted, plan.devices, layers=LAYERS) == plan
 
 
 def test_groups_of_zero_stage_3_are_not_proposed_where_hugging_face_loads_the_weights():
@@ -114,10 +114,8 @@ def test_only_what_changes_is_written():
     assert "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1" in line
     changes = to_arguments(recomputing, current, global_batch=256)
     assert "model.activations_checkpoint_granularity=full" in hydra_overrides(changes, "nemo", {})
-    assert (
-        launch_lines(plan, "torchtitan", {})
-        == "[parallelism]\ndata_parallel_replicate_degree = 16\ntensor_parallel_degree = 4"
-    )
+    line = launch_lines(plan, "torchtitan", {})
+    assert line == "[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_replicate_degree = 16"
 
 
 @pytest.mark.parametrize(

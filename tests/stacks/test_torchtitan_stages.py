@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from asap.core.errors import PlanError
 from asap.plans import Plan
 from asap.stacks.launchers import inexpressible, launch_lines
-from asap.stacks.torchtitan import settings as titan
+from asap.stacks.reading import from_settings
+from asap.stacks.registry import spec
 
 TOML = {"model.flavor": "8B", "parallelism.data_parallel_shard_degree": 8, "training.local_batch_size": 8}
 GRAPHS = {"training.num_tokens_per_microbatch_per_dp_rank": 16384, "training.max_context_length": 2048}
@@ -39,7 +40,7 @@ def test_layers_of_a_stage_make_as_many_stages_as_the_plan_has(repeats, stages, 
     settings = pasted(plan, layers, **current)
     if EACH in settings:
         assert virtual_stages(settings, layers) == stages * repeats
-    read = titan.from_settings(settings, plan.devices, layers)
+    read = from_settings(spec("torchtitan"), settings, plan.devices, layers=layers)
     assert (read.degree("stage"), read.pipeline_repeats) == (stages, repeats)
 
 
@@ -50,11 +51,6 @@ def test_microbatches_of_an_interleaved_schedule_are_rounds_of_as_many():
     assert inexpressible(plan.model_copy(update={"microbatches": 10}), "torchtitan", TOML, None, 32) is None
 
 
-def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
-    assert "fewer than the 4 stages" in (inexpressible(Plan.parse("stage=4 microbatches=2"), "torchtitan", TOML) or "")
-    assert inexpressible(Plan.parse("stage=4 microbatches=4"), "torchtitan", TOML) is None
-
-
 @pytest.mark.parametrize(("current", "plan", "reason"), [
     (TOML, "replica=4 model=2", "with FSDP only"), (TOML, "replica=4 data=2 model=2", None),
     (TOML | {"configured_in_python": True}, "replica=4 model=2", None),
@@ -62,8 +58,12 @@ def test_a_schedule_of_single_stages_has_a_microbatch_for_each():
     (TOML | {"model.name": "llama3"}, "data=4 stage=2 microbatches=4", None),
     (TOML | {"model.name": "deepseek_v3"}, "data=4 seq=2", "no context parallelism for deepseek_v3"),
     (GRAPHS | {"model.name": "deepseek_v3", "model.flavor": "16B"}, "data=4 seq=2", None),
-    (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", "needs another backend"),
+    (TOML | {"parallelism.spmd_backend": "partial_dtensor"}, "data=4 seq=2", 'parallelism.spmd_backend = "spmd_types"'),
     (TOML | {"parallelism.spmd_backend": "spmd_types"}, "data=4 seq=2", None),
+    (GRAPHS | {"model.attn_backend": "varlen"}, "data=4 seq=2", "attention, but with model.attn_backend=flex"),
+    (GRAPHS | {"model.name": "gpt_oss"}, "data=4 seq=2", "attention, but with model.attn_backend=flex"),
+    (GRAPHS | {"model.name": "gpt_oss", "model.attn_backend": "flex"}, "data=4 seq=2", None),
+    (TOML, "stage=4 microbatches=2", "fewer than the 4 stages"), (TOML, "stage=4 microbatches=4", None),
 ])  # fmt: skip
 def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
     assert (inexpressible(Plan.parse(plan), "torchtitan", current, None, 32) or "").endswith(reason or "")
@@ -80,11 +80,3 @@ def test_plans_that_torchtitan_refuses_are_no_proposals(current, plan, reason):
 def test_cuda_graphs_go_where_a_plan_does_not_take_them(current, plan, needed):
     line = launch_lines(Plan.parse(plan), "torchtitan", current, layers=32)
     assert ("disable_cuda_graphs = true" in line) == needed
-
-
-def test_attention_of_variable_length_has_no_context_parallelism():
-    plan = Plan.parse("data=4 seq=2")
-    for said in ({"model.attn_backend": "varlen"}, {"model.name": "gpt_oss"}):
-        assert "no context parallelism of varlen" in (inexpressible(plan, "torchtitan", GRAPHS | said) or "")
-    asked = {"model.name": "gpt_oss", "model.attn_backend": "flex"}
-    assert inexpressible(plan, "torchtitan", GRAPHS | asked) is None

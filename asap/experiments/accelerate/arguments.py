@@ -18,7 +18,7 @@ from asap.stacks.deepspeed import stack as inline
 from asap.stacks.reading import is_on
 from asap.stacks.registry import spec, specs
 from asap.stacks.stack_settings import StackSettings, near_misses, overriding
-from asap.stacks.trainer.numerics import TRAINER
+from asap.stacks.trainer.arguments import TRAINER
 
 ARGUMENTS = TRAINER.words()
 OWN = frozenset(

@@ -18,8 +18,6 @@ _MODEL_FILE = "config.json"
 
 def is_deepspeed(values: Mapping[str, Any]) -> bool:
     """Whether a mapping is a configuration of DeepSpeed."""
-    if "model_type" in values:
-        return False
     return bool(_OWN & values.keys()) or (bool(_STRONG & values.keys()) and len(_SIGNS & values.keys()) >= 2)
 
 

@@ -35,8 +35,7 @@ from asap.stacks.deepspeed import stack as inline
 from asap.stacks.deepspeed.stack import ACCUMULATION, MICRO_BATCH, SEQUENCE, TENSOR
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted
-from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
-from asap.stacks.trainer.numerics import precision
+from asap.stacks.trainer.arguments import AUTO, RECOMPUTE, SECTION, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH, precision
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
     Path(accelerate.__file__).with_name("presets.toml").read_text(encoding="utf-8")

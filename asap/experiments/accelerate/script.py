@@ -12,7 +12,6 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled, with_file
-from asap.experiments.accelerate.one_process import PYTHON, in_one_process
 from asap.experiments.accelerate.program import Program, read_program
 from asap.experiments.accelerate.trainer_file import (
     OF_FACTORY,
@@ -26,7 +25,7 @@ from asap.experiments.accelerate.trainer_file import (
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought, below_variable, find_named, missing, named_document
 from asap.experiments.huggingface_model import NO_MODEL
-from asap.experiments.processes import with_processes_of
+from asap.experiments.processes import PYTHON, in_one_process, with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate

@@ -12,14 +12,13 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import KIND, OPTION, PROCESSES
 from asap.stacks.deepspeed.stack import IN_FILE
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
-from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER_MICRO_BATCH
-from asap.stacks.trainer.numerics import TRAINER
+from asap.stacks.trainer.arguments import KEEP, RECOMPUTE, TRAINER, TRAINER_MICRO_BATCH
 
 OF_FACTORY = "finetuning_type"
 """An argument that no other program has."""
-_FACTORY = abstract("llama-factory")
+_FACTORY = spec("llama-factory")
 _DEFAULTS = {key: value for key, value in _FACTORY.defaults.items() if key not in TRAINER.defaults}
 
 
@@ -92,7 +91,7 @@ TRL = re.compile(r"(?:^|\s)trl\s+(?!(?:env|chat|skills|vllm-serve|completion)(?:
 """A command of TRL's that trains."""
 _PROGRAM = re.compile(r"(?:^|/)trl/scripts/sft\.py$|^trl\.scripts\.sft$")
 SFT = "sft"
-_OF_SFT = abstract("trl").defaults
+_OF_SFT = spec("trl").defaults
 
 
 def defaults_of(program: str) -> Mapping[str, Any]:
@@ -100,7 +99,7 @@ def defaults_of(program: str) -> Mapping[str, Any]:
     return _OF_SFT if program == SFT or _PROGRAM.search(program) else {}
 
 
-_OF_TRAINER, _OF_TRL = ({*abstract(folder).files.own} for folder in ("trainer", "trl"))
+_OF_TRAINER, _OF_TRL = ({*spec(folder).files.own} for folder in ("trainer", "trl"))
 """Arguments that programs without the Trainer do not have, and those of ``SFTConfig``, which recomputes unless told
 otherwise in some versions and not in others."""
 _SAYS_RECOMPUTATION = re.compile(r"checkpointing$|grad\w{0,40}_(?:checkpoint|ckpt)|recompute")

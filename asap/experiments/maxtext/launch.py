@@ -106,17 +106,12 @@ def _closed(value: str) -> str:
 
 
 def read_maxtext_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with a start of MaxText in a script; raises like :func:`read_started`."""
-    return read_started(_launch_of(start.outer, start.command), start.path, overrides, experiment)
-
-
-def read_started(launch: Launch, path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
-    """``experiment`` with one start of MaxText in a script, and overrides of the user on top.
+    """``experiment`` with a start of MaxText in a script, and overrides of the user on top.
 
     Raises:
         ConfigError: its configuration is not there, or wrong.
     """
-    overrides = tuple(overrides)
+    launch, path, overrides = _launch_of(start.outer, start.command), start.path, tuple(overrides)
     given = {text.partition("=")[0] for text in overrides}
     unknown = [key for key in launch.unknown if key not in {*given, *_NO_MATTER}]
     if unsaid := [key for key in unknown if key in TABLE.words()]:

@@ -10,8 +10,8 @@ from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.tables.reader import is_setting as is_of_table
 from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
+from asap.stacks.megatron.reading import PRECISION
 from asap.stacks.megatron.sections import BRIDGE, arguments_of
-from asap.stacks.megatron.workload import PRECISION
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings, dotted, overriding
 

@@ -17,8 +17,8 @@ from asap.experiments.processes import ranks_of_mpi
 from asap.experiments.remarks import recomputes
 from asap.experiments.shell import Command, Option, Start, has_substitution, options, read_commands, with_sources
 from asap.experiments.tables.reader import plain_name, read_table
+from asap.stacks.megatron.reading import PRECISION
 from asap.stacks.megatron.releases import JOINT, left_to_checkpoint, of_forks
-from asap.stacks.megatron.workload import PRECISION
 from asap.stacks.registry import irrelevant, spec
 from asap.stacks.stack_settings import StackSettings
 

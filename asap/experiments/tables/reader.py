@@ -110,7 +110,7 @@ def read_table(
         asked = _batch_asked(spec, experiment)
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
-        if hasattr(own, "global_batch") and all(str(settings.get(key, -1)) == "-1" for key in whole):
+        if spec.batch.whole and spec.batch.whole.said(settings) is None:
             whole |= {*keys_of(spec.batch.micro)}
         batch = (
             None if whole & unsettled - asked.keys() else global_batch_of(spec, {**settings, **asked}, plan, sequence)

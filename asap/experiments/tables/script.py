@@ -53,7 +53,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     for document in documents:
         said |= dotted(document.values)
     given = _settings(spec, start)
-    of_file = spec.command is not None and spec.command.variable is not None
+    of_file = _command(spec).variable is not None
     if not said and (of_file or not given):
         place = "Python, without a file that it names" if of_file else "its program"
         reason = f"starts {spec.name} with settings that stand in {place}, which is not read"
@@ -62,7 +62,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
     undecided = frozenset(key for key, value in given.items() if has_substitution(value) and key not in models)
     said |= {key: value for key, value in given.items() if key not in undecided}
     said = {key: value for key, value in said.items() if plain_name(spec, key) not in undecided}
-    alone = spec.command and spec.command.alone and re.search(spec.command.alone, start.text)
+    alone = (pattern := _command(spec).alone) and re.search(pattern, start.text)
     known = with_devices(1, experiment) if alone else with_processes_of(started, experiment)
     read = read_table(spec, _with_node(spec, said, start), path, overrides, known, undecided)
     of_workload = {key for words in spec.workload.values() for key in word_keys(words)}
@@ -74,8 +74,7 @@ def read_table_script(started: Start, overrides: Iterable[str], experiment: Expe
 
 def _check(spec: Spec, start: Command, path: Path) -> None:
     """Raise ConfigError where the program does something else than train all parameters of a decoder on tokens."""
-    wrong = spec.command.wrong if spec.command else {}
-    for pattern, reason in wrong.items():
+    for pattern, reason in _command(spec).wrong.items():
         if (found := re.search(pattern, start.text)) is not None:
             shown = plain(found[1] if found.re.groups else found[0], 60).strip()
             hint = "give a run that trains all parameters of a decoder on tokens"
@@ -90,7 +89,7 @@ def _with_node(spec: Spec, said: Mapping[str, Any], start: Command) -> dict[str,
 
 
 def _stack_of(command: Command) -> Spec | None:
-    return next((one for one in commanded() if one.command and _starts(one.command, command)), None)
+    return next((one for one in commanded() if _starts(_command(one), command)), None)
 
 
 def _starts(known: CommandWords, command: Command) -> bool:
@@ -108,9 +107,7 @@ def _without_prefix(known: CommandWords, name: str) -> str:
 
 def _settings(spec: Spec, start: Command) -> dict[str, str]:
     """What the command says of settings: options, ``key=value``, and what its first word names."""
-    known, rest = spec.command, _rest(spec, start)
-    if known is None:
-        return {}
+    known, rest = _command(spec), _rest(spec, start)
     given = {option.name: " ".join(option.words) or "true" for option in options(rest)}
     given |= {found[1]: found[2].strip("\"'") for word in words(rest) if (found := _ASSIGNED.fullmatch(word))}
     first = next(iter(words(rest)), "-")
@@ -125,15 +122,18 @@ def _settings(spec: Spec, start: Command) -> dict[str, str]:
 
 def _rest(spec: Spec, start: Command) -> str:
     """What follows the program."""
-    found = re.search(spec.command.program, start.text) if spec.command else None
+    found = re.search(_command(spec).program, start.text)
     return start.text[found.end() :] if found else ""
+
+
+def _command(spec: Spec) -> CommandWords:
+    assert spec.command is not None
+    return spec.command
 
 
 def _files(spec: Spec, start: Command) -> list[str]:
     """Files of settings, in the order in which later ones win."""
-    rest, command = _rest(spec, start), spec.command
-    if command is None:
-        return []
+    rest, command = _rest(spec, start), _command(spec)
     named = [one.words[0] for one in options(rest) if one.name in command.config and one.words]
     named += [found[2] for word in words(rest) if (found := _ASSIGNED.fullmatch(word)) and found[1] in command.config]
     if command.positional:
@@ -147,10 +147,10 @@ def _files(spec: Spec, start: Command) -> list[str]:
 
 def _document(spec: Spec, named: str, started: Start) -> Document | None:
     """The file of that name; ``None`` where a repository's own, which counts where none is named, is not there."""
-    start, path, command = started.command, started.path, spec.command
+    start, path, command = started.command, started.path, _command(spec)
     folder = next((one.words[0] for one in options(_rest(spec, start)) if one.name in _FOLDERS and one.words), None)
     below = below_variable(named)
-    forms = command.places if command and not below.endswith(_FILES) else ()
+    forms = command.places if not below.endswith(_FILES) else ()
     places = [
         below,
         *([f"{below_variable(folder)}/{below}"] if folder else []),
@@ -159,7 +159,7 @@ def _document(spec: Spec, named: str, started: Start) -> Document | None:
     started.check_made(named)
     readable = [] if has_substitution(below) else places
     found = next((one for place in readable if (one := find_named(place, path, started.files)) is not None), None)
-    if found is None and command and named == command.by_default:
+    if found is None and named == command.by_default:
         return None
     if found is None:
         shown = below if has_substitution(below) else named

@@ -14,15 +14,21 @@ from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
 from asap.stacks.reading import field_of, is_on
+from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import (
     KEEP,
     RECOMPUTE,
     SECTION,
+    TRAINER,
     TRAINER_ACCUMULATION,
     TRAINER_MICRO_BATCH,
+    arguments_of,
+    asked_for_batch,
+    fields_of,
     is_run_by_yaml,
+    precision,
+    weight_precision,
 )
-from asap.stacks.trainer.numerics import TRAINER, arguments_of, asked_for_batch, fields_of, precision, weight_precision
 from asap.stacks.writing import yaml_lines
 
 Settings = Mapping[str, object]
@@ -191,7 +197,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     return found
 
 
-def lines(changed: Mapping[str, str], current: Settings) -> str:
+def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Changed settings as YAML for the configuration, and those of the program as options of its command; all in the
     program's arguments where these say how it is sharded.
 

@@ -13,6 +13,7 @@ from asap.plans.plan import Offload, Plan, Remat
 from asap.stacks.accelerate.stack import KIND, SIZES
 from asap.stacks.accelerate.stack import lines_to_paste as yaml_and_options
 from asap.stacks.reading import is_on
+from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import StackSettings, nested
 from asap.stacks.trainer.arguments import (
     AUTO,
@@ -21,12 +22,15 @@ from asap.stacks.trainer.arguments import (
     TRAINER_ACCUMULATION,
     TRAINER_MICRO_BATCH,
     argument_key,
+    arguments_of,
+    asked_for_batch,
+    fields_of,
     in_words_of_axolotl,
     is_run_by_trainer,
     is_run_by_yaml,
+    loaded_in_bf16,
     recomputation,
 )
-from asap.stacks.trainer.numerics import arguments_of, asked_for_batch, fields_of, loaded_in_bf16
 from asap.stacks.writing import yaml_lines
 
 if TYPE_CHECKING:
@@ -201,7 +205,7 @@ NAMED = f"{SECTION}.deepspeed"
 PRESETS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
 
 
-def lines(changed: Mapping[str, str], current: Mapping[str, object]) -> str:
+def lines(_: Spec, changed: Mapping[str, str], current: Mapping[str, object]) -> str:
     """Changed settings as JSON, with the arguments of the program that fill it, or in the launcher's words.
 
     Raises:

@@ -13,6 +13,7 @@ from asap.stacks.megatron.reading import of_plan as of_plan
 from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.releases import JOINT, OF_SWIFT
 from asap.stacks.megatron.stack import changes as changes
+from asap.stacks.megatron.stack import lines as lines
 from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 

@@ -1,11 +1,13 @@
 """What Megatron-LM's arguments say, and those of forks and of what runs on its core: model, plan, batch, workload."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
+from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
 from asap.core.units import counted
 from asap.models import Architecture
+from asap.models.workload import CudaGraphs, GraphModule
 from asap.plans.plan import Plan, Remat
 from asap.plans.remat import MODULES
 from asap.plans.validity import Degrees
@@ -20,9 +22,17 @@ from asap.stacks.megatron.degrees import (
     from_arguments,
     is_fully_sharded,
 )
-from asap.stacks.megatron.releases import of_deepspeed, of_forks
-from asap.stacks.megatron.stages import GRANULARITY, LAYER_IDS, lays_out_stages, numbered_layers, words_of
-from asap.stacks.megatron.workload import CORE, DEEPSPEED, workload_of
+from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks, stage_of
+from asap.stacks.megatron.stages import (
+    GRANULARITY,
+    LAYER_IDS,
+    counted_layers,
+    lays_out_stages,
+    numbered_layers,
+    words_of,
+)
+from asap.stacks.reading import field_of
+from asap.stacks.registry import spec
 from asap.stacks.stack_settings import StackSettings
 
 Settings = Mapping[str, object]
@@ -94,3 +104,126 @@ def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> 
 
 def _typed(settings: Settings) -> StackSettings:
     return settings if isinstance(settings, StackSettings) else StackSettings(settings, "")
+
+
+CORE, DEEPSPEED = "Megatron-Core", "Megatron-DeepSpeed"
+"""Frameworks that have these arguments, as a workload names them."""
+PRECISION = frozenset(("bf16", "fp16", "fp8_format", "fp4_format"))
+"""Arguments that decide the precision of matrix products."""
+_OF_FSDP = ("megatron_fsdp_grad_comm_dtype", "megatron_fsdp_main_grads_dtype")
+_OF_TORCH = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "uint8": "fp8", "float32": "fp32"}
+_WAY, _SOFTMAX = "cp_comm_type", "fused softmax"
+_IMPLEMENTATIONS, _WHOLE_STEP = ("none", "local", "transformer_engine", "full_iteration"), "full_iteration"
+
+
+def workload_of(
+    settings: StackSettings,
+    framework: str,
+    batch: int | None,
+    layers: int | None = None,
+) -> dict[str, Any]:
+    """Fields of the workload that arguments describe.
+
+    Args:
+        settings: the arguments by name.
+        framework: that runs them: ``CORE``, ``DEEPSPEED``, NeMo or Megatron-Bridge.
+        batch: sequences in a step of the whole job.
+        layers: decoder layers.
+
+    Raises:
+        ConfigError: a value of the wrong kind.
+    """
+    old = settings.flag("use_legacy_models") or settings.text("transformer_impl") == "local"
+    graphs, captured = _cuda_graphs(settings), _captured(settings)
+    padded = settings.flag("moe_pad_expert_input_to_capacity")  # a factor alone drops tokens and pads nothing
+    said = _of_table(settings, framework)
+    return said | {
+        "global_batch": batch,
+        "sequence_length": settings.count("seq_length"),
+        "gradient_precision": _gradient_precision(settings, framework),
+        "first_moment_precision": _moment(settings, "exp_avg_dtype"),
+        "second_moment_precision": _moment(settings, "exp_avg_sq_dtype"),
+        "framework": "Megatron-LM" if old and framework == CORE else framework,
+        "zero_stage": _zero_stage(settings),
+        "capacity_factor": settings.positive_number("moe_expert_capacity_factor") if padded else None,
+        "cuda_graphs": graphs,
+        "graph_modules": tuple(each for each in get_args(GraphModule) if graphs == "module" and each in captured),
+        "pipelined_layers": counted if (counted := counted_layers(settings, layers)) != layers else None,
+        "sequence_parallel": settings.flag("sequence_parallel") and (settings.count(TENSOR) or 1) > 1,
+        "experts_over": experts_over(settings),
+    }
+
+
+def _of_table(settings: StackSettings, framework: str) -> dict[str, Any]:
+    """Fields that the table says; raises ConfigError where a word has no meaning.
+
+    Megatron-LM gathers the tokens of experts where nothing is said (``arguments.py``), and of what builds on its core
+    that is not known; its own attention has a fused softmax, unless that is switched off.
+    """
+    table = spec("megatron")
+    words = {**settings, _WAY: next(iter(settings.words(_WAY)), None)}
+    try:
+        found = {field: field_of(table, field, words) for field in table.workload}
+    except PlanError as error:
+        raise ConfigError(error.message, where=settings.where(_WAY), hint=error.hint) from error
+    if found["attention"] is None and is_megatron_deepspeed(settings):
+        found["attention"] = _SOFTMAX
+    if found["attention"] == _SOFTMAX and settings.flag("no_masked_softmax_fusion"):
+        found["attention"] = "torch"
+    if framework == CORE and "moe_token_dispatcher_type" not in settings:
+        found["expert_dispatcher"] = found["expert_dispatcher"] or "all_gather"
+    return found | ({} if settings.whole("num_experts") else {"expert_dispatcher": None})
+
+
+def _moment(settings: StackSettings, key: str) -> str | None:
+    """Of a moment that a precision-aware optimizer keeps in another precision than fp32."""
+    said = _dtype(settings, key)
+    return said if said in ("fp16", "bf16", "fp8") and settings.flag("use_precision_aware_optimizer") else None
+
+
+def _dtype(settings: StackSettings, key: str) -> str:
+    """A type as arguments call it, also where a YAML or a program has PyTorch's name: ``torch.bfloat16``."""
+    text = str(settings.get(key)).removeprefix("torch.")
+    return _OF_TORCH.get(text, text)
+
+
+def _gradient_precision(settings: StackSettings, framework: str) -> str | None:
+    """Megatron-LM accumulates and reduces in fp32 under bf16 unless told otherwise (``training/arguments.py``)."""
+    of_fsdp = [settings.text(key) for key in _OF_FSDP if settings.flag("use_megatron_fsdp")]
+    if said := next((dtype for dtype in of_fsdp if dtype in ("bf16", "fp32")), None):
+        return said
+    if settings.flag("grad_reduce_in_bf16") or _dtype(settings, "main_grads_dtype") == "bf16":
+        return "bf16"
+    if settings.flag("accumulate_allreduce_grads_in_fp32") or settings.flag("grad_reduce_in_fp32"):
+        return "fp32"
+    return "fp32" if framework == CORE and settings.flag("bf16") else None
+
+
+def _zero_stage(settings: StackSettings) -> int | None:
+    if is_megatron_deepspeed(settings):
+        return stage_of(settings) or None
+    if is_fully_sharded(settings):
+        return 3
+    if settings.flag("use_megatron_fsdp"):
+        strategy = settings.text("data_parallel_sharding_strategy")
+        return {"no_shard": None, "optim": 1, "optim_grads": 2}.get(strategy or "")
+    return 1 if any(map(settings.flag, ("use_distributed_optimizer", "overlapped_distributed_optimizer"))) else None
+
+
+def _cuda_graphs(settings: StackSettings) -> CudaGraphs | None:
+    """By ``cuda_graph_impl`` and ``cuda_graph_modules``, and by their names of earlier releases; ``None``: not said."""
+    said = settings.choice("cuda_graph_impl", _IMPLEMENTATIONS)
+    earlier = [settings.flag(key) for key in ("enable_cuda_graph", "external_cuda_graph") if key in settings]
+    if said == "none" or (said is None and not any(earlier)):
+        return "none" if said or earlier else None
+    modules = _captured(settings)
+    if _WHOLE_STEP in (said, *modules):
+        return "step"
+    whole = not modules or modules == {"full"} or ("attn" in modules and modules & {"mlp", "moe"})
+    return "layer" if whole else "module"
+
+
+def _captured(settings: StackSettings) -> set[str]:
+    """Parts of a layer that are captured, where that is not the whole layer."""
+    words = settings.words("cuda_graph_modules") or settings.words("cuda_graph_scope")
+    return {module for word in words for module in word.split(",") if module}

@@ -10,7 +10,7 @@ from asap.core.errors import ConfigError, PlanError
 from asap.plans.plan import Offload, Plan, Remat
 from asap.stacks.deepspeed.stack import offloaded
 from asap.stacks.megatron.architecture import mlp_width
-from asap.stacks.registry import spec
+from asap.stacks.registry import lacking, spec
 from asap.stacks.stack_settings import StackSettings
 
 JOINT = "joint_of_options"
@@ -65,13 +65,8 @@ def offloaded_by_deepspeed(arguments: Arguments) -> tuple[Offload, ...]:
 
 def lacks(current: Arguments, key: str) -> str | None:
     """An argument on record that no release takes which has ``key``; ``None`` where none tells."""
-    past = () if not is_megatron_deepspeed(current) else (_SWITCH,)
-    releases = spec("megatron").releases
-    for place, release in enumerate(releases):
-        said = (sign for sign in release.signs if sign not in past and current.get(sign) not in (None, False))
-        if (sign := next(said, None)) is not None:
-            return sign if any(key in later.later for later in releases[place:]) else None
-    return None
+    past = (_SWITCH,) if is_megatron_deepspeed(current) else ()
+    return lacking(spec("megatron"), current, key, past)
 
 
 def in_words_of_release(arguments: Mapping[str, str | bool], current: Arguments) -> Changes:

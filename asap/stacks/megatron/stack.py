@@ -31,8 +31,8 @@ from asap.stacks.megatron.stages import (
     VIRTUAL,
     in_words_of_core,
 )
-from asap.stacks.registry import spec
-from asap.stacks.writing import is_of_primus, lines_of_primus
+from asap.stacks.registry import spec as table_of
+from asap.stacks.spec import Spec
 
 _VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
@@ -50,57 +50,41 @@ Settings = Mapping[str, object]
 _Values = dict[str, str | bool | None]
 
 
-def launch_line(
-    plan: Plan,
-    stack: str,
-    said: Settings | None,
-    *,
-    global_batch: int | None = None,
-    layers: int | None = None,
-    sequence: int | None = None,
-) -> str:
-    """What to change for a plan.
-
-    Args:
-        plan: what to run.
-        stack: ``megatron``, ``nemo`` or ``bridge``.
-        said: its settings as they are; ``None`` where there is no configuration to change.
-        global_batch: sequences in a step.
-        layers: decoder layers.
-        sequence: tokens in a sequence, said where there is no configuration to change.
-
-    Raises:
-        PlanError: the stack cannot express the plan.
-    """
-    current = said or {}
+def changes(
+    spec: Spec, plan: Plan, current: Settings, *, global_batch: int | None, layers: int | None, sequence: int | None
+) -> dict[str, str]:
+    """Arguments that change for a plan, as texts: ``false`` is one to leave out; with those that it is predicted with
+    where nothing is on record. Raises PlanError where the stack cannot express the plan."""
     check(plan, current)
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
-    of_deepspeed = is_megatron_deepspeed(current)
-    if stack == "megatron" and not of_deepspeed:
+    if spec.contract == "nemo":
+        _of_nemo(arguments)  # which refuses what NeMo has no words for
+        arguments |= unsplit(plan, current)
+    if spec.contract != "megatron":
+        arguments = in_words_of_core(arguments)
+    elif not is_megatron_deepspeed(current):
         arguments |= required(plan, current)
-        arguments |= of_start(plan, global_batch, sequence) if said is None and sequence else {}
-    arguments |= unsplit(plan, current) if stack == "nemo" else {}
-    arguments = arguments if stack == "megatron" else in_words_of_core(arguments)
-    if is_of_primus(current):
-        return lines_of_primus(_yaml_values(arguments), current)
-    if stack == "megatron":
-        also = reminder(arguments) if of_deepspeed else connections(arguments)
-        return command_line(arguments, str(current.get(JOINT, "-"))) + also
-    return hydra_overrides(arguments, stack, current)
+        arguments |= of_start(plan, global_batch, sequence) if not current and sequence else {}
+    return {key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()}
 
 
-def changes(plan: Plan, current: Settings, global_batch: int | None) -> dict[str, str]:
-    """Arguments that change for a plan, as texts: ``false`` is one to leave out; raises like :func:`launch_line`."""
-    check(plan, current)
-    changed = to_arguments(plan, current, global_batch=global_batch)
-    return {key: str(value).lower() if isinstance(value, bool) else value for key, value in changed.items()}
+def lines(spec: Spec, changed: Mapping[str, str], current: Settings) -> str:
+    """Arguments that change, as options of a command or overrides of Hydra."""
+    arguments = _with_switches(changed)
+    if spec.contract != "megatron":
+        return hydra_overrides(arguments, spec.contract, current)
+    also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
+    return command_line(arguments, str(current.get(JOINT, "-"))) + also
 
 
-def setting_line(arguments: Mapping[str, str | bool], current: Settings) -> str:
-    """Arguments beside the plan, in the form in which those on record are said."""
-    if is_of_primus(current):
-        return lines_of_primus(_yaml_values(arguments), current)
-    return command_line(arguments, str(current.get(JOINT, "-")))
+def of_yaml(changed: Mapping[str, str]) -> _Values:
+    """Arguments that change, for a YAML that holds them by name."""
+    return _yaml_values(_with_switches(changed))
+
+
+def _with_switches(changed: Mapping[str, str]) -> Changes:
+    switches: dict[str, str | bool] = {"true": True, "false": False}
+    return {key.replace("-", "_"): switches.get(value, value) for key, value in changed.items()}
 
 
 def command_line(arguments: Mapping[str, str | bool], joint: str = "-") -> str:
@@ -121,7 +105,7 @@ def hydra_overrides(arguments: Mapping[str, str | bool], stack: str, current: Se
     NeMo's that its configuration lacks are forced into it. Raises PlanError where NeMo has none.
     """
     of_nemo = stack == "nemo"
-    table = spec("nemo" if of_nemo else "megatron-bridge")
+    table = table_of("nemo" if of_nemo else "megatron-bridge")
     own = {today: name for name, today in table.renamed.items()} if of_nemo else {}
     core = "model" if of_nemo else str(current.get(CORE_SECTION, f"{_FORCED}model"))
     terms = []

@@ -1,8 +1,9 @@
 """torchtitan's settings in a registry in Python, and what it refuses or needs beside them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from asap.core.errors import PlanError
+from asap.plans.axes import Axis
 from asap.plans.degrees import degree
 from asap.plans.plan import Plan
 from asap.plans.remat import RecomputedLayers
@@ -70,39 +71,32 @@ ATTENTION = "model.attn_backend"
 _NAME, _VARLEN = "model.name", "varlen"
 _WITH_VARLEN = ("gpt_oss",)
 """Models whose attention it is by default."""
-_UNSTAGED, _UNSHARED = ("qwen3", "gpt_oss"), ("deepseek_v3", "llama4", "gpt_oss")
-"""Models that had no pipeline, and no context parallelism, until February 2026 (``models/*/__init__.py``)."""
+_LACKING: Mapping[str, tuple[tuple[str, ...], Axis]] = {
+    "pipeline": (("qwen3", "gpt_oss"), "stage"),
+    "context parallelism": (("deepseek_v3", "llama4", "gpt_oss"), "seq"),
+}
+"""What models did not have until February 2026 (``models/*/__init__.py``)."""
 
 
-def check(plan: Plan, current: Mapping[str, object]) -> None:
-    """Check a plan beside the settings as they are.
-
-    Raises:
-        PlanError: replicas without FSDP beside tensor parallelism or stages, which ``parallelize_llama`` and its like
-            refused until March 2026; or context parallelism by DTensor, which is gone since August, or of attention
-            that has none; or what a model did not have in TOML's days; or recomputation of some layers, which its
-            Python of today does not have.
-    """
+def refused(plan: Plan, current: Mapping[str, object]) -> Iterator[str]:
+    """What torchtitan refuses beside the settings on record: replicas without FSDP beside tensor parallelism or stages
+    (``parallelize_llama`` and its like, until March 2026); context parallelism by DTensor, which is gone since August,
+    or of attention that has none; what a model did not have in TOML's days; recomputation of some layers, which its
+    Python of today does not have."""
     if isinstance(plan.remat, RecomputedLayers) and PYTHON in current:
-        raise PlanError("torchtitan configured in Python recomputes all layers, none, or operations of each")
-    if _is_of_2025(current):
-        _check_model(plan, str(current.get(_NAME)))
+        yield "configured in Python it recomputes all layers, none, or operations of each"
     sharded = plan.degree("data") * plan.degree("expert") * plan.degree("seq")
     others = plan.degree("model") * plan.degree("stage")
-    if _is_of_2025(current) and plan.degree("replica") > 1 == sharded and others > 1:
-        reason = "torchtitan until March 2026 has replicas beside tensor parallelism or stages with FSDP only"
-        raise PlanError(reason, hint="shard over 2 devices or more")
+    if _is_of_2025(current):
+        for what, (models, axis) in _LACKING.items():
+            if str(current.get(_NAME)) in models and plan.degree(axis) > 1:
+                yield f"until February 2026 it has no {what} for {current.get(_NAME)}"
+        if plan.degree("replica") > 1 == sharded and others > 1:
+            yield "until March 2026 it has replicas beside tensor parallelism or stages with FSDP only"
     if plan.degree("seq") > 1 and current.get(_BACKEND) == "partial_dtensor":
-        raise PlanError("torchtitan's context parallelism needs another backend", hint=f'{_BACKEND} = "spmd_types"')
+        yield f'context parallelism needs another backend, {_BACKEND} = "spmd_types"'
     if plan.degree("seq") > 1 and attention_backend(current) == _VARLEN:
-        raise PlanError(f"torchtitan has no context parallelism of {_VARLEN} attention", hint=f"{ATTENTION}=flex")
-
-
-def _check_model(plan: Plan, name: str) -> None:
-    lacking = {"pipeline": (_UNSTAGED, "stage"), "context parallelism": (_UNSHARED, "seq")}
-    for what, (models, axis) in lacking.items():
-        if name in models and plan.degree(axis) > 1:  # pyright: ignore[reportArgumentType]
-            raise PlanError(f"torchtitan until February 2026 has no {what} for {name}")
+        yield f"it has no context parallelism of {_VARLEN} attention, but with {ATTENTION}=flex"
 
 
 def required(changed: Mapping[str, str], current: Mapping[str, object]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 from asap.core.text import plain
 from asap.models import Architecture, find_architecture
 from asap.models.architecture import SHAPES
-from asap.stacks.registry import abstract, irrelevant
+from asap.stacks.registry import irrelevant, spec
 from asap.stacks.stack_settings import StackSettings
 
 _TABLE = tomllib.loads(Path(__file__).with_name("flavors.toml").read_text(encoding="utf-8"))
@@ -74,7 +74,7 @@ _SECTIONS = ("model.", "parallelism.")
 
 @cache
 def _known() -> frozenset[str]:
-    return abstract("torchtitan").words() | irrelevant("torchtitan")
+    return spec("torchtitan").words() | irrelevant("torchtitan")
 
 
 def _unlike(known: Architecture, settings: StackSettings, name: str, flavor: str) -> str | None:

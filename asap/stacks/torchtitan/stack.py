@@ -5,14 +5,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asap.models import Architecture
-from asap.plans.degrees import FOLDED
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
+from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
-from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines
+from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, refused, required
 from asap.stacks.torchtitan.model import VARIANT, own_settings
 from asap.stacks.torchtitan.model import model_of as model_of
+from asap.stacks.torchtitan.settings import counted as counted
+from asap.stacks.torchtitan.settings import recomputing as recomputing
+from asap.stacks.torchtitan.settings import remat_of as remat_of
+from asap.stacks.torchtitan.stages import repeats_of as repeats_of
+from asap.stacks.torchtitan.stages import stage_settings
 
 Settings = Mapping[str, object]
 _SPEC, _SHAPES = "model_spec.", "model_spec.model."
@@ -54,25 +59,20 @@ def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     return found | {PYTHON: True}
 
 
-def plan_of(settings: Settings, devices: int, layers: int | None = None) -> Plan:
-    """The plan that settings say on so many devices."""
-    return titan.from_settings(settings, devices, layers)
+def refusals(settings: Settings, asked: Mapping[str, Any]) -> Iterator[str]:
+    """What torchtitan refuses."""
+    return refused(asked["plan"], settings)
 
 
-def global_batch(settings: Settings, plan: Plan | None) -> int | None:
-    """Sequences in a step; ``None`` where neither settings nor plan say them."""
-    if plan is not None:
-        return titan.global_batch_of(settings, plan.batch_shards)
-    return None if str(settings.get(titan.GLOBAL_BATCH, -1)) == "-1" else titan.global_batch_of(settings, 1)
+def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Settings of a plan with those of experts, stages and batches, and what they need beside them."""
+    plan = asked["plan"]
+    others = {key: value for key, value in wanted.items() if key != titan.EXPERT}
+    found = {**others, **titan.expert_degrees(plan, settings), **stage_settings(plan, settings, asked["layers"])}
+    return titan.with_batch(plan, settings, found) | required(found, settings)
 
 
-def changes(plan: Plan, current: Settings, global_batch: int | None) -> dict[str, str]:
-    """Settings that change for a plan."""
-    over = titan.experts_over(current, mixture=plan.degree("expert") > 1)
-    return titan.to_settings(plan, {**current, FOLDED: over}, global_batch=global_batch)
-
-
-def lines(changed: Mapping[str, str], current: Settings) -> str:
+def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
     """Settings that change, as TOML or in Python."""
     return python_lines(changed) if PYTHON in current else titan.toml_lines(changed)
 
@@ -129,7 +129,7 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
 def _precision(settings: Settings) -> str | None:
     """Of matrix products; ``None`` where they may run in fp8 by the Python of a run, which its JSON does not tell."""
     converters = " ".join(str(settings.get(key, "")) for key in ("model.converters", "model.converters.print"))
-    switches = (_is_on(settings, key) for key in abstract("torchtitan").names["fp8"])
+    switches = (_is_on(settings, key) for key in spec("torchtitan").names["fp8"])
     if "nvfp4" in converters:
         return "fp4"
     if "float8" in converters or "mx" in converters or any(switches) or settings.get("training.fp8_linear") is not None:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.plans.degrees import degree
 from asap.plans.plan import Plan
-from asap.stacks.registry import abstract
+from asap.stacks.registry import spec
 
-SCHEDULE, SCHEDULE_DEFAULT = "parallelism.pipeline_parallel_schedule", "1F1B"
+_SCHEDULES = ("parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule")
+SCHEDULE, SCHEDULE_DEFAULT = _SCHEDULES[0], "1F1B"
 LAYERS_EACH = "parallelism.pipeline_parallel_layers_per_stage"
 AS_LAYERS = tuple(f"parallelism.pipeline_parallel_{end}_stage_less_layers" for end in ("first", "last"))
 _AS_LAYERS_DEFAULT = 1
@@ -65,7 +66,7 @@ def _as_layers(settings: Mapping[str, object]) -> int:
 
 
 def _is_looped(settings: Mapping[str, object]) -> bool:
-    return str(settings.get(SCHEDULE, SCHEDULE_DEFAULT)).casefold() in _LOOPED
+    return str(next((settings[key] for key in _SCHEDULES if key in settings), SCHEDULE_DEFAULT)).casefold() in _LOOPED
 
 
 def _check_rounds(microbatches: int | None, stages: int) -> None:
@@ -103,23 +104,19 @@ def in_sequences(settings: Mapping[str, object]) -> Mapping[str, object]:
     }
 
 
-def in_tokens(changed: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, str]:
-    """Settings that change, with batches in tokens where the settings as they are have them so."""
-    batches = (LOCAL_BATCH, STAGE_BATCH, GLOBAL_BATCH)
+def in_tokens(plan: Plan, wanted: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings that a plan wants, with batches in tokens where those on record have them so."""
     if TOKENS not in settings:
-        return dict(changed)
-    kept = {key: value for key, value in changed.items() if key not in batches}
-    if len(kept) == len(changed):
-        return kept
-    new = {**in_sequences(settings), **changed}
-    staged = degree(new, PIPELINE) > 1
-    each, length = degree(new, STAGE_BATCH if staged else LOCAL_BATCH), degree(settings, LENGTH, _LENGTH_DEFAULT)
-    wanted = {TOKENS: str(each * length)}
-    if str(new[GLOBAL_BATCH]) != "-1":
-        wanted[STEP_TOKENS] = str(degree(new, GLOBAL_BATCH) * length)
-    if staged:
-        wanted[PARTS] = str(degree(new, LOCAL_BATCH) // each)
-    return kept | {key: value for key, value in wanted.items() if str(settings.get(key)) != value}
+        return dict(wanted)
+    found = {key: value for key, value in wanted.items() if key not in (LOCAL_BATCH, STAGE_BATCH, GLOBAL_BATCH)}
+    each, length = wanted.get(STAGE_BATCH, wanted.get(LOCAL_BATCH)), degree(settings, LENGTH, _LENGTH_DEFAULT)
+    if each is not None:
+        found[TOKENS] = str(int(each) * length)
+    if GLOBAL_BATCH in wanted:
+        found[STEP_TOKENS] = str(int(wanted[GLOBAL_BATCH]) * length)
+    if STAGE_BATCH in wanted:
+        found[PARTS] = str(plan.microbatches)
+    return found
 
 
 def _sequences(settings: Mapping[str, object], key: str) -> int:
@@ -130,83 +127,34 @@ def _sequences(settings: Mapping[str, object], key: str) -> int:
     return count
 
 
-_BATCH, _TYPE = "training.batch_size", "training.data_parallel_type"
-_FIRST = "training.data_parallel_degree"
-_REPLICATE = "parallelism.data_parallel_replicate_degree"
-_CONTEXT = "parallelism.context_parallel_degree"
-_AXES = abstract("torchtitan").axes
-_OF_SECTIONS = {
-    earlier: word.keys[0]
-    for word in (_AXES.data, _AXES.replica, _AXES.model, _AXES.stage, _AXES.seq)
-    if word
-    for earlier in reversed(word.keys[1:])
-} | {"experimental.pipeline_parallel_schedule": SCHEDULE}
-_SECTION = "parallelism."
+_AXES = spec("torchtitan").axes
+_EARLIER = {
+    word.keys[0]: word.keys[1] for word in (_AXES.data, _AXES.replica, _AXES.model, _AXES.stage, _AXES.seq) if word
+} | {SCHEDULE: _SCHEDULES[1]}
+"""Settings of today, with their names in other sections until spring 2025."""
 _COUNTS = ("experimental.pipeline_parallel_microbatches", "parallelism.pipeline_parallel_microbatches")
-EARLIER = frozenset((_BATCH, *_OF_SECTIONS, *_COUNTS, _TYPE))
-_LATER = (GLOBAL_BATCH, "training.dtype")
-_SINCE_SHARDS = (_REPLICATE, _CONTEXT, "training.enable_cpu_offload")
-"""What came with ``data_parallel_shard_degree``, in autumn 2024."""
-_LOCAL_BATCH_DEFAULT = 8
+_TYPE, _SIZE = "training.data_parallel_type", "training.batch_size"
+_SIGNS = frozenset((_SIZE, *_EARLIER.values(), "training.data_parallel_degree", *_COUNTS, _TYPE))
 
 
-def in_names_of_today(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """The settings with those of earlier versions under today's names.
-
-    Raises:
-        PlanError: a number is none, or replicas are all that data parallelism makes.
-    """
-    if not _is_earlier(settings):
-        return settings
+def microbatches_of_earlier(settings: Mapping[str, object], stages: int) -> int | None:
+    """How many microbatches a release before summer 2025 has of a pipeline, by default one a stage; ``None`` of a later
+    one, which says their size. Raises PlanError where replicas are all that data parallelism makes."""
+    if LOCAL_BATCH in settings or _SIGNS.isdisjoint(settings):
+        return None
     if str(settings.get(_TYPE, "fsdp")).casefold() != "fsdp":
         raise PlanError(f"{_TYPE} other than fsdp is not read", hint="say the plan with --plan")
-    said = {today: settings[key] for key, today in _OF_SECTIONS.items() if key in settings}
-    said |= {LOCAL_BATCH: settings[_BATCH]} if _BATCH in settings else {}
-    stages = degree({**settings, **said}, PIPELINE)
-    if stages > 1:
-        said[STAGE_BATCH] = max(degree(said, LOCAL_BATCH, _LOCAL_BATCH_DEFAULT) // _count(settings, stages), 1)
-    return {**settings, **said}
-
-
-def in_earlier_names(changed: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, str]:
-    """Settings that change, under the names that the settings as they are have.
-
-    Raises:
-        PlanError: their version has none for one of them.
-    """
-    if not _is_earlier(settings):
-        return dict(changed)
-    of_sections = any(key in settings for key in _OF_SECTIONS)
-    missing = {*_LATER, *(_SINCE_SHARDS if _FIRST in settings else ())}
-    if of_sections:
-        kept = {STAGE_BATCH, *_OF_SECTIONS.values(), *settings}
-        missing |= {key for key in changed if key.startswith(_SECTION) and key not in kept}
-    if unsaid := next((key for key in changed if key in missing), None):
-        sign = _FIRST if unsaid in _SINCE_SHARDS else min(EARLIER & settings.keys())
-        raise PlanError(f"a version of torchtitan that has {sign} has no {unsaid}", hint="a later version has it")
-    names = {today: key for key, today in _OF_SECTIONS.items() if key != _FIRST or key in settings}
-    found = {
-        _BATCH if key == LOCAL_BATCH else names.get(key, key) if of_sections else key: value
-        for key, value in changed.items()
-        if key != STAGE_BATCH
-    }
-    return found | _counted(changed, settings, _COUNTS[0 if of_sections else 1])
-
-
-def _counted(changed: Mapping[str, str], settings: Mapping[str, object], key: str) -> dict[str, str]:
-    """The number of microbatches of a pipeline, where it changes."""
-    new = {**in_names_of_today(settings), **changed}
-    stages = degree(new, PIPELINE)
-    if stages == 1:
-        return {}
-    count = degree(new, LOCAL_BATCH, _LOCAL_BATCH_DEFAULT) // degree(new, STAGE_BATCH)
-    return {} if count == _count(settings, stages) else {key: str(count)}
-
-
-def _count(settings: Mapping[str, object], stages: int) -> int:
-    """Microbatches of a pipeline, by default one a stage."""
     return next((degree(settings, key) for key in _COUNTS if key in settings), stages)
 
 
-def _is_earlier(settings: Mapping[str, object]) -> bool:
-    return LOCAL_BATCH not in settings and bool(EARLIER & settings.keys())
+def in_earlier_names(plan: Plan, wanted: Mapping[str, str], settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings that a plan wants, as the release of those on record calls them."""
+    count = microbatches_of_earlier(settings, plan.degree("stage"))
+    if count is None:
+        return dict(wanted)
+    of_sections = any(key in settings for key in _SIGNS if not key.startswith(("parallelism.", _SIZE)))
+    names = {**(_EARLIER if of_sections else {}), LOCAL_BATCH: _SIZE}
+    found = {names.get(key, key): value for key, value in wanted.items() if key != STAGE_BATCH}
+    if STAGE_BATCH in wanted and plan.microbatches != count:
+        found[_COUNTS[0 if of_sections else 1]] = str(plan.microbatches)
+    return found

@@ -1,25 +1,33 @@
-"""Arguments of ``swift sft`` and ``swift pt``: the Trainer's, with the names, defaults and configurations of ms-swift
-(modelscope/ms-swift, ``swift/llm/argument/train_args.py``, ``swift/config``).
+"""ms-swift: arguments of ``swift sft`` and ``swift pt``, the Trainer's with its own names, defaults and configurations
+(modelscope/ms-swift, ``swift/llm/argument/train_args.py``, ``swift/config``), those of ``megatron sft`` (table
+``megatron-swift``), and scripts and files of either kind.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from asap.core.errors import ConfigError
+from asap.core.numbers import digits
 from asap.experiments.accelerate.arguments import is_setting as is_argument
-from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides
+from asap.experiments.accelerate.arguments import mapping_of, settled, split_overrides, with_file
 from asap.experiments.accelerate.program import DEEPSPEED, PRESETS, Program, read_program
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Brought
+from asap.experiments.processes import gpus_of_a_process, processes_of, with_devices
+from asap.experiments.shell import Command, Start, options
+from asap.experiments.tables.reader import read_table
 from asap.experiments.training_program import refuse
 from asap.stacks.accelerate.stack import CONTEXT, KIND, OPTION, SIZES
 from asap.stacks.deepspeed.stack import IN_FILE, SEQUENCE
-from asap.stacks.registry import abstract
-from asap.stacks.stack_settings import StackSettings
+from asap.stacks.megatron.degrees import TENSOR
+from asap.stacks.registry import spec
+from asap.stacks.stack_settings import StackSettings, overriding
 from asap.stacks.trainer.arguments import RECOMPUTE, TRAINER_ACCUMULATION, TRAINER_MICRO_BATCH
 
-_TABLE = abstract("swift")
+_TABLE = spec("swift")
 _TUNERS = _TABLE.refused[0].keys
 """What is trained, as versions 4, 3 and 2 call it."""
 _OWN = frozenset((*_TABLE.by_code, *_TABLE.renamed))
@@ -43,11 +51,6 @@ def check_trains_decoder(arguments: StackSettings, default: str) -> None:
     """
     said = any(key in arguments for key in _TUNERS)
     refuse(_TABLE, arguments if said else arguments.overridden({_TUNERS[0]: default}))
-
-
-def is_setting(key: str) -> bool:
-    """Whether an override is one of the arguments, or of DeepSpeed's settings."""
-    return key in _OWN or is_argument(key)
 
 
 def read_trainer(
@@ -113,3 +116,88 @@ def _with_defaults(stated: Mapping[str, Any], unsaid: Mapping[str, str], experim
     if TRAINER_ACCUMULATION not in {*whole, *unsaid} and devices and each.isdecimal() and int(each):
         whole[TRAINER_ACCUMULATION] = max(1, math.ceil(_BATCH / int(each) / devices))
     return whole
+
+
+_COMMAND = re.compile(r"(?:^|[\s/])(?P<tool>swift|megatron)\s+(?P<task>sft|pt|rlhf)\s(?P<said>.*)", re.DOTALL)
+_PROGRAM = re.compile(
+    r"\bswift[/.]cli[/.](?P<tool>_megatron[/.])?(?P<task>sft|pt|rlhf)(?:\.py)?\s(?P<said>.*)", re.DOTALL
+)
+_MEGATRON = ("megatron", "_megatron")
+_MANY = ("recompute_modules", "freeze_parameters")
+
+
+def is_setting(key: str) -> bool:
+    """Whether an override is one of the arguments, or of DeepSpeed's settings."""
+    return is_argument(key) or key.startswith("--") or key in _OWN | spec("megatron-swift").words()
+
+
+def starts(command: Command) -> bool:
+    """Whether a command starts ms-swift."""
+    return _start(command) is not None
+
+
+def read_swift_script(start: Start, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    """``experiment`` with what a script starts.
+
+    Raises:
+        ConfigError: it trains by another method than the prediction of tokens, or like
+            :func:`read_trainer`.
+        UsageError: an override is not ``key=value``.
+    """
+    found, command = _start(start.command), start.command
+    assert found is not None
+    by_megatron, each = (found["tool"] or "").rstrip("/.") in _MEGATRON, gpus_of_a_process(command)
+    if found["task"] == "rlhf":
+        raise _on_preferences("starts training on preferences or rewards, which is not modelled", start.where)
+    if not by_megatron and (each or 1) > 1:
+        reason = f"splits the model layer by layer over {each} GPUs of each process, which is not modelled"
+        hint = "add NPROC_PER_NODE=… to the command where each GPU has a process of its own"
+        raise ConfigError(reason, where=start.where, hint=hint)
+    said = with_file(_arguments(found["said"]) | start.undecided, start.path, start.files)
+    experiment = with_devices(processes_of(command), experiment)
+    if by_megatron:
+        return _read_megatron(said, start.path, overrides, experiment)
+    return read_trainer(said, start.path, overrides, experiment, start.files)
+
+
+def _read_megatron(said: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
+    check_trains_decoder(StackSettings({**said, **overriding(overrides)}, str(path)), "full")
+    return read_table(spec("megatron-swift"), said, path, overrides, experiment)
+
+
+def _on_preferences(reason: str, where: str) -> ConfigError:
+    return ConfigError(reason, where=where, hint="give a run that trains on tokens")
+
+
+def _start(command: Command) -> re.Match[str] | None:
+    found = _COMMAND.search(command.text) or _PROGRAM.search(command.text)
+    return found if found is not None and "--" in found["said"] else None
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Arguments by name: a word, several words of those that take several, or true of a switch."""
+    return {
+        option.name: list(option.words) if option.name in _MANY else option.words[0] if option.words else True
+        for option in options(text)
+    }
+
+
+_VERSION, _PROCESSES = "swift_version", "global_world_size"
+_OF_PREFERENCES = "rlhf_type"
+
+
+def is_arguments_file(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping holds the arguments of a run."""
+    return _VERSION in values and ("model" in values or "model_type" in values)
+
+
+def read_arguments_file(
+    values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment
+) -> Experiment:
+    """``experiment`` with what the arguments say; raises like :func:`read_trainer`."""
+    if values.get(_OF_PREFERENCES):
+        raise _on_preferences(f"{_OF_PREFERENCES}: training on preferences or rewards is not modelled", str(path))
+    experiment = with_devices(digits(str(values.get(_PROCESSES, ""))), experiment)
+    if TENSOR in values:
+        return _read_megatron(values, path, overrides, experiment)
+    return read_trainer(values, path, overrides, experiment)

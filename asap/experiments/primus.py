@@ -1,6 +1,7 @@
 """An experiment of Primus: its YAML over usual defaults of the backend that it trains with."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,14 @@ from typing import Any
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
 from asap.experiments.experiment import Experiment
+from asap.experiments.files.documents import Document
 from asap.experiments.files.yaml_text import parse_yaml
 from asap.experiments.huggingface_model import read_named_model
+from asap.experiments.maxtext.launch import is_override
+from asap.experiments.maxtext.reader import read_maxtext
+from asap.experiments.maxtext.settings import OVERRIDE
 from asap.experiments.tables import reader as tables
-from asap.stacks.registry import merged, spec
+from asap.stacks.registry import FOLDER, merged, spec
 from asap.stacks.spec import Spec
 from asap.stacks.stack_settings import dotted
 from asap.stacks.writing import PRIMUS_MODULE
@@ -19,9 +24,9 @@ from asap.stacks.writing import PRIMUS_MODULE
 _VARIABLE = re.compile(r"\$\{([^:{}]+)(?::([^}]*))?\}")
 _SCALAR = re.compile(r"(?i)true|false|-?\d+|-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII)
 _VERSION = re.compile(r"^([a-z]+\d)(\d)-")
-_BACKENDS = ("megatron", "torchtitan")
-_TITAN: Mapping[str, Any] = {"activation_checkpoint": {"mode": "none"}, "parallelism": {}}
-"""Of the presets of torchtitan, where they are not those of the backend."""
+_PRESETS: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "primus/presets.toml").read_text(encoding="utf-8"))
+"""Settings by the backend that trains, which are read."""
+_MAXTEXT = "maxtext"
 _ALONE = (
     "the presets of Primus (primus/configs) are not read: the model is taken by its name, with usual defaults, and what"
     " its preset has besides goes into overrides"
@@ -52,7 +57,9 @@ def is_primus(values: Mapping[str, Any]) -> bool:
 def is_setting(values: Mapping[str, Any], key: str) -> bool:
     """Whether an override is a setting of the backend."""
     framework = str(_trainer(values, "")[1].get("framework"))
-    return tables.is_setting(spec(framework), values, key) if framework in _BACKENDS else key.isidentifier()
+    if framework == _MAXTEXT:
+        return is_override(key)
+    return tables.is_setting(spec(framework), values, key) if framework in _PRESETS else key.isidentifier()
 
 
 def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str], experiment: Experiment) -> Experiment:
@@ -64,22 +71,25 @@ def read_primus(values: Mapping[str, Any], path: Path, overrides: Iterable[str],
     """
     name, module = _trainer(values, str(path))
     framework, written = str(module.get("framework")), module.get("overrides") or {}
-    if framework not in _BACKENDS:
+    if framework not in _PRESETS:
         reason = f"trains with {plain(framework, 40)}, which is not read"
-        raise UnreadError(reason, where=str(path), hint=f"read are {' and '.join(_BACKENDS)}")
+        raise UnreadError(reason, where=str(path), hint=f"read are {', '.join(_PRESETS)}")
     if not isinstance(written, dict):
         raise ConfigError(f"overrides of {plain(name, 40)} must be a mapping", where=str(path))
     table, preset = spec("primus"), _catalogued(str(module.get("model") or ""))
-    known, notes = read_named_model(preset)
-    experiment = experiment if experiment.model else experiment.model_copy(update={"model": known})
-    usual = {key: value for key, value in table.defaults.items() if key not in spec("megatron").defaults}
-    below = dict(_TITAN if framework == "torchtitan" else usual)
-    below |= {"stage": "sft"} if str(module.get("config")).startswith("sft") else {}
-    said = merged(below, with_defaults(written))
-    said = {table.renamed.get(key, key): value for key, value in said.items() if key not in table.names["own"]}
-    experiment = experiment.knowing(_ALONE, *notes)
-    found = tables.read_table(spec(framework), said, path, overrides, experiment)
-    found = found.model_copy(update={"hyperparameters": found.hyperparameters | {PRIMUS_MODULE: name}})
+    said = merged(_PRESETS[framework], with_defaults(written))
+    said |= {"stage": "sft"} if str(module.get("config")).startswith("sft") else {}
+    said = {key: value for key, value in said.items() if key not in table.names["own"]}
+    experiment = experiment.knowing(_ALONE)
+    if framework == _MAXTEXT:
+        document = Document(path, {"model_name": preset.replace("deepseek-v", "deepseek"), **said}, {})
+        found = read_maxtext(document, [(text, OVERRIDE) for text in overrides], experiment)
+    else:
+        known, notes = read_named_model(preset)
+        experiment = experiment if experiment.model else experiment.model_copy(update={"model": known})
+        said = {table.renamed.get(key, key): value for key, value in said.items()}
+        found = tables.read_table(spec(framework), said, path, overrides, experiment.knowing(*notes))
+    found = found.knowing(hyperparameters={PRIMUS_MODULE: name})
     if found.model is not None and found.model.name is None and preset:
         found = found.model_copy(update={"model": found.model.model_copy(update={"name": plain(preset, 80)})})
     return found.knowing(*_notes_on(spec(framework), written))

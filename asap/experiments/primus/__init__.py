@@ -1,1 +1,0 @@
-"""Primus, AMD's launcher of Megatron-LM, torchtitan and MaxText."""
