@@ -4,7 +4,7 @@ Each setting is varied alone. Weights are shares of published sources.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,15 +126,12 @@ def alternatives(
             add("vocabulary", "model.vocab", weight, model=model.model_copy(update={"vocab": tokens}))
     stated = network_stated or hardware.chip.network.stated
     if not stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
+        network = hardware.chip.network
         for factor, weight in SLOWER_NETWORKS.items():
-            add("network between nodes", "--network", weight, hardware=_slower(hardware, factor))
+            update = {"network": network.model_copy(update={"bandwidth": network.bandwidth * factor})}
+            slower = replace(hardware, chip=hardware.chip.model_copy(update=update))
+            add("network between nodes", "--network", weight, hardware=slower)
     return found
-
-
-def _slower(hardware: Slice, factor: float) -> Slice:
-    network = hardware.chip.network
-    update = {"network": network.model_copy(update={"bandwidth": network.bandwidth * factor})}
-    return Slice(hardware.chip.model_copy(update=update), hardware.chips_per_slice, hardware.topology, hardware.slices)
 
 
 @dataclass(frozen=True)
