@@ -1,8 +1,8 @@
 """What is expected of a plan: time by part, memory by part, and how far it can be believed."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import Quantity
 from asap.plans import Plan
@@ -14,8 +14,6 @@ graph of the recorded run, with each class of kernels scaled by the step model."
 FIT_CONFIDENCE = 0.7
 """Required of a plan that is said to fit: weighs a run that dies against a plan that is missed."""
 FitVerdict = Literal["fits", "may not fit", "does not fit"]
-
-_FORMER_METHODS = {"what_if": "profile_ratios", "calibrated_architecture": "anchored_architecture"}
 
 
 class TimePart(BaseModel):
@@ -86,10 +84,7 @@ class Prediction(BaseModel):
         description="step time over the incumbent's, for as many tokens, with its 90 % interval; below 1 is faster",
     )
     parts: tuple[TimePart, ...] = ()
-    shares: dict[str, float] = Field(
-        default_factory=dict,
-        description="of the step: matmul, attention, loss with its logits, and the recomputation within them",
-    )
+    shares: dict[str, float] = Field(default={}, description="of a step: matmul, attention, loss; their recomputation")
     communication: Quantity | None = Field(default=None, description="exposed collectives over step time, fraction")
     memory: MemoryPrediction | None = None
     tokens_per_second: Quantity | None = None
@@ -105,19 +100,6 @@ class Prediction(BaseModel):
         "refers to; null without one",
     )
     notes: tuple[str, ...] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former(cls, value: Any) -> Any:
-        """Read what ``asap.analysis/1`` and ``asap.prediction/1`` wrote: one ``distance``, whose meaning varied."""
-        if not isinstance(value, dict):
-            return value
-        found: dict[str, Any] = dict(value)
-        found["method"] = _FORMER_METHODS.get(str(found.get("method")), found.get("method"))
-        if "distance" in found:
-            field = "doublings" if found["method"] == "profile_ratios" else "region_distance"
-            found.setdefault(field, found.pop("distance"))
-        return found
 
     @property
     def own_runs(self) -> str | None:

@@ -117,7 +117,7 @@ def _before(measured: Mapping[str | None, float], incumbent: Plan) -> tuple[dict
     """What each kind carried under the incumbent, and all together."""
     before: dict[str | None, Exposed] = {}
     for kind, time in measured.items():
-        placed = kind if _is_possible(kind, incumbent) else None
+        placed = kind if any(axes_behind(table, kind, incumbent) for table in (ACTIVATION_AXES, WEIGHT_AXES)) else None
         before[placed] = _split(placed, time + before.get(placed, Exposed(0, 0)).total, incumbent)
     parts = before.values()
     return before, Exposed(sum(part.activations for part in parts), sum(part.weights for part in parts))
@@ -135,10 +135,6 @@ def axes_behind(table: Table, kind: str | None, plan: Plan) -> tuple[Axis, ...]:
     """Axes that a plan uses and that collectives of a kind may belong to; all of a table's if the kind is unknown."""
     possible = {axis for axes in table.values() for axis in axes} if kind is None else table.get(kind, ())
     return tuple(axis for axis in AXES if axis in possible and plan.degree(axis) > 1)
-
-
-def _is_possible(kind: str | None, plan: Plan) -> bool:
-    return any(axes_behind(table, kind, plan) for table in (ACTIVATION_AXES, WEIGHT_AXES))
 
 
 def _split(kind: str | None, time: float, incumbent: Plan) -> Exposed:

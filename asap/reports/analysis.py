@@ -28,8 +28,8 @@ TOP = 5
 
 
 def _upgraded(schema: Any) -> Any:
-    """Version 1 differs in two fields of a prediction, which :class:`Prediction` reads itself."""
-    return SCHEMA if schema in ("asap.analysis/1", "asap.analysis/2") else schema
+    """Version 2 has the lines to paste elsewhere, and is read as this one."""
+    return SCHEMA if schema == "asap.analysis/2" else schema
 
 
 class ExperimentSummary(BaseModel):

@@ -16,6 +16,9 @@ ALIKE = 0.05
 TELLING = 0.01
 """Of the critical path: smaller parts are one row."""
 
+MODULE = 0.02
+"""Of all operations: modules that take less are not shown."""
+
 NAMED = 60
 """Characters of a kernel's name."""
 
@@ -45,7 +48,7 @@ def contents_table(report: TraceReport) -> Table:
 
 def replay_tables(report: ReplayReport) -> list[Table]:
     """Times against measured, where the time goes, process groups, the critical path, and what would shorten it."""
-    tables = [_times(report), _breakdown(report), _groups(report), _critical_path(report), _shortened(report)]
+    tables = [of(report) for of in (_times, _breakdown, _model, _groups, _critical_path, _shortened)]
     return [table for table in tables if table[1]]
 
 
@@ -192,30 +195,27 @@ def _breakdown(report: ReplayReport) -> Table:
     return ("rank", "computing", "communicating", "of it waiting", "both", "host-bound", "idle", "in a step"), rows
 
 
+def _model(report: ReplayReport) -> Table:
+    """A row for microbatches, one for layers, and the modules that take most."""
+    whole = sum(each.time_s for each in report.model_parts if each.part == "module")
+    rows = [
+        (each.part, plain(each.name, NAMED), each.count or "", _seconds(each.time_s),
+         _seconds(each.time_s / each.count) if each.count else "", _seconds(each.longest_s) if each.longest_s else "")
+        for each in report.model_parts
+        if each.time_s >= MODULE * whole
+    ]  # fmt: skip
+    return ("part of the model", "name", "number", "in a step", "each", "longest"), rows
+
+
 def _groups(report: ReplayReport) -> Table:
     rows = [
-        (
-            each.kind,
-            plain(each.group, 60),
-            f"{each.groups} of {each.size}",
-            each.calls,
-            _seconds(each.transfer_s),
-            _seconds(each.waiting_s),
-            "unknown" if each.bus_bandwidth is None else format_rate(each.bus_bandwidth, "B/s"),
-            each.awaited,
-        )
+        (each.kind, plain(each.group, 60), f"{each.groups} of {each.size}", each.calls, _seconds(each.transfer_s),
+         _seconds(each.waiting_s), "unknown" if each.bus_bandwidth is None else format_rate(each.bus_bandwidth, "B/s"),
+         each.awaited)
         for each in report.groups
-    ]
-    return (
-        "collective",
-        "group",
-        "groups",
-        "calls a step",
-        "transfer",
-        "waiting",
-        "bus bandwidth",
-        "awaited rank",
-    ), rows
+    ]  # fmt: skip
+    heads = "collective", "group", "groups", "calls a step", "transfer", "waiting", "bus bandwidth", "awaited rank"
+    return heads, rows
 
 
 def _critical_path(report: ReplayReport) -> Table:

@@ -38,15 +38,8 @@ _RANK = re.compile(r"\.(\d+)\.et$")
 _LOAD, _STORE, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = range(2, 8)
 _COMMUNICATES = (_SEND, _RECEIVE, _COLLECTIVE)
 _KINDS = (
-    "all-reduce",
-    "reduce",
-    "all-gather",
-    "gather",
-    "scatter",
-    "collective-broadcast",
-    "all-to-all",
-    "reduce-scatter",
-)
+    "all-reduce", "reduce", "all-gather", "gather", "scatter", "collective-broadcast", "all-to-all", "reduce-scatter",
+)  # fmt: skip
 """By their number in ``CollectiveCommType``."""
 
 _Groups = Numbering[tuple[int, ...]]

@@ -71,6 +71,21 @@ def among_many(rank: RankTrace) -> NDArray[np.bool_]:
     return (rank.operations.kind == OperationKind.COMMUNICATION) & ~apart[rank.operations.name]
 
 
+def unseen_transfers(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[tuple[Integers, Integers]]:
+    """For each rank the rows of its transfers to and from ranks that are not at hand, and what each takes without
+    waiting: nanoseconds of the shortest of as many bytes between the two, either way."""
+    found = []
+    for rank, alone in zip(ranks, unmatched(ranks, matched), strict=True):
+        known = [(frozenset(call.pair), call.size_bytes) if call.pair else None for call in rank.collectives]
+        place = {sort: number for number, sort in enumerate(dict.fromkeys(known)) if sort}
+        sort = np.array([*(place[each] if each else -1 for each in known), -1])[rank.operations.collective]
+        rows = np.flatnonzero(alone & (sort >= 0))
+        shortest = np.full(len(known) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(shortest, sort[rows], (rank.operations.end - rank.operations.start)[rows])
+        found.append((rows, shortest[sort[rows]]))
+    return found
+
+
 def transfer_times(ranks: Sequence[RankTrace], matched: Sequence[Matched]) -> list[Integers]:
     """For each rank what its operations take, without waiting: a collective as long as on the rank that came last."""
     times = [rank.operations.end - rank.operations.start for rank in ranks]

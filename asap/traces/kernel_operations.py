@@ -79,17 +79,13 @@ def kernel_operations(
 
 
 def _add(
-    sums: dict[_Key, _Sum],
-    modules: dict[str, float],
-    rank: RankTrace,
-    times: RankTimes,
-    host: HostWork | None,
-    chip: Chip | None,
-    ranks: int,
-) -> None:
+    sums: dict[_Key, _Sum], modules: dict[str, float], rank: RankTrace, times: RankTimes, host: HostWork | None,
+    chip: Chip | None, ranks: int,
+) -> None:  # fmt: skip
     window = NS * max(times.window[1] - times.window[0], 1)
     exposed, busy = exposed_time(rank, times), NS * (times.end - times.start)
-    launched = _launches(rank, host)
+    by_number = host.launched if host else {}
+    launched = [by_number.get(number, _NOT_RECORDED) for number in rank.operations.correlation.tolist()]
     together: dict[int, float] = defaultdict(float)
     for each, seconds in zip(launched, busy.tolist(), strict=True):
         together[each.instance] += seconds
@@ -129,12 +125,6 @@ def _traits(call: OperatorCall | None, by: Launched, size: int) -> tuple[Trait, 
     return tuple(found)
 
 
-def _launches(rank: RankTrace, host: HostWork | None) -> list[Launched]:
-    if host is None:
-        return [_NOT_RECORDED] * len(rank.operations)
-    return [host.launched.get(number, _NOT_RECORDED) for number in rank.operations.correlation.tolist()]
-
-
 def _add_cost(
     found: _Sum, call: OperatorCall, cost: Cost, part: float, ran: float, chip: Chip | None, kernel: str
 ) -> None:
@@ -161,23 +151,14 @@ def _operation(key: _Key, found: _Sum, whole_s: float, runs: int) -> Operation:
     computes = found.compute_s > found.least_s / 2
     category = kind or (HOST_COPY if is_copy else found.kind or compute_class(key.name))
     return Operation(
-        name=key.name,
-        category=category,
-        operator=key.operator,
-        precision=key.precision,
-        traits=key.traits,
-        fraction=found.fraction,
-        time_s=found.fraction * whole_s,
-        occurrences=found.count / runs,
+        name=key.name, category=category, operator=key.operator, precision=key.precision, traits=key.traits,
+        fraction=found.fraction, time_s=found.fraction * whole_s, occurrences=found.count / runs,
         bound=("compute" if computes else "hbm") if found.least_s and measured else by_name,
-        bound_by_name=not (found.least_s and measured),
-        flops=found.flops / runs if measured else None,
+        bound_by_name=not (found.least_s and measured), flops=found.flops / runs if measured else None,
         flop_rate=found.flops * rate if rate else None,
         bytes_accessed=found.bytes / runs if measured else found.collective_bytes / runs or None,
         memory_bandwidth=found.bytes * rate if rate else None,
-        roofline_efficiency=found.least_s / found.known_s if measured and found.known_s else None,
-        shape=found.shapes,
+        roofline_efficiency=found.least_s / found.known_s if measured and found.known_s else None, shape=found.shapes,
         collective=cast(CollectiveKind, kind) if kind and kind != ANY_COLLECTIVE else None,
-        collective_wait=kind == ANY_COLLECTIVE,
-        host_copy=is_copy,
-    )
+        collective_wait=kind == ANY_COLLECTIVE, host_copy=is_copy,
+    )  # fmt: skip

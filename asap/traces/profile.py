@@ -63,19 +63,13 @@ def profile_of(
     no_costs = Gap(what=_NO_COSTS, capture=_CAPTURES[framework])
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
-        source=plain(source),
-        extent="step" if marked else "window",
-        framework=framework,
-        device_type=device,
+        source=plain(source), extent="step" if marked else "window", framework=framework, device_type=device,
         devices=max(worlds, default=len(ranks) if len(ranks) > 1 else None),
-        kpis=kpis_from(steps, _busy(settled), operations),
-        operations=operations,
-        modules=kernels.modules,
-        host=_host(settled, hosts),
-        roofline=program_roofline(operations, chip),
+        kpis=kpis_from(steps, _busy(settled), operations), operations=operations, modules=kernels.modules,
+        host=_host(settled, hosts), roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (no_costs,),
         warnings=(EXPOSED, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
-    )
+    )  # fmt: skip
 
 
 def _host(ranks: Sequence[_Timed], hosts: Mapping[int, HostWork]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from asap.traces.analysis.breakdown import Breakdown, RankTimes, breakdown, rank
 from asap.traces.analysis.critical_path import critical_path
 from asap.traces.analysis.groups import group_times, stragglers
 from asap.traces.analysis.iterations import Times, device_iterations, step_time, step_times
-from asap.traces.analysis.modules import NO_MODULES, module_times
+from asap.traces.analysis.modules import NO_MODULES, model_parts, module_times
 from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
 from asap.traces.graph.graph import Cause, Graph, RankNodes
 from asap.traces.readers.operators import HostWork
@@ -42,25 +42,20 @@ def describe(graph: Graph) -> report.TraceReport:
     )
 
 
-def report_replay(graph: Graph) -> report.ReplayReport:
-    """How the graph replays, where the time of each rank goes and what decides it."""
+def report_replay(graph: Graph, hosts: Mapping[int, HostWork] | None = None) -> report.ReplayReport:
+    """How the graph replays, where the time of each rank goes and what decides it; of the model only where ``hosts``
+    were read."""
     trace = graph.trace
     measured, replayed = rank_times(graph, graph.measured), rank_times(graph, graph.replayed)
     columns = (trace.ranks, graph.nodes, measured, replayed, unexplained(graph))
     path, steps = critical_path(graph), graph.trace.recorded_steps
     return report.ReplayReport(
         format=trace.format, step_time_s=_timing(step_time(graph)), recorded_steps=steps,
-        ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)],
-        quality=_quality(graph),
-        clock_spread_s=trace.clock_spread_s,
-        matched_collectives=sum(each.collectives for each in graph.trace.matched),
-        slow_ranks=slow_ranks(graph),
-        groups=group_times(graph),
-        stragglers=stragglers(graph, graph.measured),
-        critical_path=[_named(part, steps) for part in path[:PATH_PARTS]],
-        critical_path_shares=_by_category(path),
-        shortened_by=_shortened(graph),
-        notes=list(trace.notes),
+        ranks=[_rank(graph, *row) for row in zip(*columns, strict=True)], quality=_quality(graph),
+        clock_spread_s=trace.clock_spread_s, matched_collectives=sum(each.collectives for each in graph.trace.matched),
+        slow_ranks=slow_ranks(graph), groups=group_times(graph), stragglers=stragglers(graph, graph.measured),
+        critical_path=[_named(part, steps) for part in path[:PATH_PARTS]], critical_path_shares=_by_category(path),
+        model_parts=model_parts(graph, hosts or {}), shortened_by=_shortened(graph), notes=list(trace.notes),
     )  # fmt: skip
 
 
@@ -71,19 +66,15 @@ def what_if_report(
     assert found.graph is not None
     now, after = (module_times(each, each.replayed, hosts or {}) for each in (graph, found.graph))
     return report.WhatIfReport(
-        changes=[plain(change, NAME_LENGTH) for change in changes],
-        measured_s=found.measured,
-        replayed_s=found.replayed,
-        step_time_s=report.Estimate(value=found.value, low=found.low, high=found.high),
+        changes=[plain(change, NAME_LENGTH) for change in changes], measured_s=found.measured,
+        replayed_s=found.replayed, step_time_s=report.Estimate(value=found.value, low=found.low, high=found.high),
         speedup=found.measured / found.value,
         shares=report.PathShares(traced=found.traced, scaled=found.scaled, modelled=found.modelled),
-        now=step_parts(graph, found.measured),
-        after=_parts_after(found),
-        critical_path_shares=_changed_path(found),
-        modules={plain(name, NAME_LENGTH): (seconds, after[name]) for name, seconds in now.items()},
+        now=step_parts(graph, found.measured), after=_parts_after(found), critical_path_shares=_changed_path(found),
+        modules={plain(name, NAME_LENGTH): (seconds, after[name]) for name, seconds in now.items() if name in after},
         quality=_quality(graph),
         notes=[*graph.trace.notes, *filter(None, [found.note, NO_MODULES if hosts and not now else None])],
-    )
+    )  # fmt: skip
 
 
 def _parts_after(found: WhatIfPrediction) -> report.StepParts:
@@ -91,13 +82,9 @@ def _parts_after(found: WhatIfPrediction) -> report.StepParts:
     assert found.graph is not None
     parts = step_parts(found.graph, found.value - sum(found.added))
     bubble = parts.bubble_s + found.added.bubble_s
-    return parts.model_copy(
-        update={
-            "communication_s": parts.communication_s + found.added.communication_s,
-            "bubble_s": max(bubble, 0.0),
-            "idle_s": parts.idle_s + min(bubble, 0.0),
-        }
-    )
+    update = {"compute_s": parts.compute_s + found.added.work_s, "bubble_s": max(bubble, 0.0)}
+    update["communication_s"] = parts.communication_s + found.added.communication_s
+    return parts.model_copy(update=update | {"idle_s": parts.idle_s + min(bubble, 0.0)})
 
 
 def _changed_path(found: WhatIfPrediction) -> dict[str, float]:
@@ -142,11 +129,8 @@ def _quality(graph: Graph) -> report.Quality:
 
 def _contents(rank: RankTrace, share: float) -> report.RankContents:
     return report.RankContents(
-        rank=rank.rank,
-        world_size=rank.world_size,
-        device=rank.device,
-        steps=[plain(step.label, NAME_LENGTH) for step in rank.steps],
-        threads=len(set(rank.calls.lane.tolist())),
+        rank=rank.rank, world_size=rank.world_size, device=rank.device,
+        steps=[plain(step.label, NAME_LENGTH) for step in rank.steps], threads=len(set(rank.calls.lane.tolist())),
         streams=[plain(rank.lanes[lane], NAME_LENGTH) for lane in sorted(set(rank.operations.lane.tolist()))],
         calls=len(rank.calls), operations=len(rank.operations), unexplained=share, device_span_s=NS * rank.device_span,
         collectives=int((rank.operations.kind == OperationKind.COMMUNICATION).sum()),

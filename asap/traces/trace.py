@@ -174,12 +174,9 @@ class RankTrace:
     def shifted(self, by: int) -> "RankTrace":
         """The same events, ``by`` nanoseconds earlier."""
         return replace(
-            self,
-            calls=self.calls.shifted(by),
-            operations=self.operations.shifted(by),
-            spans=self.spans.shifted(by),
+            self, calls=self.calls.shifted(by), operations=self.operations.shifted(by), spans=self.spans.shifted(by),
             steps=[Step(step.label, step.start - by, step.end - by) for step in self.steps],
-        )
+        )  # fmt: skip
 
     @cached_property
     def launches(self) -> Launches:

@@ -5,8 +5,6 @@ from asap.core.units import Provenance
 from asap.models import Architecture, Workload
 from asap.plans import Plan
 from asap.prediction.from_architecture import Measured, predict
-from asap.prediction.prediction import Prediction
-from tests.cases import cases
 
 PLANS = [Plan.parse(f"replica={64 // (2 * n)} model={n} stage=2 microbatches=16 remat=full") for n in (1, 2, 4, 8)]
 
@@ -87,10 +85,3 @@ def test_the_two_distances_are_two_fields(decoder, workload, h100):
     assert alone.region_distance is not None
     assert alone.doublings is None
     assert predict(PLANS[2], decoder, workload, h100, incumbent=PLANS[0])[0].doublings == 2
-
-
-@cases("former, method, region_distance, doublings")
-def test_predictions_of_the_first_version_are_read(former, method, region_distance, doublings):
-    found = Prediction.model_validate({"plan": {}, "method": former, "distance": 1.5})
-    assert (found.method, found.region_distance, found.doublings) == (method, region_distance, doublings)
-    assert Prediction.model_validate_json(found.model_dump_json()) == found

@@ -31,7 +31,7 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class Job:
-    """What is trained, how it is split, what goes wrong; ``microbatches`` of one replica, ``slow`` factors of ranks."""
+    """What is trained, how it is split, what goes wrong: ``micro`` sequences a microbatch, ``slow`` factors of ranks"""
 
     tp: int = 2
     dp: int = 2
@@ -40,6 +40,7 @@ class Job:
     hidden: int = 4096
     sequence: int = 2048
     microbatches: int = 8
+    micro: int = 1
     heads: int = 32
     vocab: int = 32000
     steps: int = 3
@@ -82,7 +83,7 @@ class _Rank:
     def __init__(self, job: Job, number: int, operations: list[_Operation], chance: random.Random):
         self.job, self.number, self.operations, self.chance = job, number, operations, chance
         self.tp, self.dp, self.pp = number % job.tp, number // job.tp % job.dp, number // job.tp // job.dp
-        self.computed, self.awaited = -1, list[int]()
+        self.computed, self.awaited, self.tokens = -1, list[int](), job.micro * job.sequence
         self.counts: dict[Any, int] = defaultdict(int)
 
     def compute(self, kind: str, microseconds: float) -> None:
@@ -168,7 +169,7 @@ class _Rank:
 
     @property
     def _activation(self) -> float:
-        return 2.0 * self.job.sequence * self.job.hidden
+        return 2.0 * self.tokens * self.job.hidden
 
     def _forward(self) -> None:
         job = self.job
@@ -179,8 +180,8 @@ class _Rank:
         for _ in range(self.layers):
             self._layer(1.0)
         if self.pp == job.pp - 1:
-            self.matmul(job.sequence, job.hidden, job.vocab / job.tp)
-            self.moving(4 * job.sequence * job.vocab / job.tp)
+            self.matmul(self.tokens, job.hidden, job.vocab / job.tp)
+            self.moving(4 * self.tokens * job.vocab / job.tp)
         else:
             self.transfer("send", self.pp + 1, self._activation)
 
@@ -189,7 +190,7 @@ class _Rank:
         if self.pp < job.pp - 1:
             self.transfer("recv", self.pp + 1, self._activation)
         else:
-            self.matmul(job.sequence, job.hidden, job.vocab / job.tp, 2.0)
+            self.matmul(self.tokens, job.hidden, job.vocab / job.tp, 2.0)
         for _ in range(self.layers):
             self._layer(2.0)
             if last:
@@ -198,10 +199,10 @@ class _Rank:
             self.transfer("send", self.pp - 1, self._activation)
 
     def _layer(self, times: float) -> None:
-        job, tokens, width = self.job, self.job.sequence, self.job.hidden
+        job, tokens, width = self.job, self.tokens, self.job.hidden
         self.moving(3 * times * self._activation)
         self.matmul(tokens, width, 3 * width / job.tp, times)
-        attention = 2 * tokens * tokens * width / job.tp * (1.0 if times == 1.0 else 2.5)
+        attention = 2 * tokens * job.sequence * width / job.tp * (1.0 if times == 1.0 else 2.5)
         self.compute("flash", job.matmul * attention / (0.5 * FLOPS))
         self.matmul(tokens, width / job.tp, width, times)
         self.reduce("tp", self._activation)

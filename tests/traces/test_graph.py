@@ -97,7 +97,7 @@ def test_each_cause_is_needed(load, cause, change, traced, truth):
 
 
 def test_every_cause_has_an_ablation():
-    assert [cause for cause, *_ in ABLATIONS] == list(Cause)
+    assert {*Cause} - {cause for cause, *_ in ABLATIONS} == {Cause.UNSEEN}  # of one rank: test_process_groups
 
 
 def test_waiting_is_told_from_transfer(load):

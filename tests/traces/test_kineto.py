@@ -93,28 +93,17 @@ def test_exact_waits_of_cuda_sync(read):
         return event | {"args": {"correlation": correlation}}
 
     wait = {"stream": 20, "device": 0, "correlation": 3, "wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": 2}
-    events = [
-        call("cudaLaunchKernel", 0, 1),
-        kernel(7, 5, 500, 1),
-        call("cudaEventRecord", 3, 2),
-        call("cudaStreamWaitEvent", 6, 3),
-        {
-            "ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 20, "ts": 7, "dur": 1,
-            "args": wait,
-        },
-        call("cudaLaunchKernel", 10, 4),
-        kernel(20, 505, 50, 4),
-    ]  # fmt: skip
-    (rank,) = read({"traceEvents": events}).ranks
+    synchronised = {"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": 20, "ts": 7, "dur": 1}
+    calls = call("cudaLaunchKernel", 0, 1), call("cudaEventRecord", 3, 2), call("cudaStreamWaitEvent", 6, 3)
+    ran = kernel(7, 5, 500, 1), kernel(20, 505, 50, 4), call("cudaLaunchKernel", 10, 4)
+    (rank,) = read({"traceEvents": [*calls, synchronised | {"args": wait}, *ran]}).ranks
     assert rank.waits.tolist() == [[1, 0]]
 
 
 def test_collectives_are_told_from_other_kernels(read, events):
     (rank,) = read({"traceEvents": events}).ranks
-    communicates = {
-        rank.names[name] for name in rank.operations.name[rank.operations.kind == OperationKind.COMMUNICATION]
-    }
-    assert communicates == {"ncclDevKernel_AllReduce_Sum_f32_RING_LL"}
+    names = rank.operations.name[rank.operations.kind == OperationKind.COMMUNICATION]
+    assert {rank.names[name] for name in names} == {"ncclDevKernel_AllReduce_Sum_f32_RING_LL"}
 
 
 def test_the_generic_kernel_of_nccl_says_in_its_arguments_what_it_does(read):

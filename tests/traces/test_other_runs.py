@@ -20,7 +20,7 @@ from asap.traces.graph.build import build_graph
 from asap.traces.graph.graph import Cause
 from asap.traces.recording import load_trace
 from asap.traces.what_if.apply import Changed
-from asap.traces.what_if.change import NOT_FROM_A_TRACE, SETTINGS, parse_change
+from asap.traces.what_if.change import NOT_FROM_A_TRACE, SETTINGS
 from tests.cases import cases
 
 MODEL = Architecture(layers=4, d_model=4096, d_ff=16384, heads=32, kv_heads=32, head_dim=128, vocab=32000)
@@ -75,12 +75,6 @@ def test_a_faster_chip_is_faster(graph, traced):
     assert faster.value < 0.8 * now.value
 
 
-def test_settings_are_taken_together_with_changes_of_the_graph(graph, traced):
-    target = changed_run(traced, ["batch=32"])
-    free = predict_run(graph, traced, target, [parse_change("remove:communication")])
-    assert free.value < predict_run(graph, traced, target).value
-
-
 def test_what_is_asked_about(traced):
     wide = changed_run(traced, ["hidden=8192", "sequence=4096", "ranks=8", "schedule=interleaved:4"])
     assert (wide.architecture.d_model, wide.architecture.d_ff, wide.architecture.head_dim) == (8192, 32768, 256)
@@ -111,6 +105,7 @@ def test_the_command(asap, tmp_path):
     report = json.loads(done.out)
     assert (report["schema"], report["changes"]) == ("asap.trace/2", ["batch=32", "remove:dataloader"])
     assert (report["modules"], any("with_stack" in note for note in report["notes"])) == ({}, True)
+    assert report["step_time_s"]["value"] < 2 * report["measured_s"]
     assert sum(report["shares"].values()) == pytest.approx(1)
     assert report["step_time_s"]["low"] < report["step_time_s"]["value"] < report["step_time_s"]["high"]
 

@@ -7,6 +7,7 @@ from made_runs import write
 from megatron import Job, seconds_of, simulate
 
 from asap.diagnosis import diagnose
+from asap.traces.analysis.breakdown import step_parts
 from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.quality import unexplained, verdict
 from asap.traces.analysis.report import QualityVerdict
@@ -50,6 +51,24 @@ def test_several_groups_replay_and_predict_what_a_change_brings(graph, layout):
         assert predicted.low <= truth <= predicted.high
 
 
+@pytest.mark.parametrize("rank", [0, 2, 5, 7])
+def test_one_stage_tells_waiting_for_the_others_from_transfer(tmp_path, rank):
+    job = job_of((1, 2, 4), layers=16)
+    write(tmp_path / "run", simulate(job)[0])
+    whole, graph = (build_graph(load_trace([tmp_path / "run" / name])) for name in ("", f"rank{rank}.json.gz"))
+    predicted = predict_change(graph, [parse_change("scale:matmul=0.5"), parse_change("scale:attention=0.5")])
+    truth = seconds_of(replace(job, matmul=0.5, seed=3))
+    assert predicted.value == pytest.approx(truth, rel=0.09)
+    assert predicted.low <= truth <= predicted.high < 1.5 * truth
+    for each in (whole, graph):
+        parts = step_parts(each, step_time(each).measured_s)
+        operations = [rank.operations for rank in each.trace.ranks]
+        work = max(sum((found.end - found.start)[found.kind == 0]) for found in operations) / job.steps
+        assert parts.compute_s == pytest.approx(1e-9 * work, rel=0.01)
+    assert parts.bubble_s > 0.2 * step_time(graph).measured_s
+    assert "waiting" in report_replay(graph).critical_path_shares
+
+
 def test_nothing_that_is_not_matched_passes_for_known(graph):
     """Without names of groups the transfers of a pipeline match nothing: that shows, and intervals hold the truth."""
     job = job_of((1, 2, 4), named=False)
@@ -70,6 +89,7 @@ def test_bandwidth_and_waiting_are_told_group_by_group(graph):
     transfers = next(each for each in report.groups if each.kind == "send-recv")
     assert transfers.waiting_s > 5 * transfers.transfer_s
     assert min(rank.breakdown.bubble_s or 0.0 for rank in report.ranks) > 0
+    assert all(rank.breakdown.bubble_s == 0 for rank in report_replay(graph(job_of((4, 2, 1)), 1)).ranks)
 
 
 def test_times_are_of_a_step_however_many_were_recorded(graph):
@@ -84,12 +104,6 @@ def test_times_are_of_a_step_however_many_were_recorded(graph):
     assert three.notes == []
 
 
-def test_tensor_groups_have_no_bubble(graph):
-    report = report_replay(graph(job_of((4, 2, 1))))
-    assert all(rank.breakdown.bubble_s == 0 for rank in report.ranks)
-    assert {each.kind for each in report.groups} == {"all-reduce"}
-
-
 def planted(number):
     """One slow rank of eight, in a layout and by a factor that follow from the number."""
     layout = LAYOUTS[number % len(LAYOUTS)]
@@ -99,12 +113,9 @@ def planted(number):
 
 @pytest.mark.slow
 def test_the_slow_rank_is_named_first(graph):
-    named = []
-    for number in range(20):
-        rank, job = planted(number)
-        found = slow_ranks(graph(job, number))
-        named.append([rank] == [each.rank for each in found[:1]])
-    assert sum(named) >= 19
+    jobs = [planted(number) for number in range(20)]
+    found = [slow_ranks(graph(job, number))[:1] for number, (_, job) in enumerate(jobs)]
+    assert sum([rank] == [each.rank for each in one] for (rank, _), one in zip(jobs, found, strict=True)) >= 19
 
 
 def test_the_diagnosis_names_the_slow_rank_too(graph):

@@ -11,14 +11,15 @@ from tests.cases import cases
 
 @pytest.fixture
 def run(tmp_path):
-    """Matrix products are launched by a module."""
+    """Matrix products are launched by one of two modules, which are called in turn."""
     ranks = simulate(Run(slow=(1.0, 1.5)))
     for events in ranks:
         products = {
             each["args"]["correlation"] for each in events if each["cat"] == "kernel" and "gemm" in each["name"]
         }
         calls = [each for each in events if each["cat"] == "cuda_runtime" and each["args"]["correlation"] in products]
-        events += [call | {"cat": "python_function", "name": "nn.Module: Linear_0"} for call in calls]
+        names = [f"nn.Module: Linear_{number % 2}" for number in range(len(calls))]
+        events += [call | {"cat": "python_function", "name": name} for call, name in zip(calls, names, strict=True)]
     return str(write(tmp_path / "run", ranks))
 
 
@@ -52,13 +53,17 @@ def test_replay_in_json(asap, run):
     assert sum(part["share"] for part in report["critical_path"]) == pytest.approx(1)
     assert report["stragglers"][0]["rank"] == 1
     assert any(each["change"] == "remove:compute" for each in report["shortened_by"])
+    microbatch, layer, *modules = report["model_parts"]
+    assert [(each["part"], each["count"]) for each in (microbatch, layer)] == [("microbatch", 2), ("layer", 2)]
+    assert layer["longest_s"] == pytest.approx(layer["time_s"] / 2) == pytest.approx(2 * 375e-6)
+    assert {"Linear", "no module"} == {each["name"] for each in modules}
 
 
 def test_replay_as_text_and_timeline(asap, run, tmp_path):
     timeline = tmp_path / "timeline.json"
     printed = asap("trace", "replay", run, "--timeline", str(timeline))
     assert printed.code == 0
-    for word in ("critical path", "of it waiting", "host-bound", "rank 1 came last"):
+    for word in ("critical path", "of it waiting", "host-bound", "rank 1 came last", "part of the model"):
         assert word in printed.out
     events = json.loads(timeline.read_text())["traceEvents"]
     processes = {event["args"]["name"] for event in events if event["name"] == "process_name"}

@@ -58,10 +58,12 @@ def replay(
     """Replay a trace, and say where the time goes. Shows step time against measured, breakdown of each rank,
     stragglers, and the critical path."""
     from asap.reports.trace_facts import replay_tables, straggler_sentences
+    from asap.traces.recording import read_hosts
     from asap.traces.summary import report_replay
 
     graph = _graph(paths)
-    report = report_replay(graph)
+    hosts = {number: work for path in paths for number, work in read_hosts(path).items()}
+    report = report_replay(graph, hosts)
     if chakra is not None:
         from asap.traces.chakra import write_chakra
 
@@ -121,7 +123,7 @@ def _what_if(path: str, changes: list[str], experiment: str | None, plan: str | 
     traced = read_plan(study, plan) if study is not None and plan else None
     graph = _graph([path])
     found = what_if(graph, changes, study, traced, path)
-    return what_if_report(graph, changes, found, read_hosts(path) if graph.trace.format == "kineto" else None)
+    return what_if_report(graph, changes, found, read_hosts(path))
 
 
 def _graph(paths: list[str]) -> "Graph":

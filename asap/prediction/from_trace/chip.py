@@ -113,13 +113,8 @@ def on_another_chip(
     target = scaled_edges(changed, np.where(np.isnan([*factor, np.nan])[number], -1, number), factor.tolist())
     apart = np.average(np.abs(np.log(follows / stays)) / 2, weights=taken[known] * factor[known])
     device = KERNELS + (1 - missing) * float(apart) + missing * float(np.abs(np.log(factor[known])).max())
-    hosts = _share_of_hosts(target)
+    rows, edges = path_edges(target.graph), target.graph.edges
+    of_host = np.isin(edges.cause[rows], (Cause.HOST, Cause.LAUNCH, Cause.BLOCKED))
+    hosts = float(edges.weight[rows][of_host].sum() / max(edges.weight[rows].sum(), 1))
     doubt = math.expm1(hosts * HOSTS + (1 - hosts) * device) if now != then else 0.0
     return target, doubt, f"{then.chip.name} by roofline: no shapes for {share}, and the other host is not known"
-
-
-def _share_of_hosts(changed: Changed) -> float:
-    """Of the critical path."""
-    rows, edges = path_edges(changed.graph), changed.graph.edges
-    hosts = np.isin(edges.cause[rows], (Cause.HOST, Cause.LAUNCH, Cause.BLOCKED))
-    return float(edges.weight[rows][hosts].sum() / max(edges.weight[rows].sum(), 1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asap.plans import Plan
 from asap.plans.axes import Axis
 from asap.prediction.evaluation import Evaluation, evaluate_plans
-from asap.prediction.from_trace.pipeline import Pipeline, bubble_share, memory_seconds, unfused_sum_seconds
+from asap.prediction.from_trace.pipeline import bubble_share, memory_seconds, unfused_sum_seconds
 from asap.prediction.from_trace.run import VIRTUAL_DEVICE, Run, axes_of
 from asap.prediction.step_model.compute import ACTIVATION_BYTES
 from asap.prediction.step_model.groups import Groups
@@ -51,12 +51,18 @@ class Modelled:
 
     products: float
     memory: float
-    bubble: float
     launches: float
     axes: Mapping[Axis, float]
     exposed: Mapping[Axis, float]
     parts: tuple[float, ...]
     """Of a token."""
+    pass_s: float
+    """Of a microbatch on the slowest stage."""
+    microbatches: int
+    own_s: float
+    """Without the bubble."""
+    idle: float
+    """Passes that fill and drain the pipeline."""
 
 
 @dataclass(frozen=True)
@@ -112,38 +118,42 @@ class Factors:
         return sum(after[axis] for axis in _BUSY if self.before.axes[axis] == 0)
 
 
-def factors(before: Modelled, traced: Run, target: Run, products_s: float = 0.0) -> Factors:
-    """What the step model says of the target, ``before`` of the traced run, whose products take ``products_s`` (0 where
-    that is not known); raises InsufficientEvidenceError: the model, the batch or the sequence is not known."""
-    widths, after = load_calibration().full.anchored_widths.of(traced.architecture.is_moe), modelled(target)
+def factors(before: Modelled, after: Modelled, traced: Run, target: Run, products_s: float = 0.0) -> Factors:
+    """From what the step model says of the traced run, whose products take ``products_s`` (0 where that is not known),
+    and of the target."""
+    widths = load_calibration().full.anchored_widths.of(traced.architecture.is_moe)
     doubt = math.expm1(widths.at(float(change_between(after.parts, before.parts)))) if target != traced else 0.0
     beyond = max(1 - before.products / products_s, 0.0) if products_s else 0.0
     return Factors(before, after, target, doubt, beyond)
 
 
-def modelled(run: Run) -> Modelled:
-    """One step by the step model; raises like :func:`factors`."""
+def modelled(run: Run, head: bool = True) -> Modelled:
+    """One step by the step model, on the slowest stage, or on one without logits.
+
+    Raises:
+        InsufficientEvidenceError: the model, the batch or the sequence is not known.
+    """
     plan = infer_remat(run.plan, run.architecture, run.workload, run.hardware)
-    found = evaluate_plans([plan], run.architecture, run.workload, run.hardware, load_calibration().full)
+    model = run.architecture if head else run.architecture.model_copy(update={"vocab": 1})
+    found = evaluate_plans([plan], model, run.workload, run.hardware, load_calibration().full)
     step, layout, work = found.step, found.inputs.plan, found.inputs.workload
+    once = _one(step.replica_exposed + step.slices_exposed + step.optimizer + step.transfer_exposed)
+    busy = _one(step.total) - _one(step.bubble)
+    again = _one(layout.recompute_layer) > 0
     tokens = _one(work.batch) * _one(work.sequence)
     on_accelerator = Modelled(
         products=_one(step.compute),
         memory=_memory(found),
-        bubble=_bubble(found, run.pipeline),
+        microbatches=run.pipeline.microbatches,
+        pass_s=(busy - once) / run.pipeline.microbatches,
+        own_s=busy,
+        idle=bubble_share(run.pipeline, again),
         launches=_one(found.inputs.layers_per_stage) * _one(layout.microbatches) * (3 + _one(layout.recompute_layer)),
         axes={axis: sum(_one(getattr(step, name)) for name in names) for axis, names in _BUSY.items()},
         exposed={axis: sum(_one(getattr(step, f"{name}_exposed")) for name in names) for axis, names in _BUSY.items()},
         parts=tuple(_one(part) / tokens for part in step_parts(step)),
     )
     return _on_cpu(on_accelerator, found, run) if run.hardware.chip is VIRTUAL_DEVICE else on_accelerator
-
-
-def _bubble(found: Evaluation, pipeline: Pipeline) -> float:
-    """That of the step model is of 1F1B."""
-    again = _one(found.inputs.plan.recompute_layer) > 0
-    usual = max(pipeline.stages - 1, 1) / _one(found.inputs.plan.pipeline_repeats)
-    return _one(found.step.bubble) * bubble_share(pipeline, again) / usual
 
 
 def _memory(found: Evaluation) -> float:

@@ -8,7 +8,7 @@ cores: there the step is as long as all that they do.
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,18 +21,17 @@ from asap.plans import Plan
 from asap.prediction.from_trace import factors as by_class
 from asap.prediction.from_trace.chip import Rates, on_another_chip
 from asap.prediction.from_trace.factors import Factors
-from asap.prediction.from_trace.last_pass import last_pass, last_pass_scaled
+from asap.prediction.from_trace.one_stage import OneStage, last_pass, last_pass_scaled, longest_stage
 from asap.prediction.from_trace.run import Run, changed_run, chip_asked, is_setting, virtual_devices
 from asap.prediction.prediction import Prediction
 from asap.study.study import Study
-from asap.traces.analysis.breakdown import step_parts
 from asap.traces.analysis.critical_path import core_times, share_cores
 from asap.traces.analysis.iterations import step_time
 from asap.traces.analysis.report import QualityVerdict
 from asap.traces.collectives import among_many, transfer_times
 from asap.traces.graph.graph import Graph
 from asap.traces.recording import read_graph, read_recording
-from asap.traces.trace import NS, Integers, OperationKind, RankTrace
+from asap.traces.trace import NS, Integers
 from asap.traces.what_if.apply import Changed, apply, scaled_edges
 from asap.traces.what_if.change import Change, parse_change
 from asap.traces.what_if.predict import Added, Baseline, WhatIfPrediction, predict_change, predict_changed
@@ -63,11 +62,13 @@ def predict_runs(
     Raises:
         InsufficientEvidenceError: the trace does not explain enough, or the model is not known.
     """
-    baseline, changed, before = Baseline.of(graph), apply(graph, changes), by_class.modelled(traced)
-    shared = share_cores(graph.trace.ranks)
-    scaled = (_scale_shared if shared else _scale_classes)(graph, changed, traced)
-    products = 0.0 if shared else _products_s(graph)
-    found = [by_class.factors(before, traced, target, products) for target in targets]
+    graph = longest_stage(graph, traced.plan)
+    baseline, changed = Baseline.of(graph), apply(graph, changes)
+    shared, stage = share_cores(graph.trace.ranks), OneStage.of(changed.graph, traced)
+    scaled = _scale_shared(graph, changed, traced) if shared else _scale_classes(graph, changed, stage)
+    products, head = 0.0 if shared else _products_s(graph), stage.has_head
+    before = by_class.modelled(traced, head)
+    found = [by_class.factors(before, by_class.modelled(each, head), traced, each, products) for each in targets]
     return [predict_changed(baseline, *scaled(each), each.doubt)._replace(note=UNCHECKED) for each in found]
 
 
@@ -133,15 +134,20 @@ _Scaled = Callable[[Factors], tuple[Changed, Added]]
 """The changed graph of another run, and what comes on top."""
 
 
-def _scale_classes(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
+def _scale_classes(graph: Graph, changed: Changed, stage: OneStage) -> _Scaled:
     """Devices of their own: each class by its factor."""
-    names, classes = by_class.classes_of(changed.graph, traced.plan)
-    measured, last = _Measured.of(graph, changed.graph), last_pass(changed.graph, traced.plan)
+    plan, count = stage.traced.plan, stage.traced.pipeline.microbatches
+    names, classes = by_class.classes_of(changed.graph, plan)
+    ranks, last = graph.trace.ranks, last_pass(changed.graph, plan)
+    collectives_s = _per_step(graph, transfer_times(ranks, graph.trace.matched), [among_many(rank) for rank in ranks])
 
     def scaled(found: Factors) -> tuple[Changed, Added]:
         target = scaled_edges(changed, classes, [by_class.factor_of(found, name, names) for name in names])
-        target = last_pass_scaled(target, last, traced.pipeline.microbatches, found.target.pipeline.microbatches)
-        return target, Added(measured.new_axes_s(found), measured.bubble(found, target.graph))
+        target = last_pass_scaled(target, last, count, found.after.microbatches)
+        target, added = stage.placed(target, found)
+        known = sum(time for axis, time in found.before.axes.items() if axis != "stage")
+        calibrated = collectives_s / known if known and collectives_s else 1.0
+        return target, added._replace(communication_s=found.on_new_axes(found.after.exposed) * calibrated)
 
     return scaled
 
@@ -151,7 +157,11 @@ def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
 
     Nothing hides behind anything else there, so of a new axis all of its time counts, not what is exposed of it.
     """
-    taken = _core_time(graph.trace.ranks)
+    taken: dict[str, float] = defaultdict(float)
+    for rank, times in zip(graph.trace.ranks, core_times(graph.trace.ranks), strict=True):
+        labels = by_class.class_labels(rank)
+        for name in np.unique(labels).tolist():
+            taken[name] += float(times[labels == name].sum())
     moving = sum(time for name, time in taken.items() if name not in by_class.OF_DEVICES)
     second = step_time(graph).measured_s / sum(taken.values())
     everything = np.zeros(len(changed.scaled), dtype=np.int64)
@@ -164,54 +174,6 @@ def _scale_shared(graph: Graph, changed: Changed, traced: Run) -> _Scaled:
         return scaled_edges(changed, everything, [devices * kept]), Added(devices * added * second)
 
     return scaled
-
-
-def _core_time(ranks: Sequence[RankTrace]) -> dict[str, float]:
-    """Nanoseconds of each class of operations, over the whole trace of all ranks."""
-    totals: dict[str, float] = defaultdict(float)
-    for rank, times in zip(ranks, core_times(ranks), strict=True):
-        labels = by_class.class_labels(rank)
-        for name in np.unique(labels).tolist():
-            totals[name] += float(times[labels == name].sum())
-    return totals
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """Seconds of a traced step: collectives, without what one stage sends another, and work of a rank, mean over ranks;
-    the bubble of the one that works longest, none where it is not known, as of one rank alone."""
-
-    collectives_s: float
-    work_s: float
-    bubble_s: float
-
-    @classmethod
-    def of(cls, graph: Graph, changed: Graph) -> "_Measured":
-        """As traced, the bubble after changes of the graph."""
-        ranks = graph.trace.ranks
-        communicates = [rank.operations.kind == OperationKind.COMMUNICATION for rank in ranks]
-        durations = [rank.operations.end - rank.operations.start for rank in ranks]
-        return cls(
-            _per_step(graph, transfer_times(ranks, graph.trace.matched), [among_many(rank) for rank in ranks]),
-            _per_step(graph, durations, [~mask for mask in communicates]),
-            step_parts(changed, step_time(changed).replayed_s).bubble_s,
-        )
-
-    def new_axes_s(self, found: Factors) -> float:
-        """Collectives of axes that were not in use."""
-        known = sum(time for axis, time in found.before.axes.items() if axis != "stage")
-        calibrated = self.collectives_s / known if known and self.collectives_s else 1.0
-        return found.on_new_axes(found.after.exposed) * calibrated
-
-    def bubble(self, found: Factors, target: Graph) -> float:
-        """What the target's own schedule adds to the bubble that its graph keeps of the traced one, with other work."""
-        if self.bubble_s and found.before.bubble:
-            kept = step_parts(target, step_time(target).replayed_s).bubble_s
-            return found.after.bubble * self.bubble_s / found.before.bubble - kept
-        modelled = found.before.products + found.before.memory
-        return (found.after.bubble - found.before.bubble * found.compute) * (
-            self.work_s / modelled if modelled else 1.0
-        )
 
 
 def _per_step(graph: Graph, times: Sequence[Integers], masks: Sequence[NDArray[np.bool_]]) -> float:
@@ -231,7 +193,8 @@ def replay_step_times(study: Study, predictions: Sequence[Prediction]) -> list[P
 
     Devices of a CPU share its cores, and it is not recorded which of them a collective joins: these are left out.
     """
-    if study.recording is None or study.plan is None or not _is_explained(study):
+    explained = study.replay is not None and study.replay.quality.verdict is QualityVerdict.GOOD
+    if study.recording is None or study.plan is None or not explained:
         return list(predictions)
     try:
         traced = Run.of(study)
@@ -242,10 +205,6 @@ def replay_step_times(study: Study, predictions: Sequence[Prediction]) -> list[P
     except InsufficientEvidenceError:
         return list(predictions)
     return [_replayed(*pair) for pair in zip(predictions, found, strict=True)]
-
-
-def _is_explained(study: Study) -> bool:
-    return study.replay is not None and study.replay.quality.verdict is QualityVerdict.GOOD
 
 
 def _replayed(prediction: Prediction, found: WhatIfPrediction) -> Prediction:

@@ -109,7 +109,9 @@ def changed_run(run: Run, settings: list[str]) -> Run:
         elif name == "schedule":
             run = _scheduled(run, text, value)
         elif name == "chip":
-            run = replace(run, hardware=_another_chip(run.hardware, text, value))
+            if run.hardware.chip is VIRTUAL_DEVICE:
+                raise UsageError("a trace of a CPU does not tell what another chip takes", where=plain(text, 80))
+            run = replace(run, hardware=resolve_hardware(value, devices=run.hardware.devices).slice)
         else:
             run = _ranked(run, text, _count(text, value))
     return run
@@ -159,12 +161,6 @@ def _ranked(run: Run, text: str, count: int) -> Run:
     if count % rest:
         raise PlanError(f"{count} devices are not a multiple of {rest}, the other axes", where=plain(text, 80))
     return _planned(run, run.plan.with_ici(**{axis: count // rest}))
-
-
-def _another_chip(hardware: Slice, text: str, name: str) -> Slice:
-    if hardware.chip is VIRTUAL_DEVICE:
-        raise UsageError("a trace of a CPU does not tell what another chip takes", where=plain(text, 80))
-    return resolve_hardware(name, devices=hardware.devices).slice
 
 
 def _planned(run: Run, chosen: Plan) -> Run:

@@ -40,7 +40,9 @@ def collective_kind(work: WorkloadInputs) -> str:
 def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
     """Of all passes over a layer: keys and values are brought together forward and backward, and their gradients taken
     back; heads are swapped and swapped back, forward, backward and where attention is computed again."""
-    gathered = 3 * all_gather(_keys_and_values(inputs), ring)
+    layout = inputs.plan
+    keys_and_values = _of_own_tokens(inputs) * layout.seq * inputs.model.key_value_width / layout.model
+    gathered = 3 * all_gather(keys_and_values, ring)
     swaps = inputs.workload.swaps_heads
     if not anywhere(swaps):
         return gathered
@@ -50,12 +52,6 @@ def sequence_seconds(inputs: StepInputs, ring: Channel) -> Number:
         _of_own_tokens(inputs) * inputs.model.out_width / inputs.plan.model, ring, inputs.hardware.tpu
     )
     return select(swaps, passes * swapped, gathered)
-
-
-def _keys_and_values(inputs: StepInputs) -> Number:
-    """Bytes of a whole sequence."""
-    layout = inputs.plan
-    return _of_own_tokens(inputs) * layout.seq * inputs.model.key_value_width / layout.model
 
 
 def _inputs_of_attention(inputs: StepInputs) -> Number:

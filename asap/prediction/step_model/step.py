@@ -63,7 +63,8 @@ def predict_step(inputs: StepInputs, constants: Constants) -> StepTime:
     tensor_each, sequence_each, expert_each = _exposed_in_a_layer(inputs, constants, comp, comm, each)
     device = each + tensor_each + sequence_each + expert_each
     launched = launches(inputs, constants)
-    fixed = constants.layer_overhead * (3 + layout.recompute_layer) * _between_kernels(inputs)
+    apart = 1 - (inputs.workload.graphed_attention + inputs.workload.graphed_mlp) / 2  # kernels with gaps between them
+    fixed = constants.layer_overhead * (3 + layout.recompute_layer) * apart
     outlasting = longer(launched.ahead, device) - device
     late = select(inputs.workload.blocks_launches, launched.ahead, outlasting) + launched.awaited
     whole = device + fixed + late
@@ -160,11 +161,6 @@ def _stacking(inputs: StepInputs, constants: Constants) -> Number:
 def longer(first: Number, second: Number) -> Number:
     """The longer of two times, smoothly: the norm of order 4 (squares, which are fast)."""
     return np.sqrt(np.sqrt(np.square(np.square(first)) + np.square(np.square(second))))
-
-
-def _between_kernels(inputs: StepInputs) -> Number:
-    """Share of a layer's passes whose kernels are launched one by one, with gaps between them."""
-    return 1 - (inputs.workload.graphed_attention + inputs.workload.graphed_mlp) / 2
 
 
 def _update(inputs: StepInputs, owned: OwnedParameters, constants: Constants) -> Number:

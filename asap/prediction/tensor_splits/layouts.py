@@ -37,7 +37,9 @@ def storage_cost(weight: Weight, stored: Axes, fabric: Fabric) -> Cost:
     worked, kept = {*chain(*weight.worked)}, {*chain(*stored)}
     in_place = {axis for ours, theirs in zip(weight.worked, stored, strict=True) for axis in {*ours} & {*theirs}}
     elsewhere, gathered, missing = (worked & kept) - in_place, kept - worked, worked - kept
-    copies = _token_axes(fabric) - worked - kept
+    copies = (
+        {axis for axis in ("replica", "data", "seq", "expert", "model") if fabric.degree((axis,)) > 1} - worked - kept
+    )
     part = weight.elements / fabric.degree(worked)
     shard = part / fabric.degree(gathered)
     work = fabric.inputs.workload
@@ -56,10 +58,6 @@ def storage_cost(weight: Weight, stored: Axes, fabric: Fabric) -> Cost:
         reductions=between.gather((gradient_bytes + following_bytes) * shard) + fabric.over(missing).gather(state),
         update=traffic / hbm,
     )
-
-
-def _token_axes(fabric: Fabric) -> set[str]:
-    return {axis for axis in ("replica", "data", "seq", "expert", "model") if fabric.degree((axis,)) > 1}
 
 
 WIDTH, HIDDEN, EXPERTS = "embed", "hidden", "experts"

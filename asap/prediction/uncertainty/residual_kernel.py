@@ -184,7 +184,10 @@ def plan_distances(plan: Plan, other: Plan) -> tuple[float, ...]:
         abs(math.log2((plan.microbatches or 1) / (other.microbatches or 1))) / 2,
         abs(math.log2(plan.pipeline_repeats / other.pipeline_repeats)) / 2,
         len({*plan.offload} ^ {*other.offload}),
-        *(_of_workload(name) * (getattr(plan, name) != getattr(other, name)) for name in OF_WORKLOAD),
+        *(
+            (_OTHER_BATCH if name == "global_batch" else _OTHER_NUMBERS) * (getattr(plan, name) != getattr(other, name))
+            for name in OF_WORKLOAD
+        ),
         _remat_distance(plan.remat, other.remat),
     )
 
@@ -194,10 +197,6 @@ def distinguishing(plan: Plan) -> tuple[Hashable, ...]:
     of_workload = (getattr(plan, name) for name in OF_WORKLOAD)
     degrees = (plan.degree(axis) for axis in AXES)
     return (*degrees, plan.microbatches, plan.pipeline_repeats, frozenset(plan.offload), *of_workload, plan.remat)
-
-
-def _of_workload(name: str) -> float:
-    return _OTHER_BATCH if name == "global_batch" else _OTHER_NUMBERS
 
 
 def _remat_distance(policy: Policy | None, other: Policy | None) -> float:

@@ -120,16 +120,14 @@ def alternatives(
     if model is not None and model.vocab_assumed:
         for tokens, weight in VOCABULARIES.items():
             add("vocabulary", "model.vocab", weight, model=model.model_copy(update={"vocab": tokens}))
-    if not (network_stated or hardware.chip.network.stated) and hardware.chip.kind == "gpu" and hardware.domains > 1:
+    stated = network_stated or hardware.chip.network.stated
+    if not stated and hardware.chip.kind == "gpu" and hardware.domains > 1:
+        network = hardware.chip.network
         for factor, weight in SLOWER_NETWORKS.items():
-            add("network between nodes", "--network", weight, hardware=_slower(hardware, factor))
+            update = {"network": network.model_copy(update={"bandwidth": network.bandwidth * factor})}
+            slower = replace(hardware, chip=hardware.chip.model_copy(update=update))
+            add("network between nodes", "--network", weight, hardware=slower)
     return found
-
-
-def _slower(hardware: Slice, factor: float) -> Slice:
-    network = hardware.chip.network
-    slower = network.model_copy(update={"bandwidth": network.bandwidth * factor})
-    return replace(hardware, chip=hardware.chip.model_copy(update={"network": slower}))
 
 
 @dataclass(frozen=True)

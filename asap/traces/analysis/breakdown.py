@@ -1,10 +1,12 @@
 """Where the time of a rank goes."""
 
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asap.traces.analysis.iterations import iterations
 from asap.traces.analysis.report import StepParts
 from asap.traces.graph.graph import Graph
 from asap.traces.graph.host import LONG_CALL
@@ -58,11 +60,7 @@ class RankTimes(NamedTuple):
 def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
     """For each rank, from ``graph.measured`` or ``graph.replayed``."""
     starts = [times[nodes.operation_start] for nodes in graph.nodes]
-    arrivals = [start.copy() for start in starts]
-    for each in graph.trace.matched:
-        last = each.of(starts).max(axis=0)
-        for member, rows in zip(each.members.tolist(), each.rows, strict=True):
-            arrivals[member][rows] = last
+    arrivals = [times[nodes.operation_met] for nodes in graph.nodes]
     found = []
     columns = (graph.trace.ranks, graph.nodes, graph.blocked, starts, arrivals)
     for rank, nodes, waiting, start, arrival in zip(*columns, strict=True):
@@ -78,19 +76,27 @@ def rank_times(graph: Graph, times: Integers) -> list[RankTimes]:
 
 
 def step_parts(graph: Graph, step_s: float) -> StepParts:
-    """Of the device that works longest, in a replayed step that takes ``step_s`` in all."""
-    times = rank_times(graph, graph.replayed)
-    found = [breakdown(rank, time) for rank, time in zip(graph.trace.ranks, times, strict=True)]
-    longest = max(found, key=lambda parts: parts.exposed_compute_s + parts.overlap_s)
-    second = step_s / (longest.window_s or 1.0)
-    return StepParts(
-        compute_s=second * (longest.exposed_compute_s + longest.overlap_s),
-        communication_s=second * (longest.exposed_communication_s - longest.waiting_s),
-        waiting_s=second * (longest.waiting_s - longest.bubble_s),
-        bubble_s=second * longest.bubble_s,
-        host_s=second * longest.host_s,
-        idle_s=second * longest.idle_s,
+    """Of the device that works longest, in a replayed step that takes ``step_s`` in all.
+
+    A late stage of a pipeline ends before the step does, and begins to record with the others: so a step is as long as
+    that of the rank that recorded longest.
+    """
+    ranks, times = graph.trace.ranks, rank_times(graph, graph.replayed)
+    found = [breakdown(rank, time) for rank, time in zip(ranks, times, strict=True)]
+    count = [max(len(rank.steps), 1) for rank in ranks]
+    lengths = [fmean(each.replayed_s for each in rank) for rank in iterations(graph)]
+    recorded = [parts.window_s / steps for parts, steps in zip(found, count, strict=True)]
+    place = max(
+        range(len(ranks)), key=lambda each: (found[each].exposed_compute_s + found[each].overlap_s) / count[each]
     )
+    longest, second = found[place], step_s / (max(*lengths, *recorded) * count[place] or 1.0)
+    parts = {
+        "compute_s": second * (longest.exposed_compute_s + longest.overlap_s),
+        "communication_s": second * (longest.exposed_communication_s - longest.waiting_s),
+        "waiting_s": second * (longest.waiting_s - longest.bubble_s), "bubble_s": second * longest.bubble_s,
+        "host_s": second * longest.host_s,
+    }  # fmt: skip
+    return StepParts(**parts, idle_s=max(step_s - sum(parts.values()), 0.0))
 
 
 def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
@@ -101,13 +107,12 @@ def breakdown(rank: RankTrace, times: RankTimes) -> Breakdown:
     return Breakdown(
         exposed_compute_s=timeline.seconds(timeline.works & (timeline.transfers == 0)),
         exposed_communication_s=timeline.seconds(timeline.exposed),
-        overlap_s=timeline.seconds(timeline.works & (timeline.transfers > 0)),
-        host_s=NS * host,
+        overlap_s=timeline.seconds(timeline.works & (timeline.transfers > 0)), host_s=NS * host,
         idle_s=timeline.seconds(timeline.quiet) - NS * host,
         waiting_s=timeline.seconds(timeline.exposed & (timeline.waits == timeline.transfers)),
         bubble_s=timeline.seconds(timeline.exposed & (timeline.stages > 0) & (timeline.waits == timeline.transfers)),
         exposed_by_collective_s=_by_collective(rank, _exposed(rank, times, timeline)),
-    )
+    )  # fmt: skip
 
 
 def exposed_time(rank: RankTrace, times: RankTimes) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from asap.traces.trace import NS, Integers, OperationKind, RankTrace, collective
 _NAMED = {
     Cause.BEGIN: ("unknown", "before its recording began"), Cause.LAUNCH: ("launch", "launch latency"),
     Cause.STREAM: ("pause", "between operations"), Cause.BLOCKED: ("host", "return from waiting for the device"),
+    Cause.UNSEEN: ("waiting", "for another stage"),
 }  # fmt: skip
 
 
@@ -69,6 +70,7 @@ class _Labels:
         self._starts = np.zeros(len(graph.measured), dtype=bool)
         for number, nodes in enumerate(graph.nodes):
             for start, end, rows in (
+                (nodes.operation_met, nodes.operation_end, self._operation),
                 (nodes.operation_start, nodes.operation_end, self._operation),
                 (nodes.call_start, nodes.call_end, self._call),
                 (nodes.step_start, nodes.step_end, None),

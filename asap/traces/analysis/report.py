@@ -123,6 +123,16 @@ class StragglerReport(_Result):
     waited_for_s: float = Field(description="what each other rank waited for it in a step, mean")
 
 
+class ModelPart(_Result):
+    """Operations of a module, a layer or a microbatch, run after or beside each other."""
+
+    part: Literal["microbatch", "layer", "module"]
+    name: str = Field(description="of the module")
+    count: int = Field(description="how many there are of them")
+    time_s: float = Field(description="that operations of all of them run in a step, mean over ranks")
+    longest_s: float | None = Field(description="of the layer that takes longest")
+
+
 class ReplayReport(_Document):
     """``asap trace replay``."""
 
@@ -136,6 +146,7 @@ class ReplayReport(_Document):
     slow_ranks: list[SlowRankReport] = Field(description="those that cost the step most first")
     stragglers: list[StragglerReport]
     groups: list[GroupReport]
+    model_parts: list[ModelPart] = Field(description="empty where no module is recorded")
     critical_path: list[PathPart] = Field(description="the largest parts")
     critical_path_shares: dict[str, float] = Field(description="of the whole path, by category; they add up to 1")
     shortened_by: list[Shortening]

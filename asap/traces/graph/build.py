@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from asap.core.errors import InsufficientEvidenceError
+from asap.traces.collectives import unseen_transfers
 from asap.traces.graph.device import device_edges, inferred_edges, operations_before, wait_edges, wait_pairs
 from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
 from asap.traces.graph.host import Blocking, blocking_calls, host_edges, without_pollers
-from asap.traces.trace import Integers, Matched, RankTrace, Trace
+from asap.traces.trace import Integers, RankTrace, Trace
 
 
 def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
@@ -30,8 +31,8 @@ def build_graph(trace: Trace, without: Collection[Cause] = ()) -> Graph:
     late = delays(measured, explaining.take(~np.isin(explaining.cause, list(without))))
     parts += [inferred_edges(rank, mine, late[mine.operation_start]) for rank, mine in pairs]
     edges = Edges.join(parts)
-    if Cause.COLLECTIVE not in without and trace.matched:
-        together, met = _joined(nodes, trace.matched, measured)
+    if Cause.COLLECTIVE not in without:
+        together, met = _joined(nodes, trace, measured)
         alone = (edges.cause == Cause.DURATION) & np.isin(edges.target, together.target)
         edges, measured = Edges.join([edges.take(~alone), together]), np.concatenate([measured, met])
     edges = edges.take(~np.isin(edges.cause, list(without)))
@@ -51,8 +52,8 @@ def _number(ranks: Sequence[RankTrace]) -> tuple[list[RankNodes], Integers]:
             times.append(pairs.ravel())
             numbers.append(number)
             count += pairs.size
-        operations, calls, marks = numbers
-        nodes.append(RankNodes(*calls.T, *operations.T, *marks.T))
+        (starts, ends), calls, marks = (number.T for number in numbers)
+        nodes.append(RankNodes(calls[0], calls[1], starts, ends, starts.copy(), marks[0], marks[1]))
     return nodes, np.concatenate(times)
 
 
@@ -79,15 +80,16 @@ def delays(measured: Integers, edges: Edges) -> Integers:
     return np.where(explained == np.iinfo(np.int64).min, 0, np.maximum(measured - explained, 0))
 
 
-def _joined(nodes: Sequence[RankNodes], matched: Sequence[Matched], measured: Integers) -> tuple[Edges, Integers]:
+def _joined(nodes: Sequence[RankNodes], trace: Trace, measured: Integers) -> tuple[Edges, Integers]:
     """A collective takes one time on all ranks, the shortest that was seen, from when the last of them has come.
 
     On the rank that came last it did not wait; what others took longer is waiting. All meet in a node of the
     collective, which comes after those in ``measured``: so edges grow with the ranks, not with their square.
+    A transfer to or from a rank that is not at hand takes what the shortest of its sort does, after it has waited.
     """
     starts, ends = [mine.operation_start for mine in nodes], [mine.operation_end for mine in nodes]
     parts, met, count = [], [], len(measured)
-    for each in matched:
+    for each in trace.matched:
         start, end = each.of(starts), each.of(ends)
         transfer = np.broadcast_to((measured[end] - measured[start]).min(axis=0), start.shape).ravel()
         meeting = np.broadcast_to(count + np.arange(each.collectives), start.shape).ravel()
@@ -97,7 +99,20 @@ def _joined(nodes: Sequence[RankNodes], matched: Sequence[Matched], measured: In
             Edges.of(meeting, end.ravel(), transfer, Cause.COLLECTIVE),
         ]
         met.append(measured[start].max(axis=0))
+        for member, row, meet in zip(each.members.tolist(), each.rows, meeting.reshape(start.shape), strict=True):
+            nodes[member].operation_met[row] = meet
         count += each.collectives
+    for mine, (rows, shortest) in zip(nodes, unseen_transfers(trace.ranks, trace.matched), strict=True):
+        start, end, meeting = mine.operation_start[rows], mine.operation_end[rows], count + np.arange(len(rows))
+        transfer = np.minimum(shortest, measured[end] - measured[start])
+        parts += [
+            Edges.of(start, end, transfer, Cause.COLLECTIVE),
+            Edges.of(start, meeting, measured[end] - transfer - measured[start], Cause.UNSEEN),
+            Edges.of(meeting, end, transfer, Cause.COLLECTIVE),
+        ]
+        met.append(measured[end] - transfer)
+        mine.operation_met[rows] = meeting
+        count += len(rows)
     return Edges.join(parts), np.concatenate(met)
 
 

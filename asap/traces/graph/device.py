@@ -1,7 +1,6 @@
 """What device operations wait for on their own: their launch, and the operation before on their stream."""
 
 import re
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,31 +18,26 @@ for something. Of 7,002 such launches 95 % took less than 6 µs on V100, A100 an
 
 
 KERNELS_AND_COPIES = (
-    (OperationKind.COMPUTE, OperationKind.COMMUNICATION),
-    (OperationKind.COPY,),
-    (OperationKind.MEMSET,),
-)
+    (OperationKind.COMPUTE, OperationKind.COMMUNICATION), (OperationKind.COPY,), (OperationKind.MEMSET,),
+)  # fmt: skip
 """Kinds of operation that start alike; the first of each group shows how."""
 
 
-class Before(NamedTuple):
-    """For each operation the one before on its stream, ``-1`` for the first."""
+def operations_before(rank: RankTrace) -> Integers:
+    """For each operation the row of the one before on its stream, ``-1`` for the first.
 
-    row: Integers
-
-
-def operations_before(rank: RankTrace) -> Before:
-    """Operations are ordered by start, so a stable sort by stream puts each behind the one before."""
+    Operations are ordered by start, so a stable sort by stream puts each behind the one before.
+    """
     lane = rank.operations.lane
     order = np.argsort(lane, kind="stable")
     before = np.full(len(lane), -1, dtype=np.int64)
     same = lane[order][1:] == lane[order][:-1]
     before[order[1:][same]] = order[:-1][same]
-    return Before(before)
+    return before
 
 
 def device_edges(
-    rank: RankTrace, nodes: RankNodes, launches: Launches, before: Before, free: NDArray[np.bool_]
+    rank: RankTrace, nodes: RankNodes, launches: Launches, before: Integers, free: NDArray[np.bool_]
 ) -> list[Edges]:
     """Durations, launches and the order of each stream.
 
@@ -57,20 +51,20 @@ def device_edges(
     parts += _in_order(rank, nodes, before, stream_gaps(rank, launches, before, free))
     if not launches.known.any():
         parts.append(_pauses(rank, nodes, before))
-    unanchored = np.flatnonzero((before.row < 0) & ~launches.known & ~np.isin(np.arange(len(start)), rank.waits[:, 0]))
+    unanchored = np.flatnonzero((before < 0) & ~launches.known & ~np.isin(np.arange(len(start)), rank.waits[:, 0]))
     parts.append(Edges.of(np.full(len(unanchored), ROOT), start[unanchored], operations.start[unanchored], Cause.BEGIN))
     return parts
 
 
-def _in_order(rank: RankTrace, nodes: RankNodes, before: Before, gaps: Integers) -> list[Edges]:
+def _in_order(rank: RankTrace, nodes: RankNodes, before: Integers, gaps: Integers) -> list[Edges]:
     """Each operation starts when the one before on its stream has ended.
 
     Branches of a CUDA graph share the number of a stream and overlap: there the start follows from the start before.
     """
     operations = rank.operations
     start, end = nodes.operation_start, nodes.operation_end
-    row = np.flatnonzero(before.row >= 0)
-    source = before.row[row]
+    row = np.flatnonzero(before >= 0)
+    source = before[row]
     overlaps = operations.start[row] < operations.end[source]
     one, other = row[~overlaps], row[overlaps]
     after = operations.start[other] - operations.start[source[overlaps]]
@@ -80,28 +74,28 @@ def _in_order(rank: RankTrace, nodes: RankNodes, before: Before, gaps: Integers)
     ]
 
 
-def _pauses(rank: RankTrace, nodes: RankNodes, before: Before) -> Edges:
+def _pauses(rank: RankTrace, nodes: RankNodes, before: Integers) -> Edges:
     """Where no launch was recorded at all, a pause before or after an execution of the module is the host's."""
     operations = rank.operations
     bounds = np.sort([moment for step in rank.steps for moment in (step.start, step.end)])
-    rows = np.setdiff1d(np.flatnonzero(before.row >= 0), rank.waits[:, 0])
-    free, start = operations.end[before.row[rows]], operations.start[rows]
+    rows = np.setdiff1d(np.flatnonzero(before >= 0), rank.waits[:, 0])
+    free, start = operations.end[before[rows]], operations.start[rows]
     at_bound = np.searchsorted(bounds, start, side="right") > np.searchsorted(bounds, free)
     outside = np.searchsorted(bounds, start, side="right") % 2 == 0
     host = rows[(start - free > SMALL_GAP) & (at_bound | outside)]
-    gap = operations.start[host] - operations.end[before.row[host]]
-    return Edges.of(nodes.operation_end[before.row[host]], nodes.operation_start[host], gap, Cause.HOST)
+    gap = operations.start[host] - operations.end[before[host]]
+    return Edges.of(nodes.operation_end[before[host]], nodes.operation_start[host], gap, Cause.HOST)
 
 
-def stream_gaps(rank: RankTrace, launches: Launches, before: Before, free: NDArray[np.bool_]) -> Integers:
+def stream_gaps(rank: RankTrace, launches: Launches, before: Integers, free: NDArray[np.bool_]) -> Integers:
     """For each operation the usual pause after the one before, if it was launched in time.
 
     The mean over its kind, for many short pauses add up. Pauses above ``SMALL_GAP`` are waiting, and so are many of
     those before collectives, which start like other kernels.
     """
     operations = rank.operations
-    rows = np.flatnonzero(before.row >= 0)
-    ended = operations.end[before.row[rows]]
+    rows = np.flatnonzero(before >= 0)
+    ended = operations.end[before[rows]]
     launched = np.where(launches.known[rows], rank.calls.end[launches.call[rows]], ended) if len(rank.calls) else ended
     gap = operations.start[rows] - ended
     in_time = (launched + SMALL_GAP <= ended) | ~launches.known[rows]
@@ -114,7 +108,7 @@ def stream_gaps(rank: RankTrace, launches: Launches, before: Before, free: NDArr
 
 
 def _launched(
-    rank: RankTrace, nodes: RankNodes, launches: Launches, before: Before, free: NDArray[np.bool_]
+    rank: RankTrace, nodes: RankNodes, launches: Launches, before: Integers, free: NDArray[np.bool_]
 ) -> list[Edges]:
     """An operation starts a typical time after the call that launches it has ended; collectives as other kernels do.
 
@@ -124,7 +118,7 @@ def _launched(
     operations, calls = rank.operations, rank.calls
     rows = np.flatnonzero(launches.known)
     call = launches.call[rows]
-    ended = np.where(before.row[rows] >= 0, operations.end[before.row[rows]], np.iinfo(np.int64).min)
+    ended = np.where(before[rows] >= 0, operations.end[before[rows]], np.iinfo(np.int64).min)
     early = operations.start[rows] <= calls.end[call]
     within = np.isin(call, call[early])
     parts = []

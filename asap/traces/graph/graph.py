@@ -40,6 +40,8 @@ class Cause(IntEnum):
     """A collective ends for all when the last has come and the data is over."""
     INFERRED = 8
     """Nothing recorded explains the delay, but an operation of another stream had just ended."""
+    UNSEEN = 9
+    """A transfer waits for another stage of the pipeline, whose rank is not at hand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,9 @@ class Edges:
         """Edges of one cause."""
         count = len(source)
         return cls(
-            np.asarray(source, dtype=np.int64),
-            np.asarray(target, dtype=np.int64),
-            np.broadcast_to(np.asarray(weight, dtype=np.int64), count),
-            np.full(count, cause, dtype=np.int64),
-        )
+            np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64),
+            np.broadcast_to(np.asarray(weight, dtype=np.int64), count), np.full(count, cause, dtype=np.int64),
+        )  # fmt: skip
 
     @classmethod
     def join(cls, parts: "Sequence[Edges]") -> "Edges":
@@ -78,12 +78,16 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class RankNodes:
-    """The nodes of one rank: one for each row of its calls, operations and steps."""
+    """The nodes of one rank: one for each row of its calls, operations and steps.
+
+    ``operation_met`` is when the other ranks have come to a collective, the start of all other operations.
+    """
 
     call_start: Integers
     call_end: Integers
     operation_start: Integers
     operation_end: Integers
+    operation_met: Integers
     step_start: Integers
     step_end: Integers
 
@@ -111,6 +115,11 @@ class Graph:
         """When each node is, if it comes as soon as everything that it waits for allows."""
         return longest_path(len(self.measured), self.edges)
 
+    @property
+    def unseen(self) -> NDArray[np.bool_]:
+        """Edges that wait for stages of a pipeline that are not at hand."""
+        return self.edges.cause == Cause.UNSEEN
+
     def with_edges(self, edges: Edges) -> "Graph":
         """The same moments, waiting for other things."""
         return replace(self, edges=edges)
@@ -118,6 +127,12 @@ class Graph:
     def with_weights(self, weight: Integers) -> "Graph":
         """The same graph with other times."""
         return self.with_edges(replace(self.edges, weight=weight))
+
+    def with_waits(self, factor: float) -> "Graph":
+        """The same graph, in which other stages are waited for ``factor`` times as long."""
+        weight = self.edges.weight.copy()
+        weight[self.unseen] = np.rint(factor * weight[self.unseen])
+        return self.with_weights(weight)
 
 
 def longest_path(nodes: int, edges: Edges) -> Integers:

@@ -52,11 +52,9 @@ _OPERATIONS = {
 _SPANS = ("cpu_op", "Operator", "user_annotation")
 _CALL, _SPAN, _OPERATION, _SYNCHRONISATION = range(4)
 _SORTS = {
-    **dict.fromkeys(_CALLS, _CALL),
-    **dict.fromkeys(_SPANS, _SPAN),
-    **dict.fromkeys(_OPERATIONS, _OPERATION),
+    **dict.fromkeys(_CALLS, _CALL), **dict.fromkeys(_SPANS, _SPAN), **dict.fromkeys(_OPERATIONS, _OPERATION),
     "cuda_sync": _SYNCHRONISATION,
-}
+}  # fmt: skip
 """Of the many spans only those count that mark steps, loading and backward passes."""
 
 _UNUSED = (

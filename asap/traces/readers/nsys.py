@@ -80,16 +80,10 @@ def _rank(
     number: int, operations: Sequence[_Row], calls: Sequence[_Row], ranges: Sequence[_Row], device: str | None
 ) -> RankTrace:
     names, lanes = Numbering[str](), Numbering[str]()
+    titles = [str(row[6]) or f"Memcpy {_COPIES.get(row[7], row[7])}" for row in operations]
     ran = [
-        (
-            names[str(row[6]) or f"Memcpy {_COPIES.get(row[7], row[7])}"],
-            lanes[f"device {row[0]} stream {row[2]}"],
-            row[3],
-            row[4],
-            row[5],
-            _kind(row),
-        )
-        for row in operations
+        (names[title], lanes[f"device {row[0]} stream {row[2]}"], *row[3:6], _kind(row))
+        for title, row in zip(titles, operations, strict=True)
     ]
     called, spans = (
         [(names[str(name)], lanes[f"thread {thread}"], start, end, link, 0) for thread, start, end, link, name in rows]

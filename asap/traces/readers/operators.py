@@ -6,9 +6,10 @@ modules ``with_stack``).
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ class _Event(KinetoEvent, gc=False):
 
 class Launched(NamedTuple):
     """What launched an operation: the call of an operator, which of its calls, the module, and whether it is done again
-    for the backward pass."""
+    for the backward pass; ``layer`` is the outermost module around it of which there are several."""
 
     call: OperatorCall | None
     instance: int
@@ -55,16 +56,19 @@ class Launched(NamedTuple):
     recomputed: bool
     collective: CollectiveKind | None = None
     """As PyTorch annotates it, of NCCL kernels that older versions of Kineto say nothing of."""
+    layer: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class HostWork:
-    """What the host of one file did; times are absolute nanoseconds, ``launched`` is by correlation."""
+    """What the host of one file did; times are absolute nanoseconds, ``launched`` is by correlation, and ``modules``
+    how often each was called in forward passes."""
 
     rank: int
     launched: Mapping[int, Launched]
     activities: Activities
     calls_start: Mapping[int, int]
+    modules: Mapping[str, int]
 
     def shifted(self, by: int) -> Activities:
         """The activities, ``by`` nanoseconds earlier."""
@@ -97,12 +101,12 @@ def read_operators(path: Path) -> HostWork:
                 launches[event.pid, event.tid].append(frame)
             elif event.cat in _FRAMES and (event.cat != "python_function" or _is_of_use(event.name)):
                 frames[event.pid, event.tid].append(frame)
+    called = Counter[str]()
     return HostWork(
-        rank_of(path, stream.fields)[0],
-        dict(_launched(frames, launches)),
-        _activities(frames, launches),
+        rank_of(path, stream.fields)[0], dict(_launched(frames, launches, called)), _activities(frames, launches),
         {linked(each.event.args): each.start for thread in launches.values() for each in thread if each.event.args},
-    )
+        called,
+    )  # fmt: skip
 
 
 def _is_of_use(name: str) -> bool:
@@ -110,10 +114,13 @@ def _is_of_use(name: str) -> bool:
 
 
 def _launched(
-    frames: Mapping[object, list[_Frame]], launches: Mapping[object, list[_Frame]]
+    frames: Mapping[object, list[_Frame]], launches: Mapping[object, list[_Frame]], called: Counter[str]
 ) -> Iterator[tuple[int, Launched]]:
-    """For each launch the frames around it. Forward passes come first: backward ones refer to their modules."""
-    modules: dict[int, str] = {}
+    """For each launch the frames around it, and ``called`` filled. Forward passes come first: backward ones refer to
+    their modules."""
+    modules: dict[int, tuple[str, str | None]] = {}
+    names = {frame.event.name for thread in frames.values() for frame in thread if frame.event.name.startswith(_MODULE)}
+    several = {kind for kind, count in Counter(map(kind_of, names)).items() if count > 1}
     forward_first = sorted(
         frames.keys() | launches.keys(),
         key=lambda thread: not any(frame.event.name.startswith(_MODULE) for frame in frames.get(thread, ())),
@@ -131,13 +138,16 @@ def _launched(
             if not is_launch:
                 stack.append(frame)
                 number = -1 if frame.event.name.startswith(_BACKWARD) else _sequence(frame)
-                if number >= 0 and (module := _module(stack, {})):
+                if number >= 0 and (module := _module(stack, {}, several)):
                     modules.setdefault(number, module)
+                if frame.event.name in names and not any(_RECOMPUTES.search(each.event.name) for each in stack):
+                    called[frame.event.name.removeprefix(_MODULE)] += 1
             elif (link := linked(frame.event.args)) >= 0:
-                yield link, _owner(stack, modules)
+                module, layer = _module(stack, modules, several) or (None, None)
+                yield link, _owner(stack)._replace(module=module, layer=layer)
 
 
-def _owner(stack: Sequence[_Frame], modules: Mapping[int, str]) -> Launched:
+def _owner(stack: Sequence[_Frame]) -> Launched:
     """The nearest operator whose cost is known; else the nearest one."""
     operators = [
         frame for frame in reversed(stack) if "::" in frame.event.name and frame.event.cat != "python_function"
@@ -153,7 +163,7 @@ def _owner(stack: Sequence[_Frame], modules: Mapping[int, str]) -> Launched:
             break
     names = (frame.event.name for frame in reversed(stack))
     annotated = next((name.removeprefix(_NCCL) for name in names if name.startswith(_NCCL)), "")
-    return Launched(call, id(frame), _module(stack, modules), recomputed, stated_collective(annotated))
+    return Launched(call, id(frame), None, recomputed, stated_collective(annotated))
 
 
 def call_of(event: _Event) -> OperatorCall:
@@ -174,11 +184,21 @@ def _sequence(frame: _Frame) -> int:
     return number if isinstance(number, int) else -1
 
 
-def _module(stack: Sequence[_Frame], modules: Mapping[int, str]) -> str | None:
-    """The nearest module, without the number of its instance; of a backward pass that of the forward one."""
+@lru_cache(maxsize=1 << 16)
+def kind_of(name: str) -> str:
+    """A module without the number of its instance."""
+    return re.sub(r"_\d+$", "", name.removeprefix(_MODULE))
+
+
+def _module(
+    stack: Sequence[_Frame], modules: Mapping[int, tuple[str, str | None]], several: set[str]
+) -> tuple[str, str | None] | None:
+    """The nearest module, and the outermost of which there are several; of a backward pass those of the forward one."""
     for frame in reversed(stack):
         if frame.event.name.startswith(_MODULE):
-            return re.sub(r"_\d+$", "", frame.event.name.removeprefix(_MODULE))
+            around = (each.event.name for each in stack if each.event.name.startswith(_MODULE))
+            layer = next((name.removeprefix(_MODULE) for name in around if kind_of(name) in several), None)
+            return kind_of(frame.event.name), layer
         if found := modules.get(_sequence(frame)):
             return found
     return None

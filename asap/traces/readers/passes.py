@@ -5,7 +5,7 @@ Times begin anew with each step, and steps lie apart: they are put end to end. W
 it follows from how Megatron-LM runs a pipeline (Lin et al. 2025, "Understanding Stragglers in Large Model Training").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +19,13 @@ _NANOSECONDS = 1e9
 _TOLERANCE = 100_000
 """Nanoseconds: times are 32-bit seconds, 4 µs apart after a minute, and operations follow each other within 0.1 ms."""
 _NAMES = {
-    "forward-compute": "forward",
-    "backward-compute": "backward",
-    "optimizer": "optimizer",
-    "gc": "garbage collection",
-    "params-all-gather": "all-gather.parameters",
-    "grads-reduce-scatter": "reduce-scatter.gradients",
-    "separate-grads-all-reduce": "all-reduce.gradients",
-    "layernorm-grads-all-reduce": "all-reduce.norms",
-    "embedding-grads-all-reduce": "all-reduce.embeddings",
-    "optimizer-clip-main-grad": "all-reduce.clip",
-    "forward-send": "send.forward",
-    "forward-recv": "recv.forward",
-    "backward-send": "send.backward",
-    "backward-recv": "recv.backward",
-}
+    "forward-compute": "forward", "backward-compute": "backward", "optimizer": "optimizer",
+    "gc": "garbage collection", "params-all-gather": "all-gather.parameters",
+    "grads-reduce-scatter": "reduce-scatter.gradients", "separate-grads-all-reduce": "all-reduce.gradients",
+    "layernorm-grads-all-reduce": "all-reduce.norms", "embedding-grads-all-reduce": "all-reduce.embeddings",
+    "optimizer-clip-main-grad": "all-reduce.clip", "forward-send": "send.forward", "forward-recv": "recv.forward",
+    "backward-send": "send.backward", "backward-recv": "recv.backward",
+}  # fmt: skip
 """Kinds of operation in the table, and as a trace names them."""
 
 _LANES = ("compute", "parameters and gradients", *(name for name in _NAMES if name.endswith(("send", "recv"))))
@@ -115,7 +107,10 @@ class _Workers:
         names = [_KINDS[each] for each in name[rows].tolist()]
         calls = {each: self._call(rank, each) for each in _KINDS if each not in _WORK}
         said = {each: number for number, each in enumerate(calls)}
-        lane = [_lane(each) for each in names]
+        lane = [
+            _LANES.index(_LANES[1] if each in _OF_DATA else each) if each in (*_OF_DATA, *_LANES) else 0
+            for each in names
+        ]
         kind = [OperationKind.COMPUTE if each in _WORK else OperationKind.COMMUNICATION for each in names]
         collective = [said.get(each, -1) for each in names]
         unknown = np.full(len(rows), -1)
@@ -144,9 +139,7 @@ class _Workers:
             return CollectiveCall(self._group("all", self._ranks))
         return CollectiveCall(Group("tensor parallel", "tensor parallel", (rank,)))
 
-    def _group(
-        self, name: str, places: "list[tuple[int, int]] | set[tuple[int, int]] | dict[tuple[int, int], int]"
-    ) -> Group:
+    def _group(self, name: str, places: Iterable[tuple[int, int]]) -> Group:
         return Group(name, name, tuple(sorted(self._ranks[place] for place in places)))
 
 
@@ -158,12 +151,6 @@ def _in_order(lane: Integers, start: Integers, end: Integers) -> Integers:
     kept = end.copy()
     kept[order] = np.where(rounded, np.minimum(end[order], following), end[order])
     return kept
-
-
-def _lane(name: str) -> int:
-    if name in _OF_DATA:
-        return _LANES.index("parameters and gradients")
-    return _LANES.index(name) if name in _LANES else 0
 
 
 def _waits(operations: Events, steps: list[Step]) -> Iterator[tuple[int, int]]:

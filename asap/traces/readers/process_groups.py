@@ -28,12 +28,12 @@ class Said(NamedTuple):
     name: str
     description: str
     ranks: str
+    dtype: str
     size: int
     start: int
     stride: int
     sent: int
     received: int
-    dtype: str
     source: int
     destination: int
 
@@ -65,12 +65,8 @@ class CollectiveArguments(msgspec.Struct, gc=False):
         if not self.collective and not self.group:
             return None
         texts = (self.collective, self.group, self.description, self.ranks, self.dtype)
-        collective, group, description, ranks, dtype = map(str, texts)
         numbers = (self.size, self.start, self.stride, self.sent, self.received, self.source, self.destination)
-        size, start, stride, sent, received, source, destination = map(_whole, numbers)
-        return Said(
-            collective, group, description, ranks, size, start, stride, sent, received, dtype, source, destination,
-        )  # fmt: skip
+        return Said._make((*map(str, texts), *(each if isinstance(each, int) else -1 for each in numbers)))
 
 
 @dataclass(frozen=True)
@@ -117,10 +113,6 @@ def _ends(rank: int, said: Said, ranks: tuple[int, ...]) -> tuple[int | None, in
     if peer < 0 or not (sends or receives):
         return None, None
     return (rank, peer) if sends else (peer, rank)
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else -1
 
 
 class Synchronisation(NamedTuple):

@@ -117,13 +117,10 @@ class _Core:
         found = [_Instruction.of(plane.names.get(key, "")) for key in keys.tolist()]
         columns = (
             np.array([self.names[each.name] for each in found], dtype=np.int64)[place],
-            np.full(len(leaves), self.lanes[_CORE]),
-            events.start_ns[leaves],
-            events.end_ns[leaves],
-            np.full(len(leaves), NO_CORRELATION),
-            np.array([each.kind for each in found], dtype=np.int64)[place],
+            np.full(len(leaves), self.lanes[_CORE]), events.start_ns[leaves], events.end_ns[leaves],
+            np.full(len(leaves), NO_CORRELATION), np.array([each.kind for each in found], dtype=np.int64)[place],
             np.array([self._said(each) for each in found], dtype=np.int64)[place],
-        )
+        )  # fmt: skip
         self.rows: Integers = np.stack(columns, axis=1)
         halves = np.array([each.does.endswith(("-start", "-done")) for each in found], dtype=bool)[place]
         for row in np.flatnonzero(halves).tolist():

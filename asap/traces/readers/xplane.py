@@ -44,13 +44,10 @@ def _device(work: Sequence[CpuWork], number: int, marks: Sequence[Mark]) -> Rank
         labels = [str(part.name[row]) for row in kept.tolist()]
         kinds = [OperationKind.COMMUNICATION if collective_kind(name) else OperationKind.COMPUTE for name in labels]
         columns = (
-            np.array([names[label] for label in labels], dtype=np.int64),
-            np.zeros(len(kept), dtype=np.int64),
-            part.start[kept] // _PS_PER_NS,
-            part.end[kept] // _PS_PER_NS,
-            np.full(len(kept), NO_CORRELATION),
+            np.array([names[label] for label in labels], dtype=np.int64), np.zeros(len(kept), dtype=np.int64),
+            part.start[kept] // _PS_PER_NS, part.end[kept] // _PS_PER_NS, np.full(len(kept), NO_CORRELATION),
             np.array(kinds, dtype=np.int64),
-        )
+        )  # fmt: skip
         rows.append(np.stack(columns, axis=1))
         runs.append(part.run[kept])
     operations = np.concatenate(rows)
@@ -164,17 +161,13 @@ def _rows(plane: Plane, line: Line, names: Numbering[str], lanes: Numbering[str]
     labels = [plane.names.get(key, "") for key in keys.tolist()]
     found = _STREAM.match(line.name)
     lane = lanes[f"stream {found.group(1)}" if found else f"thread {line.name}"] if labels else 0
-    correlation = events.stats.get(_CORRELATION)
+    correlation, nowhere = events.stats.get(_CORRELATION), np.full(len(events), NO_CORRELATION)
     columns = (
-        np.array([names[label] for label in labels], dtype=np.int64)[place],
-        np.full(len(events), lane),
-        events.start_ns,
-        events.end_ns,
-        np.where(correlation.known, correlation.value, NO_CORRELATION)
-        if correlation
-        else np.full(len(events), NO_CORRELATION),
+        np.array([names[label] for label in labels], dtype=np.int64)[place], np.full(len(events), lane),
+        events.start_ns, events.end_ns,
+        np.where(correlation.known, correlation.value, NO_CORRELATION) if correlation else nowhere,
         np.array([_kind(label) for label in labels], dtype=np.int64)[place],
-    )
+    )  # fmt: skip
     return np.stack(columns, axis=1)
 
 

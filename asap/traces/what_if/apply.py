@@ -10,10 +10,10 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
 from asap.profiles.collectives import compute_class
 from asap.profiles.xplane.columns import uncovered
-from asap.traces.analysis.iterations import step_of_operations
+from asap.traces.analysis.iterations import step_of_operations, step_time
 from asap.traces.graph.build import ordered
 from asap.traces.graph.device import operations_before
-from asap.traces.graph.graph import Cause, Edges, Graph, RankNodes
+from asap.traces.graph.graph import Cause, Edges, Graph
 from asap.traces.trace import Integers, OperationKind, RankTrace, collective_kind, is_loading
 from asap.traces.what_if.change import BY_NAME, CLASSES, COLLECTIVES, DATALOADER, HOST, Action, Change
 
@@ -46,19 +46,15 @@ def dataloader_time(graph: Graph) -> Integers:
         known |= len(spans) > 0
         for lane in np.unique(rank.caller[spans.lane]):
             here = spans.take(rank.caller[spans.lane] == lane)
-            mine = (edges.cause == Cause.HOST) & np.isin(edges.target, _nodes_of_thread(rank, nodes, int(lane)))
+            calls = rank.caller[rank.calls.lane] == lane
+            thread = nodes.call_start[calls], nodes.call_end[calls], nodes.step_start, nodes.step_end
+            mine = (edges.cause == Cause.HOST) & np.isin(edges.target, np.concatenate(thread))
             start, end = graph.measured[edges.source[mine]], graph.measured[edges.target[mine]]
             found[mine] += end - start - uncovered(start, end, here.start, here.end)
     if not known:
         hint = "PyTorch names them enumerate(DataLoader)"
         raise InsufficientEvidenceError("the trace does not say when the data loader worked", hint=hint)
     return np.minimum(found, edges.weight)
-
-
-def _nodes_of_thread(rank: RankTrace, nodes: RankNodes, lane: int) -> Integers:
-    calls = rank.caller[rank.calls.lane] == lane
-    parts: Sequence[Integers] = (nodes.call_start[calls], nodes.call_end[calls], nodes.step_start, nodes.step_end)
-    return np.concatenate(parts)
 
 
 def _mask(rank: RankTrace, what: str) -> NDArray[np.bool_]:
@@ -86,7 +82,8 @@ class Changed:
 
 
 def apply(graph: Graph, changes: Sequence[Change]) -> Changed:
-    """Make all changes, one after the other.
+    """Make all changes, one after the other. Stages that are not at hand do as the one that is: they are waited for in
+    proportion to its own work.
 
     Raises:
         InsufficientEvidenceError: the trace does not hold what a change concerns.
@@ -94,7 +91,10 @@ def apply(graph: Graph, changes: Sequence[Change]) -> Changed:
     changed = Changed(graph, np.zeros(len(graph.edges), dtype=bool))
     for change in changes:
         changed = _applied(changed, change)
-    return changed
+    if not changes or not graph.unseen.any():
+        return changed
+    own, then = (step_time(each.with_waits(0.0)).replayed_s for each in (graph, changed.graph))
+    return replace(changed, graph=changed.graph.with_waits(then / own)) if own else changed
 
 
 def _applied(changed: Changed, change: Change) -> Changed:
@@ -223,7 +223,7 @@ def _around(graph: Graph, masks: Masks) -> Edges:
     source, target = [], []
     for rank, nodes, mask in zip(graph.trace.ranks, graph.nodes, masks, strict=True):
         kept = np.flatnonzero(~mask)
-        before = operations_before(replace(rank, operations=rank.operations.take(kept))).row
+        before = operations_before(replace(rank, operations=rank.operations.take(kept)))
         later = np.flatnonzero(before >= 0)
         source.append(nodes.operation_end[kept[before[later]]])
         target.append(nodes.operation_start[kept[later]])

@@ -39,6 +39,7 @@ class Added(NamedTuple):
 
     communication_s: float = 0.0
     bubble_s: float = 0.0
+    work_s: float = 0.0
 
 
 NOTHING = Added()
@@ -116,26 +117,16 @@ def predict_changed(
         )
         raise InsufficientEvidenceError(message, hint="change less, or record the launches of the host too")
     measured = baseline.step.measured_s
-    width = baseline.doubt + doubt + (0.0 if _unchanged(baseline.graph, changed.graph) else baseline.unmatched)
+    unchanged = np.array_equal(baseline.graph.edges.weight, changed.graph.edges.weight)
+    width = baseline.doubt + doubt + (0.0 if unchanged else baseline.unmatched)
     width += UNREALISED * abs(value - measured) / value
     modelled = min(max(sum(added), 0.0) / value, 1.0)
     traced = _traced_share(changed) * (1 - modelled)
     return WhatIfPrediction(
-        value=value,
-        low=value / (1 + width),
-        high=value * (1 + width),
-        measured=measured,
-        replayed=baseline.step.replayed_s,
-        traced=traced,
-        scaled=1 - modelled - traced,
-        modelled=modelled,
-        graph=changed.graph,
-        added=added,
-    )
-
-
-def _unchanged(before: Graph, after: Graph) -> bool:
-    return np.array_equal(before.edges.weight, after.edges.weight)
+        value=value, low=value / (1 + width), high=value * (1 + width), measured=measured,
+        replayed=baseline.step.replayed_s, traced=traced, scaled=1 - modelled - traced, modelled=modelled,
+        graph=changed.graph, added=added,
+    )  # fmt: skip
 
 
 def _corrected(before: Times, after: Times) -> float:
