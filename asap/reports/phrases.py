@@ -105,11 +105,11 @@ def is_compiled(memory: MemoryPrediction) -> bool:
 
 
 def modelled_facts(analysis: Analysis) -> str:
-    """``step 30.9 s, MFU 21 %, 1,060 tokens/s per chip``, where no profile says it."""
-    modelled, incumbent = analysis.modelled, analysis.incumbent
+    """``step 30.9 s, MFU 21 %, 1,060 tokens/s per chip``, where no profile says it; no step that was measured."""
+    modelled, incumbent, kpis = analysis.modelled, analysis.incumbent, analysis.kpis
     if modelled is None or incumbent is None:
         return ""
-    facts = [f"step {written(incumbent.step_time)}"] if incumbent.step_time else []
+    facts = [] if kpis and kpis.step_time_s else [f"step {written(incumbent.step_time)}"]
     facts += [f"MFU {format_percent(incumbent.mfu.value)}"] if incumbent.mfu else []
     each = modelled.tokens_per_second_per_chip
     facts += [f"{significant(each)} tokens/s per chip"] if each else []

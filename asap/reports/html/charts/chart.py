@@ -76,7 +76,7 @@ def draw(spec: Mapping[str, Any]) -> Markup:
 
 COMPUTE, MIXED, HBM = "compute", "compute and other", "waits for HBM"
 OPAQUE, TRANSFER, HOST = "custom calls without FLOPs", "copies with the host", "host"
-BUBBLE, OPTIMIZER, OTHER, IDLE, UNLISTED = "pipeline bubble", "optimizer", "other", "idle", "not listed"
+BUBBLE, OPTIMIZER, OTHER, IDLE, UNLISTED = "pipeline bubble", "optimizer", "other", "idle", "not broken down"
 UNKNOWN_AXIS = "collectives"
 
 TIME_COLOURS: dict[str, str] = {

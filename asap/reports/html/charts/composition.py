@@ -5,7 +5,7 @@ from asap.reports.html.charts.chart import IDLE, INK, QUIET, TIME_COLOURS, UNLIS
 from asap.reports.html.charts.time_bars import Segment, TimeBar
 
 _BAR, _GAP = 26, 24
-_LONGEST_PLAN = 44
+_LONGEST_PLAN = 36
 _OVERLAP = 0.005
 _FAINT = " || ".join(f"datum.kind === '{kind}'" for kind in (IDLE, UNLISTED))
 """Kinds too pale to be seen without an outline."""
