@@ -46,3 +46,13 @@ def test_where_activations_wait_is_said_as_it_is(before, after, reason, trade_of
 @cases("before, after, words")
 def test_a_title_says_where_activations_go_and_what_is_computed_again(before, after, words):
     assert title(Plan.parse(f"data=8 remat={after}"), Plan.parse(f"data=8 remat={before}")).startswith(words)
+
+
+@pytest.mark.parametrize(("after", "size"), [
+    ("replica=16 microbatches=8", "smaller"), ("replica=8 model=2 microbatches=8", "as large as before"),
+    ("replica=4 model=4 microbatches=8", "larger"),
+])  # fmt: skip
+def test_more_microbatches_are_smaller_only_where_a_device_trains_no_more_of_the_batch(after, size):
+    found = changes(Plan.parse(after), Plan.parse("replica=16 microbatches=4"))
+    (principle,) = (each.principle for each in found if each.axis == "microbatches")
+    assert size in f"{principle.reason}; {principle.trade_off}"

@@ -28,7 +28,9 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     found, plans = PRINCIPLES[axis, direction], (plan, incumbent)
     sharded, pipelined = (any(each.degree(one) > 1 for each in plans) for one in ("data", "stage"))
     if axis == "microbatches":
-        return _of_microbatches(found, direction, sharded, pipelined)
+        return _of_microbatches(direction, plan, incumbent, pipelined)
+    if (axis, direction) == ("data", "less") and plan.degree("data") == 1:
+        return replace(found, reason="no weights are gathered", trade_off="each device keeps all that it computes with")
     if axis == "host_activations":
         return host_activations_principle(direction, plan, incumbent)
     if axis == "remat":
@@ -38,15 +40,20 @@ def principle_of(axis: str, direction: Direction, plan: Plan, incumbent: Plan) -
     return found
 
 
-def _of_microbatches(found: Principle, direction: Direction, sharded: bool, pipelined: bool) -> Principle:
-    """Weights are gathered for each microbatch where devices share them, and only a pipeline has a bubble."""
-    if direction == "more":
-        gains = [found.reason, *(["a pipeline's bubble shrinks"] if pipelined else [])]
-        costs = [*(["sharded weights are gathered for every microbatch"] if sharded else []), "products become smaller"]
-    else:
-        gains = [*(["sharded weights are gathered less often"] if sharded else []), "products become larger"]
-        costs = [found.trade_off, *(["a pipeline's bubble grows"] if pipelined else [])]
-    return replace(found, reason=", and ".join(gains), trade_off=", and ".join(costs))
+def _of_microbatches(direction: Direction, plan: Plan, incumbent: Plan, pipelined: bool) -> Principle:
+    """Only pipelines have a bubble, only sharded weights are gathered; with fewer replicas, more may be larger."""
+    more, less = (PRINCIPLES["microbatches", each] for each in ("more", "less"))
+    gathers = any(each.degree("data") > 1 for each in ((plan,) if direction == "more" else (plan, incumbent)))
+    parts, before = (each.batch_shards * (each.microbatches or 1) for each in (plan, incumbent))
+    gains = [more.reason] if parts > before else [less.reason] if parts < before else []
+    costs = [more.trade_off] if parts > before else [less.trade_off] if parts < before else []
+    grows, often = ("shrinks", "for every microbatch") if direction == "more" else ("grows", "less often")
+    bubble = [f"a pipeline's bubble {grows}"] if pipelined else []
+    weights = [f"sharded weights are gathered {often}"] if gathers else []
+    gains, costs = (gains + bubble, weights + costs) if direction == "more" else (weights + gains, costs + bubble)
+    gains = gains or [f"each is as large as before: a device trains {direction} of the batch"]
+    costs = costs or ["a device passes over its weights once for each"]
+    return replace(more, reason=", and ".join(gains), trade_off=", and ".join(costs))
 
 
 def remat_principle(direction: Direction, plan: Plan, incumbent: Plan) -> Principle:
