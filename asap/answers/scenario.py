@@ -10,7 +10,7 @@ from asap.answers.inquiry import Inquiry
 from asap.answers.plan_names import of_micro_batch, without_micro_batch
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.evidence.effect import carried_over
-from asap.experiments.create import Statement
+from asap.experiments.create import NOT_USED, Statement
 from asap.experiments.experiment import refer_to_hardware
 from asap.hardware import default_topology
 from asap.plans import Plan
@@ -113,7 +113,8 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     changed = changed_study(study, said, change.precision, change.optimizer)
     if changed.slice == study.slice:
         changed = replace(changed, outcomes=_outcomes_under(study))
-    return Supposed(inquiry, changed, scaled, tuple(one for one in changed.warnings if one not in study.warnings))
+    new = (one for one in changed.warnings if one not in study.warnings and not one.endswith(NOT_USED))
+    return Supposed(inquiry, changed, scaled, tuple(new))
 
 
 def _outcomes_under(study: Study) -> tuple[MemoryOutcome, ...]:

@@ -246,15 +246,16 @@ def _contradictions(observed: Observed, experiment: Experiment) -> tuple[str, ..
     return tuple(f"{observed.file} contradicts the record: {one}" for one in found)
 
 
+NOT_USED = "and is not used; --step-time states another"
+
+
 def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> Experiment:
     """The record without the measured step of another batch or sequence than a user says."""
     differs = [key for key, value in workload.items() if getattr(experiment.workload, key) not in (None, value)]
     if experiment.measured is None or not differs:
         return experiment
     named = " and ".join(f"{key.replace('_', ' ')} {getattr(experiment.workload, key):,}" for key in differs)
-    note = (
-        f"the step that {experiment.measured.source} measured is of {named} and is not used; --step-time states another"
-    )
+    note = f"the step that {experiment.measured.source} measured is of {named} {NOT_USED}"
     return experiment.model_copy(update={"measured": None, "observed": None}).knowing(note)
 
 
