@@ -9,6 +9,7 @@ from asap.plans import Plan
 from asap.prediction.evaluation import GridEvaluation
 from asap.prediction.predict_study import candidate_plans, expect
 from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.search import search
 from asap.proposals.selection.strategy import Places
 from asap.reports.analysis import Analysis
@@ -57,7 +58,9 @@ def _plans(study: Study) -> tuple[list[Plan], int]:
         return plans, len(plans)
     capacity = study.slice.chip.device_capacity if study.slice else 0.0
     places = _told_apart(searched.evaluation, capacity)
-    return [searched.plan(place) for place in places], int(np.count_nonzero(searched.evaluation.valid))
+    plans = [searched.plan(place) for place in places]
+    launched = [plan for plan in plans if plan == study.plan or why_not_launched(study, plan) is None]
+    return launched, int(np.count_nonzero(searched.evaluation.valid)) - len(plans) + len(launched)
 
 
 def _told_apart(found: GridEvaluation, capacity: float) -> Places:

@@ -64,17 +64,12 @@ def _spec(bars: list[TimeBar], in_seconds: bool) -> dict[str, object]:
     }  # fmt: skip
     total = {
         "mark": {
-            "type": "text",
-            "aria": False,
-            "align": "left",
-            "dx": 4,
-            "dy": -_BAR / 2 - 7,
-            "color": QUIET,
-            "fontSize": 11,
+            "type": "text", "aria": False, "align": "left", "dx": 4, "dy": -_BAR / 2 - 7,
+            "color": QUIET, "fontSize": 11,
         },
         "data": {"values": [{"bar": _label(one), "text": _total(one, in_seconds), "x": 0} for one in bars]},
         "encoding": {"y": y, "x": {"field": "x", "type": "quantitative"}, "text": {"field": "text"}},
-    }
+    }  # fmt: skip
     return {"width": WIDTH, "height": {"step": _BAR + _GAP}, "layer": [bar, width, total]}
 
 
