@@ -78,6 +78,7 @@ class WorthAnswer(Answer):
     money: Figure | None = Field(default=None, description="what is saved, less the test")
     currency: str | None = None
     test_steps: int
+    not_stated: tuple[str, ...] = Field(default=(), description="what says how much is saved, and in money")
 
 
 _ANY_STEPS = 1_000_000
@@ -104,12 +105,8 @@ class Worth(Query):
                 preferences, prices={**preferences.prices, study.chip.name: self.price}, currency=named
             )
         (found,), now = inquiry.predictions([plan]), inquiry.incumbent
-        worth = worth_of_test(
-            replace(study, preferences=preferences),
-            now.step_time if now else None,
-            found.relative_step_time,
-            found.step_time,
-        )
+        step = now.step_time if now else None
+        worth = worth_of_test(replace(study, preferences=preferences), step, found.relative_step_time, found.step_time)
         if worth is None:
             raise InsufficientEvidenceError(
                 "a step time of both plans and the hardware have to be known", where=inquiry.id, hint="--step-time"
@@ -133,6 +130,7 @@ class Worth(Query):
             ),
             currency=worth.currency,
             test_steps=worth.steps,
+            not_stated=(*(() if to_go else ("--steps N",)), *(() if worth.currency else ("--price P a chip-hour",))),
         )
 
 

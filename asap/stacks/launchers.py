@@ -22,7 +22,7 @@ from asap.stacks.megatron.degrees import to_arguments
 from asap.stacks.megatron.releases import JOINT
 from asap.stacks.registry import OF_YAML, STACK, Contract, by_framework, contracts, spec_of
 from asap.stacks.torchtitan.lines import PYTHON
-from asap.stacks.torchtitan.stages import SEQUENCE
+from asap.stacks.torchtitan.stages import SEQUENCE, SHARD
 from asap.stacks.trainer.arguments import SECTION
 from asap.stacks.writing import PRIMUS_MODULE, is_of_primus, lines_of_primus, lines_to_paste, to_settings, yaml_lines
 
@@ -121,7 +121,9 @@ def launch_lines(
     if (table := spec_of(stack, current)) is None:
         raise PlanError("the settings of the run are not on record, so that no line can be written")
     changed = to_settings(table, plan, current, global_batch=global_batch, sequence=sequence, layers=layers)
-    changed |= {SEQUENCE: str(sequence)} if stack == "torchtitan" and said is None and sequence else {}
+    if stack == "torchtitan" and said is None:
+        shards = {SHARD: str(plan.degree("data") * plan.degree("expert"))}
+        changed = shards | changed | ({SEQUENCE: str(sequence)} if sequence else {})
     if stack not in _APART:
         return lines_to_paste(table, changed | {**beside}, current)
     line = lines_to_paste(table, changed, current)

@@ -74,7 +74,7 @@ def sessions(noise, seeds):
 @pytest.mark.slow
 def test_what_is_claimed_comes_true_whatever_the_noise():
     for noise in (0.0, 0.05, 0.1, 0.2):
-        over, inside, true, possible, half = sessions(noise, range(20))
+        over, inside, true, possible, half = sessions(noise, range(60))
         assert abs(over) <= 0.03
         assert true > 0.8 * possible
         assert inside >= 0.85

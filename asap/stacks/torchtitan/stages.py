@@ -78,7 +78,7 @@ def _check_rounds(microbatches: int | None, stages: int) -> None:
 
 LOCAL_BATCH, GLOBAL_BATCH = "training.local_batch_size", "training.global_batch_size"
 STAGE_BATCH, PIPELINE = "parallelism.pipeline_parallel_microbatch_size", "parallelism.pipeline_parallel_degree"
-SEQUENCE = "training.seq_len"
+SEQUENCE, SHARD = "training.seq_len", "parallelism.data_parallel_shard_degree"
 TOKENS, STEP_TOKENS = "training.num_tokens_per_microbatch_per_dp_rank", "training.num_tokens_per_train_step"
 LENGTH, PARTS = "training.max_context_length", "parallelism.num_pp_microbatches"
 _LENGTH_DEFAULT = 2048
