@@ -256,7 +256,7 @@ def _without_other_step(experiment: Experiment, workload: Mapping[str, int]) -> 
         return experiment
     named = " and ".join(f"{key.replace('_', ' ')} {getattr(experiment.workload, key):,}" for key in differs)
     note = f"the step that {experiment.measured.source} measured is of {named} {NOT_USED}"
-    return experiment.model_copy(update={"measured": None, "observed": None}).knowing(note)
+    return experiment.model_copy(update={"measured": None, "observed": None, "notes": (note, *experiment.notes)})
 
 
 def _says_nothing(experiment: Experiment) -> bool:

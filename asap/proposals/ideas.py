@@ -168,7 +168,7 @@ def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
         "asynchronous tensor parallelism": bool(workload.overlaps_tensor),
         "torch.compile": bool(workload.compiled), "Liger kernels": bool(workload.fused_linear_cross_entropy),
         "fused cross-entropy": bool(workload.fused_linear_cross_entropy),
-        "float8 matmuls": "8" in precision,
+        "float8 matmuls": "8" in precision, "interleaved pipeline schedule": bool(plan and plan.pipeline_repeats > 1),
         "flash attention kernel": any(word in attention for word in ("flash", "splash", "fused", "auto")),
     }  # fmt: skip
     return in_use.get(family, in_use.get(family.partition(",")[0], False))

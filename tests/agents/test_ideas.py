@@ -50,6 +50,8 @@ def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
         assert not [one.name for one in ranked(ABLATIONS, Situation(chip)) if one.name.startswith(foreign)]
     assert any(one.name.startswith("SparseCore") for one in ranked(ABLATIONS, Situation("v6e")))
     plan, workload = inquiry.study.plan, inquiry.study.experiment.workload
+    stages = plan.model_copy(update={"pipeline_repeats": 2}).with_ici(stage=4)
+    assert is_moot(stages, workload, "interleaved pipeline schedule")
     families = {"overlap of expert all-to-all": True, "asynchronous tensor parallelism": False}
     assert {one: is_moot(plan, workload, one) for one in families} == families
 

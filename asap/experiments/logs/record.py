@@ -75,8 +75,8 @@ def read_log_record(
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
         reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
-    notes = (*elsewhere, *reading.ending.note(path.name), *experiment.notes, *reading.notes, *refusals)
-    notes += (*(f"{path.name} contradicts itself: {one}" for one in doubts), *_notes(reading, settings, path))
+    notes = (*elsewhere, *(f"{path.name} contradicts itself: {one}" for one in doubts), *reading.ending.note(path.name))
+    notes += (*experiment.notes, *reading.notes, *refusals, *_notes(reading, settings, path))
     if reading.blocks and not refusals and reading.stack:
         unsaid = {part: how for part, how in _ASKED.items() if getattr(experiment, part) is None}
         notes += tuple(

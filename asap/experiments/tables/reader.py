@@ -25,7 +25,7 @@ from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, layout_of, meaning, moves
 from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
 from asap.stacks.spec import Spec, word_keys
-from asap.stacks.stack_settings import StackSettings, dotted, near_misses, overriding, resolved
+from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
 
 _SAID = "stack"
@@ -129,7 +129,7 @@ def read_table(
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
     return experiment.knowing(
-        *notes, *_notes(spec, full, sequence, plan, layers), *_misread(spec, settings),
+        *_misread(spec, settings), *notes, *_notes(spec, full, sequence, plan, layers),
         plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 
@@ -158,7 +158,7 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     known = read.workload.model_dump(exclude_none=True)
     kept = ("weight_precision", "sync_each_batch")
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
-    return read.knowing(*_notes(spec, full, None), *_misread(spec, settings), workload=workload)
+    return read.knowing(*_misread(spec, settings), *_notes(spec, full, None), workload=workload)
 
 
 def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
@@ -264,7 +264,8 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     whole = tuple(f"{name}." for name in (*without_effect, *known))
     asked = {key for key in settings if key not in known | without_effect and not key.startswith((*beginnings, *whole))}
     listed = {name.partition(".")[0] for name in without_effect if "." in name}
-    parts = {key: key.partition(".")[0] for key in asked}
+    missing = known - {*settings, *beginnings}
+    parts = {key: key.partition(".")[0] for key in asked if not nearest(key, missing)}
     own = sorted(
         {
             key if part in listed else part
@@ -274,4 +275,4 @@ def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:
     )
     shown = ", ".join(plain(key, 40) for key in own[:_MOST])
     unread = (_UNREAD.format(spec.name, shown),) if own and without_effect else ()
-    return (*unread, *near_misses(asked, known - {*settings, *beginnings}))
+    return (*near_misses(asked, missing), *unread)
