@@ -118,7 +118,8 @@ class Judgement(BaseModel):
             if not self.is_apart:
                 return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
             longer = f"{format_percent(abs(self.factor - 1), 0)} {'longer' if self.factor > 1 else 'shorter'}"
-            also = "; published runs on this chip differ as much" if is_outside(self.measured_s, self.expected) else ""
+            is_far = is_outside(self.measured_s, self.expected)
+            also = ", but near the MFU of the best published runs on this chip" if is_far else ""
             return f"The measured step, {measured}, is {longer} than the model alone expects, {expected}{also}."
         why = self.asked or "The model does not explain it."
         return f"{self.headline}: {measured} measured, {expected} modelled. {why}"

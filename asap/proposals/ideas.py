@@ -153,7 +153,7 @@ def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standin
     if incumbent is None or touches is None or not parts or touches not in {*_PARTS, *incumbent.shares}:
         return Standing.MEASURE, None
     held = sum(one.exposed_s for one in parts if any(name in one.name for name in _PARTS.get(touches, ())))
-    share = incumbent.shares.get(touches, held / sum(one.exposed_s for one in parts))
+    share = incumbent.shares.get(touches, held / (sum(one.exposed_s for one in parts) or 1.0))
     source = f"predicted share of {touches.value} in the step that runs"
     return Standing.BOUNDED, Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=source)
 
