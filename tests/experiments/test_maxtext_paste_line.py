@@ -35,7 +35,6 @@ CONFIGURATIONS = st.fixed_dictionaries(
         "qkv_proj": st.sampled_from(PLACES), "fused_qkv": st.booleans(), "context": st.sampled_from(PLACES),
         "out_proj": st.sampled_from(PLACES), "mlpwo": st.sampled_from(PLACES), "mlpwi_0": st.sampled_from(PLACES),
         "optimizer_memory_host_offload": st.booleans(), "allow_split_physical_axes": st.booleans(),
-        "custom_mesh_and_rule": st.sampled_from(["pure-fsdp", "ep-as-dp", "pipeline-large-moe"]),
         "num_vocab_tiling": st.sampled_from([1, 4]), "mu_dtype": st.just("bfloat16"),
     },
 )  # fmt: skip

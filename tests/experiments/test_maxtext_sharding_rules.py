@@ -4,7 +4,7 @@ import pytest
 
 from asap.core.errors import BadInputError
 from asap.experiments import Experiment, read_configuration, refer_to_hardware
-from asap.plans import Mesh, Plan
+from asap.plans import Plan
 from asap.stacks.maxtext.overrides import to_overrides
 from asap.stacks.maxtext.sharding_rules import NAMES, axis_roles
 from tests.cases import kept
@@ -33,23 +33,6 @@ def test_an_axis_is_read_by_what_the_rules_let_it_do():
     assert not roles.usual
     overrides = to_overrides(Plan.parse("data=16"), settings | {"ici_fsdp_parallelism": 8, "ici_expert_parallelism": 4})
     assert overrides == {"ici_fsdp_parallelism": "16", "ici_expert_parallelism": "1"}
-
-
-def test_a_plan_that_the_custom_mesh_has_no_axis_for_resets_it():
-    current = {"custom_mesh_and_rule": "pure-fsdp"}
-    overrides = to_overrides(Plan.parse("data=16 model=4"), current)
-    assert overrides == {"custom_mesh_and_rule": '""', "ici_tensor_parallelism": "4"}
-    again = read("custom_mesh_and_rule=pure-fsdp", *(["remat_policy=minimal"]))
-    assert again.plan.ici == Mesh(data=64)
-    assert read(*(f"{key}={value}" for key, value in overrides.items())).plan.ici == Mesh(data=16, model=4)
-
-
-def test_rings_are_kept_for_a_mesh_that_they_are_for_and_else_reset():
-    current = {"custom_mesh": "hybrid_ring_64x4", "ici_fsdp_parallelism": 64, "ici_tensor_parallelism": 4}
-    turned = to_overrides(Plan.parse("data=4 model=64"), current, topology=(16, 16))
-    assert turned == {"ici_fsdp_parallelism": "4", "ici_tensor_parallelism": "64"}
-    other = to_overrides(Plan.parse("data=256"), current, topology=(16, 16))
-    assert other == {"ici_fsdp_parallelism": "256", "ici_tensor_parallelism": "1", "custom_mesh": '""'}
 
 
 def test_layers_outside_of_the_pipeline_are_read():

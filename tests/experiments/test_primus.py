@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from asap.core.errors import ConfigError
-from asap.plans import Plan, Remat
+from asap.plans import Plan
 from asap.stacks.launchers import launch_lines, stack_of
 from tests.cases import cases, kept
 
@@ -77,19 +77,6 @@ def test_a_variable_without_default_is_asked_for(read):
     run = read("run.yaml", text, hardware="mi300x-8")
     assert "set by a variable whose value is not said: seq_length; add as key=value" in run.notes
     assert read("run.yaml", text, "seq_length=2048", hardware="mi300x-8").workload.sequence_length == 2048
-
-
-def test_layers_that_are_recomputed_by_their_number_are_a_share_of_all(read):
-    said = f"{{{TINY}, recompute_granularity: full, recompute_method: null, recompute_layer_ids: [0, 2]}}"
-    run = read("run.yaml", experiment("megatron", "tiny.yaml", said), hardware="mi300x-8")
-    assert run.plan.remat.value == "full.1/2"
-    assert "recompute_layer_ids: 2 of 4 layers" in run.notes
-    text = experiment("megatron", "tiny.yaml", f"{{{TINY}, recompute_granularity: full}}")
-    assert read("run.yaml", text, "recompute_layer_ids=0,1,3", hardware="mi300x-8").plan.remat.value == "full.3/4"
-    line = launch_lines(
-        run.plan.model_copy(update={"remat": Remat.FULL}), "megatron", run.hyperparameters, global_batch=16, layers=4
-    )
-    assert pasted(line) == {"recompute_method": "uniform", "recompute_num_layers": 1, "recompute_layer_ids": None}
 
 
 @cases("said, reason")

@@ -26,12 +26,11 @@ from asap.experiments.maxtext.settings import (
     unknown_key,
 )
 from asap.stacks.maxtext.overrides import OVERRIDE_MODEL
-from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, MODEL_ROLES, RULES
+from asap.stacks.maxtext.sharding_rules import MESH_AXES, MODEL_ROLES, RULES
 from asap.stacks.stack_settings import not_a_setting
 
 _BASE = "base_config"
 _DEEPEST_BASE = 8
-_NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
 _AROUND_A_STEP = re.compile(
     r"(?:^|_)(?:checkpoints?|ckpt|wandb|metrics?|logs?|logging|eval|save|upload|path|dir|directory|bucket|dataset|seed)(?:_|$)"
 )
@@ -64,10 +63,8 @@ def load_settings(document: Document, overrides: Iterable[tuple[str, str]] = ())
         overruled = _overruled(settings, model) if path != document.path.absolute() else ()
         _lay(settings, model)
     _lay(settings, said)
-    custom = settings.get(CUSTOM)
-    if (custom and custom.value) or (path is None and str(named) in MODEL_ROLES):
+    if path is None and str(named) in MODEL_ROLES:
         settings = {key: setting for key, setting in settings.items() if key not in (RULES, MESH_AXES)}
-        settings |= _custom_rules(document, custom) if custom else {}
     return MaxTextSettings(settings, overruled)
 
 
@@ -137,14 +134,6 @@ def _model_settings(path: Path, around: Mapping[str, Setting], said: Mapping[str
         reason = f"{', '.join(both)} contradicts the file of the model, {path.parent.name}/{path.name}"
         raise ConfigError(reason, where=said[both[0]].origin, hint=f"MaxText wants {OVERRIDE_MODEL}=true")
     return settings
-
-
-def _custom_rules(document: Document, custom: Setting) -> dict[str, Setting]:
-    """Mesh and rules of ``custom_mesh_and_rule`` where its file is there."""
-    name = custom.value if isinstance(custom.value, str) and _NAME.fullmatch(custom.value) else None
-    found = _beside(document, f"{CUSTOM}/{name}.yml") if name and document.values else None
-    values = _values(read_document(found), custom.layer) if found else {}
-    return {key: setting for key, setting in values.items() if key in (RULES, MESH_AXES)}
 
 
 def _overrides(overrides: Iterable[tuple[str, str]], below: Mapping[str, Setting]) -> dict[str, Setting]:

@@ -21,7 +21,7 @@ from asap.stacks.maxtext.axes import FILLED_BY_DEFAULT, PER, Network, axis_key, 
 from asap.stacks.maxtext.overrides import from_overrides, is_written
 from asap.stacks.maxtext.pipeline import LAYERS
 from asap.stacks.maxtext.rematerialisation import remat_note
-from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES, axis_roles
+from asap.stacks.maxtext.sharding_rules import MESH_AXES, RULES, axis_roles
 from asap.stacks.reading import field_of
 from asap.stacks.registry import OF_YAML
 from asap.stacks.spec import word_keys
@@ -31,7 +31,7 @@ OF_MODEL = "hyperparameters of the model's file: "
 """What the provenance of a key begins with that the file of the model sets."""
 
 _SECRETS = ("hf_access_token",)
-_SHARDING = (CUSTOM, MESH_AXES, RULES)
+_SHARDING = (MESH_AXES, RULES)
 _LAYOUT = ("remat_policy", "scan_layers")
 _BATCH, _ACCUMULATION = TABLE.batch.micro.keys[0], "gradient_accumulation_steps"
 _DEGREES = {axis_key(network, name): -1 for network, name in FILLED_BY_DEFAULT.items()}

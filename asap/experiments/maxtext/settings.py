@@ -108,10 +108,6 @@ def refuse_unmodelled(settings: MaxTextSettings) -> None:
             reason, hint = "makes this a configuration for serving", "give one that trains"
             raise ConfigError(reason, where=settings.source(key), hint=hint)
     refuse(TABLE, settings)
-    width, residual = settings.positive("moe_expert_input_dim"), settings.positive("base_emb_dim")
-    if width and width != residual:
-        reason = f"experts of {width}, narrower than the residual stream of {residual}, are not modelled"
-        raise ConfigError(reason, where=settings.source("moe_expert_input_dim"))
 
 
 DEFAULTS: dict[str, Any] = {**TABLE.defaults, "mlp_activations": ["silu", "linear"]}

@@ -7,26 +7,21 @@ from asap.core.errors import PlanError
 from asap.plans.plan import OF_WORKLOAD, Plan
 from asap.stacks.maxtext import rematerialisation
 from asap.stacks.maxtext.axes import (
-    CUSTOM_MESH,
-    EMPTY,
     SPLIT,
     check_axes,
-    check_custom_mesh,
     read_mesh,
     write_layout,
     write_mesh,
 )
 from asap.stacks.maxtext.pipeline import check, read_microbatches, read_repeats, required, write_batch, write_pipeline
 from asap.stacks.maxtext.rematerialisation import as_written, check_recomputation, read_offload, read_remat, write_remat
-from asap.stacks.maxtext.sharding_rules import CUSTOM, MESH_AXES, RULES
 
 OVERRIDE_MODEL = "override_model_config"
 
 _WRITTEN = frozenset(
     [
         "remat_policy", *rematerialisation.TENSORS, "per_device_batch_size", "gradient_accumulation_steps",
-        "num_pipeline_microbatches", "num_pipeline_repeats", "num_layers_per_pipeline_stage", CUSTOM, CUSTOM_MESH,
-        SPLIT,
+        "num_pipeline_microbatches", "num_pipeline_repeats", "num_layers_per_pipeline_stage", SPLIT,
     ]
 )  # fmt: skip
 
@@ -56,7 +51,6 @@ def from_overrides(
     check_axes(settings)
     ici = read_mesh(settings, "ici", devices_per_slice)
     dcn = read_mesh(settings, "dcn", slices)
-    check_custom_mesh(settings, ici)
     stages = ici.stage * dcn.stage
     return Plan(
         ici=ici,
@@ -95,13 +89,13 @@ def to_overrides(
     Raises:
         PlanError: MaxText cannot express the plan.
     """
-    settings, overrides = _written(plan, current or {}, global_batch, layers)
-    layout = write_layout(plan, settings, topology)
+    overrides = _written(plan, current or {}, global_batch, layers)
+    layout = write_layout(plan, current or {}, topology)
     if current is not None:
         kept = {key: value for key, value in current.items() if key not in layout}
         overrides = _needed(overrides, kept, plan, global_batch, layers)
     overrides |= layout | _write_numbers(plan, current or {}) | required(plan, current or {})
-    if overrides.keys() & set(of_model) and str(settings.get(OVERRIDE_MODEL)).lower() != "true":
+    if overrides.keys() & set(of_model) and str((current or {}).get(OVERRIDE_MODEL)).lower() != "true":
         overrides[OVERRIDE_MODEL] = "true"
     return overrides
 
@@ -121,18 +115,15 @@ def check_expressible(
 
 def _written(
     plan: Plan, settings: Mapping[str, object], global_batch: int | None, layers: int | None
-) -> tuple[Mapping[str, object], dict[str, str]]:
-    """Every override of a plan, and the settings that they go on top of: without a custom mesh that cannot say it."""
+) -> dict[str, str]:
+    """Every override of a plan."""
     check(plan, settings)
-    try:
-        overrides = _write_meshes(plan, settings)
-    except PlanError:
-        if not settings.get(CUSTOM):
-            raise
-        settings = {key: value for key, value in settings.items() if key not in (CUSTOM, MESH_AXES, RULES)}
-        overrides = {CUSTOM: EMPTY} | _write_meshes(plan, settings)
-    overrides |= write_batch(plan, global_batch) | write_pipeline(plan, layers) | write_remat(plan, settings)
-    return settings, overrides
+    return (
+        _write_meshes(plan, settings)
+        | write_batch(plan, global_batch)
+        | write_pipeline(plan, layers)
+        | write_remat(plan, settings)
+    )
 
 
 def paste_line(overrides: Mapping[str, object]) -> str:
@@ -171,8 +162,6 @@ def _needed(
 
     def runs(kept: Mapping[str, str]) -> bool:
         changed = {**settings, **kept}
-        if changed.get(CUSTOM) == EMPTY:
-            changed = {key: value for key, value in changed.items() if key not in (CUSTOM, MESH_AXES, RULES)}
         try:
             read = from_overrides(changed, devices, slices, layers)
         except PlanError:

@@ -2,11 +2,10 @@
 
 MaxText names the dimensions of its tensors (``activation_batch``, ``embed``, ``exp``, …), and ``logical_axis_rules``
 lays them over the axes of the mesh. The same axis may do another work under other rules: ``expert`` shards the batch
-and the experts by default, the weights alone under some, the sequence under ``custom_mesh_and_rule=ep-as-cp``. An axis
-shards one dimension of a tensor, and the batch comes first (flax, ``logical_to_mesh_axes``).
+and the experts by default, under others the weights alone or the sequence. An axis shards one dimension of a tensor,
+and the batch comes first (flax, ``logical_to_mesh_axes``).
 """
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +14,7 @@ from asap.core.text import plain
 from asap.plans.axes import MAXTEXT as NAMES
 from asap.plans.axes import Axis
 
-RULES, MESH_AXES, CUSTOM = "logical_axis_rules", "mesh_axes", "custom_mesh_and_rule"
+RULES, MESH_AXES = "logical_axis_rules", "mesh_axes"
 
 WITHOUT_WORD = ("diloco", "autoregressive", "context_autoregressive")
 """MaxText axes that a plan cannot express."""
@@ -54,10 +53,6 @@ _BOTH = "it shards both the sequence and the experts"
 DEFAULT_ROLES = AxisRoles(inexpressible=dict.fromkeys(WITHOUT_WORD, _NO_WORD))
 
 
-def _roles(mesh_axes: str, **inexpressible: str) -> AxisRoles:
-    return AxisRoles(_kept(mesh_axes.split()), inexpressible)
-
-
 def _kept(known: Collection[str]) -> dict[Axis, tuple[str, ...]]:
     """MaxText's own names, without the axes that a mesh does not have."""
     names: dict[Axis, tuple[str, ...]] = {
@@ -65,16 +60,6 @@ def _kept(known: Collection[str]) -> dict[Axis, tuple[str, ...]]:
     }
     return {axis: group for axis, group in names.items() if group}
 
-
-CUSTOM_ROLES: dict[str, AxisRoles] = {
-    "pure-fsdp": _roles("fsdp"),
-    "ep-as-dp": _roles("data fsdp fsdp_transpose expert"),
-    "pipeline-large-moe": _roles("data pipeline fsdp context tensor expert"),
-    "shard-exp-on-fsdp": _roles("data pipeline fsdp fsdp_transpose context expert"),
-    "cp-as-ep": _roles("data pipeline fsdp expert", context=_BOTH),
-    "ep-as-cp": _roles("data pipeline fsdp", expert=_BOTH),
-}
-"""Roles under each ``custom_mesh_and_rule`` of MaxText (configs/custom_mesh_and_rule, commit e591f30c)."""
 
 MODEL_ROLES: dict[str, AxisRoles] = {
     "deepseek3-671b-2dfsdp": AxisRoles(
@@ -90,29 +75,18 @@ def axis_roles(settings: Mapping[str, object]) -> AxisRoles:
     """What each axis does under the rules of a configuration; under MaxText's own where it brings none.
 
     Raises:
-        PlanError: ``custom_mesh_and_rule`` is none of MaxText's, or the rules are no list of pairs.
+        PlanError: the rules are no list of pairs.
     """
     rules, axes = settings.get(RULES), settings.get(MESH_AXES)
     if rules:
         every = ("stage" if name == "pipeline" else name for name in ALL_NAMES)
         return _from_rules(_pairs(rules), _axes(axes) if axes else tuple(every))
-    if custom := settings.get(CUSTOM):
-        return _custom(str(custom))
     if found := MODEL_ROLES.get(str(settings.get("model_name"))):
         return found
     if not axes:
         return DEFAULT_ROLES
     known = {_key_name(name) for name in _axes(axes)}
     return AxisRoles(_kept(known), {name: _NO_WORD for name in WITHOUT_WORD if name in known})
-
-
-def _custom(name: str) -> AxisRoles:
-    found = CUSTOM_ROLES.get(name)
-    if found is None:
-        near = difflib.get_close_matches(name, CUSTOM_ROLES, n=2, cutoff=0.5) or list(CUSTOM_ROLES)
-        reason = f"MaxText has no {CUSTOM} {plain(name, 40)}"
-        raise PlanError(reason, hint=f"nearest: {', '.join(near)}; or its file in {CUSTOM}/ beside the configuration")
-    return found
 
 
 def _from_rules(rules: Mapping[str, frozenset[str]], axes: Iterable[str]) -> AxisRoles:

@@ -5,7 +5,6 @@ from typing import Any, get_args
 
 from asap.core.errors import ConfigError, PlanError
 from asap.core.text import plain
-from asap.core.units import counted
 from asap.models import Architecture
 from asap.models.workload import CudaGraphs, GraphModule
 from asap.plans.plan import Plan, Remat
@@ -25,10 +24,8 @@ from asap.stacks.megatron.degrees import (
 from asap.stacks.megatron.releases import is_megatron_deepspeed, of_deepspeed, of_forks, stage_of
 from asap.stacks.megatron.stages import (
     GRANULARITY,
-    LAYER_IDS,
     counted_layers,
     lays_out_stages,
-    numbered_layers,
     words_of,
 )
 from asap.stacks.reading import field_of
@@ -90,10 +87,6 @@ def notes_on(settings: StackSettings, plan: Plan | None, layers: int | None) -> 
         yield f"{EXPERT_TENSOR}={split}: {experts} x {split} devices are taken as {taken} x {tensor}"
     if layers is None and plan.remat is Remat.FULL and settings.text("recompute_method") == "block":
         yield "recompute_method block: all layers are taken as recomputed, as their number is not known"
-    if numbered := numbered_layers(settings, layers):
-        of_all = counted(layers, "layer") if layers else "layers whose number is not known: all are taken as recomputed"
-        share = ", taken as the same share of each stage" if layers and plan.degree("stage") > 1 else ""
-        yield f"{LAYER_IDS}: {len(numbered)} of {of_all}{share}"
     if "a2a+p2p" in settings.words("cp_comm_type"):
         yield "cp_comm_type a2a+p2p: taken as a ring over all devices that share a sequence"
     unknown = [plain(module, 40) for module in words_of(settings.get("recompute_modules")) if module not in MODULES]

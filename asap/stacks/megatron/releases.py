@@ -9,7 +9,6 @@ from typing import Any
 from asap.core.errors import ConfigError, PlanError
 from asap.plans.plan import Offload, Plan, Remat
 from asap.stacks.deepspeed.stack import offloaded
-from asap.stacks.megatron.architecture import mlp_width
 from asap.stacks.registry import lacking, spec
 from asap.stacks.stack_settings import StackSettings
 
@@ -21,7 +20,6 @@ PROFILER = "use_pytorch_profiler"
 """Since September 2024; ``--profile`` alone marks steps for Nsight Systems."""
 LAST = "decoder_last_pipeline_num_layers"
 ULYSSES, ZERO = "ds_sequence_parallel_size", "zero_stage"
-EXPERT_DEGREE, EXPERTS_SPLIT = "moe_expert_parallel_size", "enable_expert_tensor_parallelism"
 RECOMPUTES_ALL = ("checkpoint_activations", "deepspeed_activation_checkpointing")
 RECOMPUTATION = ("recompute_granularity", "recompute_method", "recompute_num_layers", "recompute_modules")
 _METHOD = "activations_checkpoint_method"
@@ -118,9 +116,8 @@ def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str
         raise PlanError(refused, hint=_ELSEWHERE if refused == _NO_ARGUMENTS else None)
     missing = spec("megatron-deepspeed").names["missing"]
     changed = {key: value for key, value in arguments.items() if key not in missing}
-    for key, degree in ((ULYSSES, plan.degree("seq")), (EXPERT_DEGREE, plan.degree("expert"))):
-        if str(current.get(key) or 1) != str(degree):
-            changed[key] = str(degree)
+    if str(current.get(ULYSSES) or 1) != str(plan.degree("seq")):
+        changed[ULYSSES] = str(plan.degree("seq"))
     if stage_of(current) == 3 and plan.degree("data") == 1 and plan.degree("replica") > 1:
         changed[ZERO] = "0"
     own = [key for key in RECOMPUTES_ALL if is_set(current, key)]
@@ -148,12 +145,7 @@ def _refusals(plan: Plan, current: Arguments) -> dict[str, bool]:
             sharded and plan.degree("replica") > 1
         ),
         f"DeepSpeed has no pipeline stages with ZeRO stage {stage}": stages and (stage == 2 or sharded),
-        "DeepSpeed's expert parallelism works with neither ZeRO stage 3, pipeline nor sequence parallelism": (
-            experts and (sharded or stages or sequence)
-        ),
-        f"tensor parallelism splits experts only with --{_written(EXPERTS_SPLIT)}": (
-            experts and split and not is_set(current, EXPERTS_SPLIT)
-        ),
+        "the experts of Megatron-DeepSpeed are not modelled": experts,
         "Megatron-DeepSpeed has no arguments for the precision of moments": bool(
             plan.first_moment or plan.second_moment
         ),
@@ -171,7 +163,7 @@ _GATES = ("geglu", "gelu_tanh")
 _GLU = ("swiglu", "geglu", "reglu", "liglu")
 
 _KEY_HEADS = ("num_key_value_heads", "num_query_groups", "group_query_attention", "attention_head_type")
-_TENSOR, _PIPELINE = "tensor_model_parallel_size", "pipeline_model_parallel_size"
+_PIPELINE = "pipeline_model_parallel_size"
 _INSTEAD = "say the plan with --plan, and give the model's config.json as --config"
 
 
@@ -235,7 +227,11 @@ def of_deepspeed(settings: StackSettings) -> StackSettings:
         said |= {"group_query_attention": True, "num_query_groups": settings["num_key_value_heads"]}
     if settings.flag("no_pipeline_parallel"):
         said[_PIPELINE] = 1
-    said |= _experts_of_deepspeed(settings)
+    if experts := {*settings.words("num_experts")}:
+        if experts != {"1"}:
+            reason = "num_experts: the experts of Megatron-DeepSpeed are not modelled"
+            raise ConfigError(reason, where=settings.where("num_experts"), hint=_INSTEAD)
+        said["num_experts"] = None
     stage = settings.whole(ZERO) or 0
     if stage not in range(4):
         raise settings.wrong(ZERO, "0 to 3")
@@ -244,27 +240,3 @@ def of_deepspeed(settings: StackSettings) -> StackSettings:
         hint = "add zero_stage=1, or pipeline_model_parallel_size=1"
         raise ConfigError(reason, where=settings.where(ZERO), hint=hint)
     return settings.overridden(said | ({"use_distributed_optimizer": True} if stage else {}))
-
-
-def _experts_of_deepspeed(settings: StackSettings) -> dict[str, Any]:
-    """DeepSpeed's experts: in the last of every ``expert_interval`` layers, each as wide as an MLP of the model."""
-    counts = set(settings.words("num_experts"))
-    if counts <= {"1"}:
-        return {"num_experts": None} if counts else {}
-    split = settings.flag(EXPERTS_SPLIT) or str(settings.get(_TENSOR, 1)) == "1"
-    if len(counts) > 1 or not split:
-        kind = "layers with different numbers of experts"
-        kind = f"experts that tensor parallelism does not split (no {EXPERTS_SPLIT})" if len(counts) == 1 else kind
-        reason = f"num_experts: {kind} are not modelled"
-        raise ConfigError(reason, where=settings.where("num_experts"), hint=_INSTEAD)
-    residual = settings.text("mlp_type", "standard") == "residual"
-    drops = not settings.flag("disable_moe_token_dropping")
-    return {
-        "num_experts": counts.pop(),
-        "moe_router_topk": settings.get("topk", 1),
-        "moe_layer_freq": settings.get("expert_interval", 2),
-        "moe_shared_expert_intermediate_size": mlp_width(settings) if residual else None,
-        "expert_model_parallel_size": settings.get(EXPERT_DEGREE, 1),
-        "moe_pad_expert_input_to_capacity": drops,
-        "moe_expert_capacity_factor": settings.get("moe_train_capacity_factor", 1.0) if drops else None,
-    }

@@ -22,7 +22,6 @@ from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, o
 from asap.stacks.megatron.stages import (
     FIRST_AND_LAST,
     GRANULARITY,
-    LAYER_IDS,
     LAYERS_EACH,
     LAYOUT,
     METHOD,
@@ -37,7 +36,7 @@ from asap.stacks.spec import Spec
 _VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
 _WITHOUT_VALUE = (
-    *_OF_STAGES, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, LAYER_IDS, MODULES, *FIRST_AND_LAST,
+    *_OF_STAGES, LAYOUT, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES, *FIRST_AND_LAST,
 )  # fmt: skip
 """Arguments with a value, which YAML takes back by ``null``; others are flags."""
 CORE_SECTION = "section_of_core"

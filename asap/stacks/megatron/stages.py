@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from asap.core.errors import PlanError
-from asap.core.numbers import digits
 from asap.core.text import plain
 from asap.plans.degrees import degree
 from asap.plans.plan import Plan
@@ -148,11 +147,10 @@ def in_words_of_core(arguments: Mapping[str, str | bool]) -> Changes:
 
 
 GRANULARITY, MODULES = "recompute_granularity", "recompute_modules"
-METHOD, RECOMPUTED_LAYERS, LAYER_IDS = "recompute_method", "recompute_num_layers", "recompute_layer_ids"
+METHOD, RECOMPUTED_LAYERS = "recompute_method", "recompute_num_layers"
 _CHOICES = {GRANULARITY: ("full", "selective"), METHOD: ("uniform", "block")}
 _BETWEEN = str.maketrans(dict.fromkeys("[],()'\"", " "))
 """What stands around the words of a list in a text."""
-_OF_ALL = "numbers of decoder layers, the first is 0, as in [0, 1, 2]"
 
 
 def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks: int = 1) -> Policy:
@@ -171,8 +169,6 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks:
     if granularity == "full":
         method = _chosen(arguments, METHOD)
         count = degree(arguments, RECOMPUTED_LAYERS) if is_set(arguments, RECOMPUTED_LAYERS) else 0
-        if (numbered := numbered_layers(arguments, layers)) and layers is not None:
-            return recomputed_layers(Fraction(len(numbered), layers))
         if method != "block" or (count and layers is None):
             return Remat.FULL
         return recomputed_layers(Fraction(count * chunks, layers or 1))
@@ -182,30 +178,6 @@ def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks:
         known = [module for module in modules if module in CORE_MODULES]
         return Remat.SELECTIVE if said is None or (modules and not known) else recomputed_modules(known)
     return Remat.NONE
-
-
-def numbered_layers(arguments: Mapping[str, object], layers: int | None) -> frozenset[int]:
-    """The decoder layers that are named; none where layers are recomputed otherwise.
-
-    Args:
-        arguments: by name.
-        layers: decoder layers, where they are known. Layers that predict further tokens are counted after these.
-
-    Raises:
-        PlanError: something that is no number of a layer.
-    """
-    said = arguments.get(LAYER_IDS)
-    if said is None or str(said).casefold() == "none":
-        return frozenset()
-    numbers = [digits(word) for word in words_of(said)]
-    found = {number for number in numbers if number is not None and number >= 0}
-    if not numbers or len(found) < len({*numbers}):
-        shown = plain(str(said), 40)
-        raise PlanError(f"{LAYER_IDS} must be {_OF_ALL}, not {shown!r}", hint=f"say it: {LAYER_IDS}=0,1,2")
-    last = None if layers is None else layers - 1 + (digits(str(arguments.get("mtp_num_layers") or 0)) or 0)
-    if last is not None and max(found) > last:
-        raise PlanError(f"{LAYER_IDS} names layer {max(found)}, and the last one is {last}", hint="the first is 0")
-    return frozenset(number for number in found if layers is None or number < layers)
 
 
 def words_of(value: object) -> list[str]:
@@ -232,7 +204,7 @@ def recomputing(plan: Plan, current: Mapping[str, object], layers: int | None) -
     chunks = plan.degree("stage") * (plan.pipeline_repeats if plan.degree("stage") > 1 else 1)
     if plan.remat is None or plan.remat == remat_of(current, layers, chunks):
         return {}
-    every = ("recompute_activations", LAYER_IDS, GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES)
+    every = ("recompute_activations", GRANULARITY, METHOD, RECOMPUTED_LAYERS, MODULES)
     off: Changes = dict.fromkeys(every, False)
     if plan.remat is Remat.FULL:
         return off | {GRANULARITY: "full", METHOD: "uniform", RECOMPUTED_LAYERS: "1"}
