@@ -7,8 +7,8 @@ from pydantic import Field, JsonValue
 
 from asap.answers.figure import CHANGE, DETAIL, Figure, Part, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
-from asap.core.units import Provenance, Quantity
-from asap.evidence.anchor import current_step_time
+from asap.core.units import Provenance
+from asap.evidence.anchor import with_measured_step
 from asap.plans import Plan
 from asap.prediction.prediction import Prediction
 from asap.proposals.reasons.explain import confidence
@@ -74,7 +74,7 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
     plan, now, memory = prediction.plan, inquiry.study.plan, prediction.memory
     of = subject or subject_of(plan, now)
     is_now = plan == now and subject is None
-    step = _measured(inquiry, prediction) if is_now else prediction.step_time
+    step = (with_measured_step(inquiry.study, prediction, inquiry.facts) if is_now else prediction).step_time
     faster = None if is_now else confidence(inquiry.study, prediction, ()).faster
     surely = faster.model_copy(update={"unit": "odds"}) if faster else None
     odds = memory.probability_fits if memory is not None else None
@@ -94,14 +94,6 @@ def plan_row(inquiry: Inquiry, prediction: Prediction, name: str | None = None, 
         communication=figure(of, "communication", prediction.communication),
         strategy=_strategy(inquiry, plan),
     )
-
-
-def _measured(inquiry: Inquiry, prediction: Prediction) -> Quantity | None:
-    """The step of what runs as it was measured, where the prediction is scaled to it."""
-    predicted, measured = prediction.step_time, current_step_time(inquiry.study, inquiry.facts)
-    if predicted is None or measured is None or not math.isclose(predicted.value, measured.value, rel_tol=1e-6):
-        return predicted
-    return measured
 
 
 def _published(inquiry: Inquiry, plan: Plan, of: str) -> Figure | None:

@@ -12,14 +12,19 @@ from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
 from asap.experiments.experiment import refer_to_hardware
+from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
 from asap.hardware import default_topology
+from asap.levers.lever import Trial
+from asap.levers.table import TRIALS
 from asap.plans import Plan
-from asap.plans.plan import Mesh
+from asap.plans.axes import axis_of
+from asap.plans.plan import SETTINGS, Mesh
 from asap.plans.torus import over_devices
 from asap.prediction.memory_outcomes import outcomes_of
 from asap.prediction.predict_study import expect
 from asap.prediction.prediction import Prediction
 from asap.proposals.launch import why_not_launched
+from asap.proposals.selection.search import run_of
 from asap.study.changed import changed_study, drop_step_time
 from asap.study.study import MemoryOutcome, Study, read_plan
 
@@ -40,6 +45,7 @@ class Change(BaseModel):
     network: str | None = Field(default=None, max_length=40, description="its rate: 1600Gb/node, 200Gb/gpu")
     precision: str | None = Field(default=None, max_length=40, description="bf16, fp8, int8, …")
     optimizer: str | None = Field(default=None, max_length=40, description="adamw, adafactor, …")
+    setting: str | None = Field(default=None, max_length=40, description="one that `settings` lists, by its name")
 
     @property
     def changes(self) -> bool:
@@ -53,6 +59,9 @@ class Change(BaseModel):
         return "".join(f",{name}={value}" for name, value in said if value is not None)
 
 
+_BESIDE_SETTING = [name for name in Change.model_fields if name not in ("plan", "setting")]
+
+
 @dataclass(frozen=True)
 class Supposed:
     """A supposed run, and a plan in it."""
@@ -61,6 +70,8 @@ class Supposed:
     study: Study
     plan: Plan
     notes: tuple[str, ...]
+    same_program: bool = False
+    """Whether nothing but a setting differs."""
 
     def prediction(self) -> Prediction:
         """What is expected of it, starting from the measured step of what runs where predictions of plans do; raises
@@ -77,7 +88,7 @@ class Supposed:
         if now is None or found.method != "architecture":
             return found
         (alone,) = expect(drop_step_time(known, known.experiment), [now])
-        return carried_over(known, alone, found, self.study.slice)
+        return carried_over(known, alone, found, self.study.slice, same_program=self.same_program)
 
 
 def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Supposed:
@@ -92,10 +103,16 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         UsageError: hardware and chips at once.
         AsapError: the change cannot be read, or the plan cannot run so.
     """
-    if not change.changes:
-        return Supposed(inquiry, inquiry.study, inquiry.plan(change.plan), ())
-    name, size = without_micro_batch(change.plan)
-    study, plan = inquiry.study, inquiry.plan(name or "now")
+    study = inquiry.study
+    words, trial = _without_setting(change, study)
+    named, own = _without_own(words, study)
+    if not change.changes and trial is None and not own:
+        return Supposed(inquiry, study, inquiry.plan(change.plan), ())
+    now = study
+    if own:
+        study = drop_step_time(study, with_launcher_settings(study.experiment, own))
+    name, size = without_micro_batch(named)
+    plan = inquiry.plan(name or "now") if study is now else _plan_beside(study, name)
     scaled = _on_hardware(study, plan, change)
     hardware, topology, slices = _hardware(study, change)
     count = change.global_batch
@@ -110,11 +127,64 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         plan=str(scaled), hardware=hardware, topology=topology, slices=slices, global_batch=count,
         sequence_length=change.sequence_length, network=change.network,
     )  # fmt: skip
-    changed = changed_study(study, said, change.precision, change.optimizer)
-    if changed.slice == study.slice:
-        changed = replace(changed, outcomes=_outcomes_under(study))
-    new = (one for one in changed.warnings if one not in study.warnings and not one.endswith(NOT_USED))
-    return Supposed(inquiry, changed, scaled, tuple(new))
+    numerics = {"precision": change.precision, "optimizer": change.optimizer}
+    fields = {name: value for name, value in numerics.items() if value is not None}
+    changed = changed_study(study, said, fields | (_effect_of(trial, study) if trial else {}))
+    if changed.slice == now.slice:
+        changed = replace(changed, outcomes=_outcomes_under(now))
+    new = (one for one in changed.warnings if one not in now.warnings and not one.endswith(NOT_USED))
+    alone = trial is not None and scaled == study.plan and not any(getattr(change, name) for name in _BESIDE_SETTING)
+    return Supposed(inquiry, changed, scaled, tuple(new), same_program=alone)
+
+
+def _without_setting(change: Change, study: Study) -> tuple[str, Trial | None]:
+    """The plan of a change without the setting in it, and the setting: by its name, or as the line to paste says it.
+
+    Raises:
+        UsageError: the run has it, or it is none.
+    """
+    run = run_of(study)
+    offered = {one.name: one for one in TRIALS if one.settings(run)}
+    lines = {_leaf(f"{key}={value}"): one for one in offered.values() for key, value in one.settings(run).items()}
+    words = {word: lines.get(_leaf(word)) for word in change.plan.split()}
+    found = next(filter(None, words.values()), None)
+    if change.setting is None:
+        return " ".join(word for word, trial in words.items() if trial is None), found
+    name = change.setting.lower().replace(" ", "_").replace(".", "_")
+    if name not in offered:
+        raise UsageError("is no setting that is offered for this run", where=change.setting, hint="settings lists them")
+    return change.plan, offered[name]
+
+
+def _without_own(words: str, study: Study) -> tuple[str, dict[str, str]]:
+    """The plan without settings in the words of the run's launcher, and these, with whole keys."""
+    left, found = list[str](), dict[str, str]()
+    for word in words.split():
+        key, _, value = word.partition("=")
+        ours = not value or axis_of(key) is not None or key in SETTINGS
+        if ours or (whole := key_of_launcher(study.experiment, key)) is None:
+            left.append(word)
+        else:
+            found[whole] = value
+    return " ".join(left), found
+
+
+def _plan_beside(study: Study, text: str) -> Plan:
+    """A plan of a study whose settings were read anew."""
+    assert study.plan is not None
+    return study.plan if text in ("", "now") else read_plan(study, text)
+
+
+def _leaf(setting: str) -> str:
+    """``--a.b.Key=Value`` as ``key=value``."""
+    key, _, value = setting.lower().lstrip("-").partition("=")
+    return f"{key.rpartition('.')[2]}={value}"
+
+
+def _effect_of(trial: Trial, study: Study) -> dict[str, object]:
+    if not (changed := trial.changed(run_of(study))):
+        raise InsufficientEvidenceError("only a run tells what it brings", where=trial.title, hint="settings")
+    return dict(changed)
 
 
 def _outcomes_under(study: Study) -> tuple[MemoryOutcome, ...]:

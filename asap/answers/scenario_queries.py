@@ -8,7 +8,7 @@ from pydantic import Field
 from asap.answers.figure import CHANGE, Answer, Figure, Part, PlanName, Query, bare
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, notes_of, plan_row
-from asap.answers.scenario import Change, suppose
+from asap.answers.scenario import Change, Supposed, suppose
 from asap.core.errors import AsapError, InsufficientEvidenceError, PlanError, UsageError
 from asap.core.numbers import as_setting, digits
 from asap.core.units import Provenance, Quantity, exact, format_seconds
@@ -18,6 +18,7 @@ from asap.plans.axes import Axis
 from asap.plans.degrees import with_degree
 from asap.plans.plan import SETTINGS
 from asap.prediction.prediction import Prediction
+from asap.proposals.launch import why_not_launched
 from asap.proposals.selection.candidate import fits
 
 _OF_RUN = ("global_batch", "sequence_length", "hardware", "chips", "slices", "precision", "optimizer")
@@ -57,8 +58,20 @@ class WhatIf(Change, Query):
             run=_batch_on(supposed.study.experiment),
             throughput=_against(other, one, 1.0, "throughput_vs_now"),
             per_chip=_against(other, one, chips, "throughput_per_chip_vs_now") if chips != 1 else None,
-            notes=(*supposed.notes, *_kept_batch(self, inquiry, chips), *notes_of([then])),
+            notes=(
+                *_not_launched(supposed, inquiry),
+                *supposed.notes,
+                *_kept_batch(self, inquiry, chips),
+                *notes_of([then]),
+            ),
         )
+
+
+def _not_launched(supposed: Supposed, inquiry: Inquiry) -> tuple[str, ...]:
+    """Why the run's launcher would refuse the supposed run."""
+    changed = supposed.plan != inquiry.study.plan and bool(supposed.study.experiment.hyperparameters)
+    refused = why_not_launched(supposed.study, supposed.plan) if changed else None
+    return (f"It cannot be launched: {refused}.",) if refused else ()
 
 
 def _kept_batch(change: Change, inquiry: Inquiry, chips: float) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asap.answers.figure import CHANGE, Answer, Figure, Lines, Part, PlanName, Query, bare, figure, subject_of
+from asap.answers.figure import Answer, Figure, Lines, Part, PlanName, Query, bare, change, figure, subject_of
 from asap.answers.inquiry import Inquiry
 from asap.answers.plan_row import PlanRow, plan_row
 from asap.core.errors import InsufficientEvidenceError, UsageError
@@ -29,6 +29,7 @@ class SettingRow(Part):
     """A setting that no search varies."""
 
     setting: str
+    name: str = Field(description="for what_if")
     vs_now: Figure | None = Field(default=None, description="change of the step time, where it is modelled")
     hbm_saved: Figure | None = Field(default=None, description="HBM of a device that it saves, where it is modelled")
     line: str
@@ -52,9 +53,8 @@ class Settings(Query):
         rows = tuple(
             SettingRow(
                 setting=one.title,
-                vs_now=bare(
-                    one.name, "vs_now", None if one.gain is None else -one.gain, CHANGE, one.source, Provenance.MODELLED
-                ),
+                name=one.name,
+                vs_now=change(one.name, one.relative_step_time),
                 hbm_saved=bare(
                     one.name, "hbm_saved", one.saved_bytes or None, "bytes", one.source, Provenance.MODELLED
                 ),

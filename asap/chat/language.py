@@ -22,6 +22,7 @@ RUN_FIELDS = {
     "sequence": "sequence_length", "sequence_length": "sequence_length", "context_length": "sequence_length",
     "hardware": "hardware", "on": "hardware", "chips": "chips", "gpus": "chips", "devices": "chips",
     "slices": "slices", "precision": "precision", "optimizer": "optimizer", "network": "network",
+    "setting": "setting",
 }  # fmt: skip
 """Words for what a supposed run says beside its plan. ``seq`` is an axis where its degree is small."""
 LARGEST_DEGREE = 512

@@ -77,6 +77,7 @@ def _named(slots: Slots) -> list[str]:
         or slots.optimizer
         or slots.remat
         or slots.switched
+        or slots.setting
     ):
         found.append("what_if")
     if "time" in slots.factors:
@@ -122,12 +123,14 @@ def _what_if(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     if slots.hardware:
         arguments.pop("chips", None)
         arguments["hardware"] = slots.hardware
-    named = {"precision": slots.precision, "optimizer": slots.optimizer, "network": slots.network}
+    named = {
+        "precision": slots.precision, "optimizer": slots.optimizer, "network": slots.network, "setting": slots.setting,
+    }  # fmt: skip
     arguments |= {name: value for name, value in named.items() if value}
     microbatches, sizes = _value("microbatches", slots, inquiry), slots.counts.get("micro_batch", ())
     settings = [f"microbatches={microbatches}" if microbatches else "", f"remat={slots.remat}" if slots.remat else ""]
     settings += [*(f"micro_batch={as_setting(size)}" for size in sizes[-1:]), *slots.switched]
-    said = " ".join(part for part in settings if part)
+    said = " ".join(dict.fromkeys(part for part in settings if part))
     plan = " ".join(part for part in ("" if plan == "now" and said else plan, said) if part)
     if plan != "now":
         arguments["plan"] = plan

@@ -6,11 +6,13 @@ A quantity is a number beside the noun that it counts; nothing is read from the 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from asap.answers.plan_names import ZERO
 from asap.core.numbers import as_setting
 from asap.hardware import find_chip
+from asap.levers.table import TRIALS
 from asap.plans.prose import plan_spans
 
 _NUMBER = re.compile(r"(\d{1,15}(?:,\d{3})*)(\.\d{1,15})?([kKmM]?)", re.ASCII)
@@ -91,6 +93,8 @@ _NETWORK = re.compile(
 _HARDWARE = re.compile(r"(?:v\d\w?|[a-z]\d{2,3})-\d+\b", re.I)
 _ENDS = {*_NOUNS, "the", "a", "of", "and", "or", "while", "with", "for", "on", "in", "to", "at", "is"}
 """Words at which a number has found its noun, or has none behind it."""
+_EACH = {"per", "each", "every"}
+"""``8 per GPU`` counts no GPUs."""
 _AHEAD, _BACK, _LIST = 3, 4, 12
 """Words between a number and the noun that it counts, at most; and in a list of numbers."""
 _LONG = 4096
@@ -111,6 +115,7 @@ class Slots:
         precision: named last.
         optimizer: named last.
         switched: settings of a plan that are switched off or on, as a plan says them.
+        setting: one beside every plan, by its name.
         operations: words that look like the name of an operation.
         masked: the line with placeholders in place of all that.
     """
@@ -125,6 +130,7 @@ class Slots:
     optimizer: str | None
     remat: str | None
     switched: tuple[str, ...]
+    setting: str | None
     operations: tuple[str, ...]
     masked: str
 
@@ -182,6 +188,7 @@ def read_slots(text: str) -> Slots:
         optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
         remat=_policy(words),
         switched=tuple(dict.fromkeys(_switched(words))),
+        setting=_setting(text),
         operations=operations,
         masked=_masked(text, spans),
     )
@@ -200,6 +207,9 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
             (one for one in tokens[at + 1 : at + 1 + _AHEAD] if one.word in _ENDS or one.value is not None), None
         )
         noun: Noun | None = _NOUNS.get(ahead.word) if ahead is not None else None
+        behind = pairwise(tokens[at + 1 : at + 1 + _BACK])
+        each = any(one.word in _EACH and _NOUNS.get(other.word) == "chips" for one, other in behind)
+        noun = None if each and noun == "chips" else noun
         if noun is None and token.word not in _COUNTS:
             before = tokens[max(at - _BACK, 0) : at]
             if any(one.value is not None for one in before):
@@ -209,8 +219,8 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
             noun = None if ranked else noun
         if noun == "global_batch" and value >= _LONG and ahead is not None and ahead.word == "sequences":
             noun = "sequence_length"
-        if noun == "global_batch" and any(
-            _NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at]
+        if noun == "global_batch" and (
+            each or any(_NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at])
         ):
             noun = "micro_batch"
         if noun == "%" and value <= 1 and not (ahead and ahead.word in ("%", "percent")):
@@ -288,6 +298,11 @@ def _switched(words: list[str]) -> Iterator[str]:
         parallel = word != "sequence" or any(one.startswith("parallel") for one in words[at + 1 : at + 2])
         if word in _SWITCHES and parallel and off != on:
             yield _SWITCHES[word][on]
+
+
+def _setting(text: str) -> str | None:
+    said = f" {' '.join(re.findall(r'[a-z0-9]+', text.lower()))} "
+    return next((one.name for one in TRIALS if f" {one.name.replace('_', ' ')} " in said), None)
 
 
 def _masked(text: str, spans: list[tuple[int, int, str, str]]) -> str:

@@ -19,7 +19,10 @@ USAGE: dict[str, tuple[str, str]] = {
     "compare": ("compare PLAN PLAN …", "compare"),
     "memory": ("memory [PLAN]", "memory"),
     "candidates": ("candidates [HOW MANY]", "candidates"),
-    "what": ("what if [PLAN] batch=… seq_len=… hardware=… chips=… slices=… precision=… optimizer=…", "what_if"),
+    "what": (
+        "what if [PLAN] batch=… seq_len=… hardware=… chips=… slices=… precision=… optimizer=… setting=…",
+        "what_if",
+    ),
     "sweep": ("sweep batch|seq_len|chips|remat|microbatches|AXIS [VALUES]", "sweep"),
     "solve": (
         "solve batch|sequence|microbatch|chips [for PLAN]; solve step_time 4s; solve chips 4s; solve mfu 45%",

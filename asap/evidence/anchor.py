@@ -1,11 +1,13 @@
 """Measurements teach: a step time that was measured, or follows from what was, anchors every prediction."""
 
+import math
 from collections.abc import Sequence
 
 from asap.core.units import Provenance, Quantity
 from asap.evidence.fact import Claim, StatedFact
-from asap.evidence.readings import predicted, run_of
+from asap.evidence.readings import run_of
 from asap.experiments.observed import MeasuredStep
+from asap.prediction.prediction import Prediction
 from asap.study.measurements import stated_profile
 from asap.study.study import Study, study_of
 
@@ -24,16 +26,18 @@ def current_step_time(study: Study, evidence: Sequence[StatedFact] = ()) -> Quan
     return Quantity(value=profile.kpis.step_time_s, unit="s", provenance=profile.provenance, source=profile.source)
 
 
+def with_measured_step(study: Study, now: Prediction, evidence: Sequence[StatedFact] = ()) -> Prediction:
+    """A prediction of what runs with its step as it was measured, where it is scaled to that."""
+    predicted, measured = now.step_time, current_step_time(study, evidence)
+    if predicted is None or measured is None or not math.isclose(predicted.value, measured.value, rel_tol=1e-6):
+        return now
+    return now.model_copy(update={"step_time": measured})
+
+
 def stated(item: StatedFact, value: float, unit: str) -> Quantity:
     """A figure of the engineer, which has no interval."""
-    return Quantity(
-        value=value,
-        unit=unit,
-        provenance=Provenance.STATED,
-        source=f"the engineer: {item.words}",
-        low=value,
-        high=value,
-    )
+    said_by = f"the engineer: {item.words}"
+    return Quantity(value=value, unit=unit, provenance=Provenance.STATED, source=said_by, low=value, high=value)
 
 
 def anchored(study: Study, evidence: Sequence[StatedFact]) -> Study:
@@ -46,9 +50,8 @@ def anchored(study: Study, evidence: Sequence[StatedFact]) -> Study:
     profile = study.profile
     if own is None:
         known = profile is not None and profile.kpis.step_time_s is not None
-        worked_out = None if known or not steps else _worked_out(study, steps[-1])
-        measured = MeasuredStep(seconds=worked_out, source=WORKED_OUT) if worked_out else None
-        return study_of(study.experiment, stated_profile(measured)) if measured and profile is None else study
+        expected = None if known or not steps else _expected_now(study, steps[-1])
+        return start_from(study, expected) if expected is not None and profile is None else study
     assert own.value is not None
     if profile is None:
         measured = MeasuredStep(seconds=own.value, source="the engineer")
@@ -57,18 +60,20 @@ def anchored(study: Study, evidence: Sequence[StatedFact]) -> Study:
     return study_of(study.experiment, profile.model_copy(update={"kpis": kpis}))
 
 
-def _worked_out(study: Study, fact: StatedFact) -> float | None:
-    """Seconds that the model expects of what runs now, starting from the measured step of another plan.
+def start_from(study: Study, expected: Prediction) -> Study:
+    """The study of a run whose step follows from the measured one of another plan; the same one where it is predicted
+    not to fit: a step time would stand for a run that did, and so for its HBM."""
+    if expected.step_time is None or (expected.memory is not None and not expected.memory.fits):
+        return study
+    measured = MeasuredStep(seconds=expected.step_time.value, source=WORKED_OUT)
+    return study_of(study.experiment, stated_profile(measured))
 
-    ``None`` where what runs is predicted not to fit: a step time would stand for a run that did, and so for its HBM.
-    """
+
+def _expected_now(study: Study, fact: StatedFact) -> Prediction | None:
+    """What the model expects of what runs now, starting from the measured step of another plan."""
     from asap.prediction.from_architecture import Measured, predict
 
     run = run_of(study)
-    modelled = predicted(run) if run is not None else None
-    if run is None or modelled is None or fact.plan is None or fact.value is None:
+    if run is None or fact.plan is None or fact.value is None:
         return None
-    if modelled.memory and not modelled.memory.fits:
-        return None
-    (now,) = predict(run.plan, run.model, run.workload, run.hardware, baseline=Measured(fact.plan, fact.value))
-    return now.step_time.value if now.step_time else None
+    return predict(run.plan, run.model, run.workload, run.hardware, baseline=Measured(fact.plan, fact.value))[0]

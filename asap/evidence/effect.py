@@ -16,8 +16,9 @@ from asap.evidence.step_belief import Result, believe, prior_of
 from asap.experiments import Experiment
 from asap.experiments.create import Statement, amend
 from asap.hardware import Slice
+from asap.models import Architecture
 from asap.plans import Plan
-from asap.prediction.build_prediction import NARROWS, OR_MEASURED
+from asap.prediction.build_prediction import NARROWS, OR_MEASURED, RATIO
 from asap.prediction.predict_study import anchoring_step
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.step_parts import change_between
@@ -28,6 +29,8 @@ from asap.study.study import MemoryOutcome, Study
 
 SOURCE = "moved by what was measured"
 _LEAST = 1e-9
+_ALIKE = 0.02
+"""Share of modelled HBM within which no plan is told from another: a judgement."""
 
 
 def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan, float]) -> list[Prediction]:
@@ -61,17 +64,14 @@ def learned(predictions: Sequence[Prediction], now: Plan, measured: Mapping[Plan
 
 def _moved(prediction: Prediction, factor: float, width: float) -> Prediction:
     """The prediction with its times ``factor`` as long, and the interval on a logarithmic scale ``width`` as wide."""
-    return prediction.model_copy(
-        update={
-            "step_time": _scaled(prediction.step_time, factor, width),
-            "relative_step_time": _scaled(prediction.relative_step_time, factor, width),
-            "tokens_per_second": _scaled(prediction.tokens_per_second, 1 / factor, width),
-            "mfu": _scaled(prediction.mfu, 1 / factor, width),
-        }
-    )
+    factors = {"step_time": factor, "relative_step_time": factor, "tokens_per_second": 1 / factor, "mfu": 1 / factor}
+    found = {name: _scaled(getattr(prediction, name), times, width) for name, times in factors.items()}
+    return prediction.model_copy(update=found)
 
 
-def carried_over(study: Study, now: Prediction, then: Prediction, hardware: Slice | None) -> Prediction:
+def carried_over(
+    study: Study, now: Prediction, then: Prediction, hardware: Slice | None, *, same_program: bool = False
+) -> Prediction:
     """What is expected of another batch, sequence, hardware or precision, from the measured step of what runs.
 
     The residual ln(measured / modelled) carries over as from plan to plan: the less, the more of a token's step
@@ -83,14 +83,14 @@ def carried_over(study: Study, now: Prediction, then: Prediction, hardware: Slic
         now: of what runs, by the model alone.
         then: of the other run, by the model alone.
         hardware: of the other run.
+        same_program: only a setting differs: the residual, which is the program's and the machine's, stays whole.
     """
     seconds, expected, other = anchoring_step(study), now.step_time, then.step_time
     if not seconds or expected is None or other is None or not half_width(other):
         return then
-    fit, model, parts, others = load_calibration().full, study.experiment.model, _of_a_token(now), _of_a_token(then)
-    names = [*{**parts, **others}]
-    moved = float(change_between([parts.get(name, 0.0) for name in names], [others.get(name, 0.0) for name in names]))
-    factor = math.exp(fit.residual_transfer.expected(math.log(seconds / expected.value), moved))
+    fit, model, moved = load_calibration().full, study.experiment.model, _change_between(now, then)
+    missed = math.log(seconds / expected.value)
+    factor = math.exp(missed if same_program else fit.residual_transfer.expected(missed, moved))
     width = fit.anchored_widths.of(model is not None and model.is_moe).at(moved) / half_width(other)
     said = (
         f"It starts from the measured step, {format_seconds(seconds)}, where the model alone expects"
@@ -99,6 +99,27 @@ def carried_over(study: Study, now: Prediction, then: Prediction, hardware: Slic
     asked = (note for note in then.notes if NARROWS not in note and OR_MEASURED not in note)
     found = _moved(then, factor, width if hardware == study.slice else max(width, 1.0))
     return found.model_copy(update={"notes": (said, *asked)})
+
+
+def relative_to(now: Prediction, then: Prediction, model: Architecture | None) -> Quantity | None:
+    """Step time of a run with another setting over that of what runs, both by the model alone; its interval is that of
+    plans between which as much of a step changes."""
+    before, after = now.step_time, then.step_time
+    if before is None or after is None:
+        return None
+    widths = load_calibration().full.ratio_widths.of(model is not None and model.is_moe)
+    ratio, moved = after.value / before.value, _change_between(now, then)
+    spread = math.exp(widths.at(moved)) if moved else 1.0
+    return after.model_copy(
+        update={"value": ratio, "unit": "fraction", "source": RATIO, "low": ratio / spread, "high": ratio * spread}
+    )
+
+
+def _change_between(now: Prediction, then: Prediction) -> float:
+    """How much of a token's step differs."""
+    parts, others = _of_a_token(now), _of_a_token(then)
+    names = [*{**parts, **others}]
+    return float(change_between([parts.get(name, 0.0) for name in names], [others.get(name, 0.0) for name in names]))
 
 
 def _of_a_token(found: Prediction) -> dict[tuple[str, str | None], float]:
@@ -229,7 +250,7 @@ def _taken_out(
     modelled: Mapping[Plan, float],
     evidence: Sequence[StatedFact],
 ) -> list[Plan]:
-    """The plan itself, and after an out-of-memory what is modelled to need as much or more.
+    """The plan itself, and after an out-of-memory what is modelled to need about as much or more.
 
     Modelled HBM errs: what was seen to run stays, and with it what is modelled to need no more than that.
     """
@@ -243,7 +264,7 @@ def _taken_out(
     ran = [one.plan for one in evidence if one.claim in RAN and one.plan != item.plan]
     fitted = [size for plan, size in held.items() if plan in ran]
     fitted += [memory.total.value] if memory is not None and memory.fits and item.plan != now else []
-    least, proven = held[item.plan], max(fitted, default=0.0)
+    least, proven = held[item.plan] * (1 - _ALIKE), max(fitted, default=0.0)
     return [item.plan, *(plan for plan, size in held.items() if size >= least and size > proven and plan not in ran)]
 
 

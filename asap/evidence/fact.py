@@ -121,7 +121,7 @@ class StatedFact(BaseModel):
                 text = f"measured {format_seconds(self.value or 0)}"
             case Claim.RELATIVE:
                 text = f"measured {format_change(self.value or 0)} against the step that runs now"
-            case Claim.BATCH | Claim.SEQUENCE:
+            case Claim.BATCH | Claim.SEQUENCE | Claim.THROUGHPUT:
                 text = f"{self.claim.value} {exact(self.value or 0)}"
             case Claim.NETWORK:
                 text = f"{self.claim.value} {format_rate(self.value or 0, 'B')}/s a device"
@@ -129,14 +129,10 @@ class StatedFact(BaseModel):
                 text = f"{self.claim.value} {self.plan}"
             case Claim.OUT_OF_MEMORY if self.compiled:
                 text = "does not fit"
-            case Claim.MFU:
-                text = f"{self.claim.value} {format_percent(self.value or 0)}"
-            case Claim.HBM_SHARE:
+            case Claim.MFU | Claim.HBM_SHARE:
                 text = f"{self.claim.value} {format_percent(self.value or 0)}"
             case Claim.HBM_BYTES:
                 text = f"HBM in use {format_bytes(self.value or 0)}"
-            case Claim.THROUGHPUT:
-                text = f"{self.claim.value} {exact(self.value or 0)}"
             case Claim.CONSTRAINT:
                 text = self._constraint
             case _:
@@ -152,10 +148,8 @@ class StatedFact(BaseModel):
         if self.about == HBM:
             return f"constraint: HBM is at most {format_bytes(self.value or 0)} a chip"
         if self.about == MICRO_BATCH:
-            bound = f"at {self.bound} " if self.bound else ""
-            return (
-                f"constraint: a microbatch has {bound}{counted(round(self.stated or 0), 'sequence')} of each data rank"
-            )
+            size = f"{f'at {self.bound} ' if self.bound else ''}{counted(round(self.stated or 0), 'sequence')}"
+            return f"constraint: a microbatch has {size} of each data rank"
         if self.about not in AXES:
             kept = "stay as they are" if self.about in _PLURAL else "stays as it is"
             return f"constraint: the {self.about} {kept}"
@@ -163,11 +157,8 @@ class StatedFact(BaseModel):
             return f"constraint: {self.about} stays inside a {'node' if self.value else 'slice'}"
         if self.bound is not None:
             return f"constraint: {self.about} is at {self.bound} {exact(self.value or 0)}"
-        return (
-            f"constraint: {self.about}={as_setting(self.value)} cannot be used"
-            if self.value
-            else f"constraint: no {self.about} axis"
-        )
+        excluded = f"{self.about}={as_setting(self.value)} cannot be used" if self.value else f"no {self.about} axis"
+        return f"constraint: {excluded}"
 
     def forbids(self, plan: Plan, held_bytes: float | None = None) -> bool:
         """Whether a constraint rules out a plan that takes so much HBM on the fullest chip."""
@@ -177,13 +168,8 @@ class StatedFact(BaseModel):
             return held_bytes is not None and self.value is not None and held_bytes > self.value
         if self.about == MICRO_BATCH and self.value is not None:
             parts = plan.batch_shards * (plan.microbatches or 1)
-            return (
-                parts < self.value
-                if self.bound == "most"
-                else parts > self.value
-                if self.bound
-                else parts != self.value
-            )
+            forbidden = {"most": parts < self.value, "least": parts > self.value}
+            return forbidden.get(self.bound or "", parts != self.value)
         if self.keeps is not None:
             return _setting(plan, self.about) != _setting(self.keeps, self.about)
         if self.about in ABSENT:

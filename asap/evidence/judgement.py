@@ -14,7 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from asap.core.units import Quantity, format_bytes, format_percent, format_seconds, significant
 from asap.evidence.anchor import WORKED_OUT
 from asap.evidence.cause_words import check_of, expectation, sentence
-from asap.evidence.readings import PRIOR, CauseName, Run, Variant, predicted, readings, run_of, with_network
+from asap.evidence.readings import (
+    CONTRADICTED,
+    PRIOR,
+    CauseName,
+    Run,
+    Variant,
+    predicted,
+    readings,
+    run_of,
+    with_network,
+)
 from asap.evidence.step_belief import Z_90
 from asap.prediction.memory_outcomes import outcomes_of
 from asap.prediction.predict_study import is_unexplained
@@ -217,7 +227,10 @@ def _ranked(run: Run, now: Prediction, seen: MeasuredRun) -> Iterator[Cause]:
         found.setdefault(variant.cause, []).append(_Explained(variant, other, likely))
     steady = _steadiness(now.step_time, seen)
     weights: dict[CauseName, float] = {
-        name: PRIOR[name] * (steady if name in _HAPPEN_NOW_AND_THEN else 1.0) * _mean(tried)
+        name: PRIOR[name]
+        * (steady if name in _HAPPEN_NOW_AND_THEN else 1.0)
+        * (CONTRADICTED if name in run.contradicted else 1.0)
+        * _mean(tried)
         for name, tried in found.items()
     }
     total = sum(weights.values())
@@ -281,8 +294,5 @@ def _mean(tried: Sequence[_Explained]) -> float:
 
 def _asked(differs: str, causes: tuple[Cause, ...]) -> str:
     fitting = " or ".join(cause.statement for cause in causes[:2])
-    return (
-        f"{differs} It would fit if {fitting}. Which is it?"
-        if fitting
-        else f"{differs} Which model, batch and length ran?"
-    )
+    question = f"It would fit if {fitting}. Which is it?" if fitting else "Which model, batch and length ran?"
+    return f"{differs} {question}"

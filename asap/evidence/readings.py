@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from asap.core.errors import AsapError
-from asap.experiments.remarks import lengthening
+from asap.experiments.remarks import contradicted_causes, lengthening
 from asap.hardware import Chip, Slice
 from asap.models import Architecture, Workload
 from asap.models.workload import FULL_PRECISION
 from asap.plans import Plan, Remat
 from asap.plans.axes import Axis
-from asap.prediction.prediction import Prediction
+from asap.prediction.prediction import OPTIMIZER_ON_CPU, Prediction
 from asap.prediction.step_model.encoding import step_inputs
 from asap.prediction.step_model.groups import attention_class, framework_class, precision_class
 from asap.prediction.step_model.physics import StepBounds, step_bounds
@@ -25,7 +25,7 @@ from asap.study.study import Study
 
 CauseName = Literal[
     "network", "slow device", "input", "interruptions", "sequence", "batch", "precision", "attention",
-    "recomputation", "flags", "debugging", "counting", "experts", "setting",
+    "recomputation", "flags", "debugging", "counting", "experts", "setting", "host",
     "no recomputation", "whole states", "peaks", "saving", "loading", "other processes", "fragmentation",
     "sharded states", "offload", "smaller states",
 ]  # fmt: skip
@@ -42,6 +42,8 @@ class Run:
     hardware: Slice
     unmodelled: tuple[str, ...] = ()
     """Settings that likely make the step longer, and that no prediction uses."""
+    contradicted: frozenset[str] = frozenset()
+    """Causes that its settings speak against."""
 
     def objection(self, seconds: float) -> str | None:
         """What is impossible about a measured step, by physics alone; ``None`` if nothing is."""
@@ -59,7 +61,7 @@ def run_of(study: Study) -> Run | None:
     model, work = experiment.model, experiment.workload
     if study.plan is None or study.slice is None or model is None or model.missing() or not work.tokens:
         return None
-    return Run(study.plan, model, work, study.slice, lengthening(experiment))
+    return Run(study.plan, model, work, study.slice, lengthening(experiment), contradicted_causes(experiment))
 
 
 def predicted(run: Run) -> Prediction | None:
@@ -94,11 +96,14 @@ class Variant:
 PRIOR: dict[CauseName, float] = {
     "network": 0.30, "slow device": 0.08, "sequence": 0.12, "input": 0.10, "batch": 0.08, "attention": 0.08,
     "flags": 0.08, "recomputation": 0.06, "interruptions": 0.05, "precision": 0.03, "debugging": 0.02, "counting": 0.01,
-    "experts": 0.15, "setting": 0.15,
+    "experts": 0.15, "setting": 0.15, "host": 0.15,
 }  # fmt: skip
 """How likely each is before the measurement. A judgement and no fit: of public threads about steps far slower than
 expected few say their cause; in tests/data/threads.toml it is mostly the network, and never a slow device. It decides
 only between readings that explain the measurement equally well."""
+CONTRADICTED = 0.1
+"""How much less likely a cause is where the settings of the run state otherwise: a judgement, as a file may not be the
+one that ran."""
 _DOUBLINGS = tuple(2.0**k for k in range(1, 11))
 _SLOWER_DEVICE = (1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """From a device at its power limit to one that is shared or nearly stands."""
@@ -108,6 +113,8 @@ collectives and copies to the host behind computation, and can save no more than
 _TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0)
 _RESTATED = (2, 4, 8, 16)
 _UNITS = (60.0, 1000.0)
+_ON_HOST = (OPTIMIZER_ON_CPU, "host transfers")
+"""Parts of a step that the host decides where something is offloaded."""
 _SECONDS_OF_EXPERT = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 """Of one pass over one expert, however few its tokens: 0.9 ms in a public run that keeps all weights on each device
 (modelscope/ms-swift#2213), 2.2 and 6 ms under ZeRO-3 (hiyouga/LlamaFactory#9374, QwenLM/Qwen3#736)."""
@@ -190,7 +197,13 @@ def _program(run: Run) -> Iterator[Variant]:
         yield Variant("debugging", 1.0, working(run, launch_blocking=True))
         if work.compiled and framework_class(work.framework) == "fsdp":
             yield Variant("debugging", 1.0, working(run, launch_blocking=True, compiled=False))
-    if (count := passes_of_experts(run)) and (now := predicted(run)) and now.step_time:
+    now = predicted(run)
+    if now is None or now.step_time is None:
+        return
+    if run.plan.offload:
+        moved = sum(one.busy_s for one in now.parts if one.name in _ON_HOST) / now.step_time.value
+        yield from (Variant("host", times, run, 1 + (times - 1) * moved, 1 / times) for times in _TIMES)
+    if count := passes_of_experts(run):
         for each in _SECONDS_OF_EXPERT:
             yield Variant("experts", each, run, 1 + count * each / now.step_time.value)
 

@@ -147,7 +147,7 @@ def _read(path: Path | None, overrides: tuple[str, ...], experiment: Experiment)
         return apply_field_overrides(experiment, fields)
     if is_log(path):
         fields, rest = _fields_apart(overrides)
-        return apply_field_overrides(read_log_record(path, rest, experiment, _read_settings), fields)
+        return apply_field_overrides(read_log_record(path, rest, experiment, read_settings), fields)
     if other := read_as_text(path, overrides, experiment):
         return other
     if found := manifests(path):
@@ -166,7 +166,7 @@ def _fields_apart(overrides: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     return fields, [each for each in overrides if each not in named]
 
 
-def _read_settings(document: Document, overrides: Sequence[str], experiment: Experiment) -> Experiment:
+def read_settings(document: Document, overrides: Sequence[str], experiment: Experiment) -> Experiment:
     """What a block of settings in a log says; raises like :func:`read_configuration`."""
     if document.values.keys() & _ONLY_MAXTEXT:
         return read_maxtext(document, _from_command_line(overrides), experiment)

@@ -11,7 +11,7 @@ from asap.experiments.experiment import Experiment
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
 from asap.stacks.reading import is_on
-from asap.stacks.registry import by_framework
+from asap.stacks.registry import table_of
 from asap.stacks.spec import Spec, matches
 
 NO_BATCH = "the batch is not said"
@@ -56,9 +56,25 @@ def note_on_unmodelled(
 
 def lengthening(experiment: Experiment) -> tuple[str, ...]:
     """Settings on record that no prediction uses and that likely make the step longer."""
-    table, said = by_framework(experiment.workload.framework), experiment.hyperparameters
+    table, said = table_of(experiment.workload.framework), experiment.hyperparameters
     groups = table.unmodelled.items() if table is not None else ()
     return tuple(one for likely, usual in groups if "longer step" in likely for one in _unusual(said, usual))
+
+
+_STATED = {"sequence": "sequence_length", "precision": "precision", "attention": "attention"}
+
+
+def contradicted_causes(experiment: Experiment) -> frozenset[str]:
+    """What may not explain a measurement, as a file of the run states otherwise: causes of
+    :data:`asap.evidence.readings.CauseName`. What its user says, and a default, may be mistaken."""
+    sources = {cause: experiment.provenance.get(f"workload.{field}", "") for cause, field in _STATED.items()}
+    stated = {cause for cause, source in sources.items() if ":" in source and "default" not in source}
+    table = table_of(experiment.workload.framework)
+    said = {key.rpartition(".")[2]: str(value).lower() for key, value in experiment.hyperparameters.items()}
+    return frozenset(stated).union(
+        cause for cause, keys in (table.rules_out if table is not None else {}).items()
+        if any(said.get(key) == str(value).lower() for key, value in keys.items())
+    )  # fmt: skip
 
 
 def _unusual(settings: Mapping[str, object], usual: Mapping[str, object]) -> list[str]:

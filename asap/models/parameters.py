@@ -113,7 +113,10 @@ def least_training_flops(model: Architecture, length: int) -> float:
     """
     count = count_parameters(model)
     table = 0 if model.tied_embeddings else count.embedding
-    scores = 0 if model.sliding_window else (model.layers or 0) * (model.heads or 0) * (model.head_dim or 0) * length
+    width: float = model.head_dim or 0
+    if model.is_mla:
+        width = ((model.qk_nope_head_dim or 0) + (model.qk_rope_head_dim or 0) + (model.v_head_dim or 0)) / 2
+    scores = 0 if model.sliding_window else (model.layers or 0) * (model.heads or 0) * width * length
     return 6.0 * (count.active - table + scores)
 
 

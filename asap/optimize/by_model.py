@@ -57,6 +57,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
     chips = study.slice.chips if study.slice else 0
     three = first_three([each.prediction for each in ranked.candidates], chips)
     offer = (three,) if three and not advice.keep_incumbent else ()
+    judged = (found.judgement.statement,) if found.judgement and found.judgement.is_finding else ()
     kept = (advice.statement,) if advice.keep_incumbent or advice.setting else ()
     return OptimizationReport(
         experiment=study.experiment.id,
@@ -66,7 +67,7 @@ def optimize_by_model(study: Study) -> OptimizationReport:
         best=_kept(now, start) if advice.keep_incumbent and now else _proposed(first, start) if first else None,
         stopped=Stopped(reason="nothing_left", statement=situation or advice.statement),
         spent=Cost(seconds=0.0),
-        learnt=(*kept, *worse_bets(found.proposals, first_new, start is not None), *offer, *found.warnings),
+        learnt=(*judged, *kept, *worse_bets(found.proposals, first_new, start is not None), *offer, *found.warnings),
         trials=found.trials,
     )
 

@@ -9,7 +9,7 @@ from asap.core.units import Provenance, Quantity, format_bytes, format_percent, 
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.plans import Plan
 from asap.prediction.evaluation import Evaluation
-from asap.prediction.prediction import MemoryPart, MemoryPrediction, Method, Prediction, TimePart
+from asap.prediction.prediction import OPTIMIZER_ON_CPU, MemoryPart, MemoryPrediction, Method, Prediction, TimePart
 from asap.prediction.profile_ratios import doublings
 from asap.prediction.step_model.communication import collective_kind
 from asap.prediction.step_model.compute import model_flops
@@ -114,8 +114,8 @@ def _estimate(evaluation: Evaluation, index: int, anchor: Anchor | None) -> _Est
     plain = _Estimate("architecture", mixed, float(evaluation.half_width[index]), MODEL)
     if anchor is None:
         return plain
-    another = evaluation.plans[index] != evaluation.plans[anchor.index]
-    change = _change(evaluation, index, anchor.index) if another else None
+    same = evaluation.plans[index] == evaluation.plans[anchor.index]
+    change = None if same else _change(evaluation, index, anchor.index)
     sequences, mixture = evaluation.inputs.workload.batch, _at(evaluation.inputs.model.experts, 0) > 0
     before = _at(evaluation.step.total, anchor.index)
     larger = _at(sequences, index) / _at(sequences, anchor.index)
@@ -148,12 +148,13 @@ def _change(evaluation: Evaluation, index: int, other: int, recomputed: bool = T
 
 
 def _time_parts(evaluation: Evaluation, index: int, scale: float) -> tuple[TimePart, ...]:
-    found = []
+    found, of = [], evaluation.inputs
+    on_cpu = _at(of.plan.host_optimizer, index) * _at(of.workload.updates_on_host, index) > 0
     for name, axis, busy, exposed in _PARTS:
         seconds = _at(getattr(evaluation.step, busy), index) * scale
         if seconds > 0:
             shown = _at(getattr(evaluation.step, exposed), index) * scale
-            name = name or collective_kind(evaluation.inputs.workload)
+            name = OPTIMIZER_ON_CPU if on_cpu and busy == "optimizer" else name or collective_kind(of.workload)
             found.append(TimePart(name=name, axis=axis, busy_s=seconds, exposed_s=shown))
     return tuple(found)
 
@@ -165,8 +166,8 @@ def _shares(evaluation: Evaluation, index: int) -> dict[str, float]:
 
 
 def _communication(evaluation: Evaluation, index: int) -> Quantity:
-    exposed = sum(_at(getattr(evaluation.step, f"{name}_exposed"), index) for name in COLLECTIVES)
-    share = exposed / _at(evaluation.step.total, index)
+    step = evaluation.step
+    share = sum(_at(getattr(step, f"{name}_exposed"), index) for name in COLLECTIVES) / _at(step.total, index)
     return Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=MODEL)
 
 

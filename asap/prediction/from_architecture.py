@@ -109,9 +109,8 @@ def _mean(values: list[Quantity | None], shares: list[float]) -> Quantity | None
 
 def memory_in_all(total: Quantity, capacity: float) -> MemoryPrediction:
     """HBM of which only the sum is known, with its interval, on a device with a capacity in bytes."""
-    overhead = AllocatorOverhead(
-        low=(total.low or total.value) / total.value, high=(total.high or total.value) / total.value
-    )
+    low, high = ((end or total.value) / total.value for end in (total.low, total.high))
+    overhead = AllocatorOverhead(low=low, high=high)
     return MemoryPrediction(
         total=total, capacity_bytes=capacity, fits=total.value <= capacity,
         probability_fits=float(overhead.probability_fits(total.value, capacity)),

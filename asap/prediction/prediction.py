@@ -65,6 +65,7 @@ class MemoryPrediction(BaseModel):
         return "may not fit" if close else "does not fit"
 
 
+OPTIMIZER_ON_CPU = "optimizer on the CPU"
 COMPILED = "compiled: "
 """How the note begins that holds the compiler's verdict on the plan."""
 OWN_RUNS = "your runs: "

@@ -38,14 +38,8 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     situation = situation_of(study, ranked.incumbent, best, ranked.considered, trial)
     judgement = judge_study(study)
     least = ranked.smallest if judgement is None or judgement.measured_s is not None else None
-    advice = recommend(
-        proposals,
-        ranked.considered,
-        situation,
-        study.diagnosis.bottleneck,
-        start=start_line(study),
-        unlaunched=ranked.unlaunched,
-    )
+    bottleneck, start = study.diagnosis.bottleneck, start_line(study)
+    advice = recommend(proposals, ranked.considered, situation, bottleneck, start=start, unlaunched=ranked.unlaunched)
     advice = add_smallest_fit(add_trial(advice, trial, best, situation), least, proposals, situation, ranked.incumbent)
     return ProposalSet(
         incumbent=ranked.incumbent,
@@ -66,9 +60,7 @@ def no_proposals(error: InsufficientEvidenceError) -> ProposalSet:
     """An empty set, with the reason."""
     advice = f"No proposal: {error.message}{f'; {error.hint}' if error.hint else ''}."
     return ProposalSet(
-        incumbent=None,
-        proposals=(),
-        recommendation=Recommendation(first=None, keep_incumbent=True, statement=advice),
+        incumbent=None, proposals=(), recommendation=Recommendation(first=None, keep_incumbent=True, statement=advice)
     )
 
 

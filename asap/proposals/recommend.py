@@ -1,6 +1,6 @@
 """Which proposal to run first, or why to keep what runs."""
 
-from asap.core.units import format_bytes, format_odds, format_percent, format_seconds, none_of
+from asap.core.units import Quantity, format_bytes, format_odds, format_percent, format_seconds, none_of
 from asap.diagnosis.diagnosis import Bottleneck
 from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.judgement import Judgement
@@ -100,13 +100,13 @@ def add_trial(
         best: the prediction of the first proposal.
         situation: of the run.
     """
-    if trial is None or trial.gain is None:
+    if trial is None or (relative := trial.relative_step_time) is None:
         return advice
     if situation is not None and situation.name in TOO_TIGHT:
-        brings = f"Modelled, {effect(trial.gain, trial.saved_bytes)}, and the run fits with it."
+        brings = f"Modelled: {effect(relative, trial.saved_bytes)}, and the run fits."
         statement = f"{_SETTING_FIRST} {trial.title}. {brings}" if trial.fits else None
     else:
-        statement = _instead_of_plans(trial, trial.gain, best, advice.keep_incumbent) if trial.saves_time else None
+        statement = _instead_of_plans(trial, relative, best, advice.keep_incumbent) if trial.saves_time else None
     if statement is None:
         return advice
     return advice.model_copy(update={"statement": statement, "setting": trial.name})
@@ -165,13 +165,13 @@ def after_judgement(advice: Recommendation, judgement: Judgement | None) -> Reco
     return Recommendation(first=advice.first, keep_incumbent=True, statement=statement)
 
 
-def _instead_of_plans(trial: OfferedTrial, gain: float, best: Prediction | None, keep: bool) -> str | None:
+def _instead_of_plans(trial: OfferedTrial, saved: Quantity, best: Prediction | None, keep: bool) -> str | None:
     if keep:
-        return f"Keep the plan, and test {trial.title}: modelled, {effect(gain, 0)} with it."
+        return f"Keep the plan, and test {trial.title}. Modelled: {effect(saved, 0)}."
     relative = best.relative_step_time if best is not None else None
-    if relative is None or gain <= 1 - relative.value:
+    if relative is None or saved.value >= relative.value:
         return None
-    return f"{_SETTING_FIRST} {trial.title}. Modelled, {effect(gain, 0)} with it, more than any plan saves."
+    return f"{_SETTING_FIRST} {trial.title}. Modelled: {effect(saved, 0)}, more than any plan saves."
 
 
 def add_options(advice: Recommendation, options: tuple[Option, ...]) -> Recommendation:

@@ -145,7 +145,7 @@ def _too_much(memory: MemoryPrediction) -> str:
     if over <= 0:
         return f"It does not fit: it died out of memory{mostly} ({kind})."
     if memory.verdict == "may not fit":
-        return f"It may not fit: it needs about {need}{mostly} ({kind}{odds})."
+        return f"It may not fit: with its margin it needs {need}{mostly} ({kind}{odds})."
     return f"It does not fit: it needs {need}, {format_bytes(over)} too much{mostly} ({kind})."
 
 

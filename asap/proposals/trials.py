@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asap.core.units import format_bytes, format_odds, format_percent
+from asap.core.units import Quantity, change_interval, format_bytes, format_odds, format_percent
 from asap.diagnosis.facts import STEP_TIME_VARIATION, believed
+from asap.evidence.effect import relative_to
 from asap.levers.lever import Run, Trial
 from asap.levers.table import TRIALS
 from asap.prediction.predict_study import expect
@@ -31,7 +32,9 @@ class OfferedTrial(BaseModel):
     name: str
     title: str = Field(description="in a few words, for a sentence")
     statement: str
-    gain: float | None = Field(default=None, description="share of the step that is expected to be saved, if modelled")
+    relative_step_time: Quantity | None = Field(
+        default=None, description="step time with it over that of now, if modelled"
+    )
     saved_bytes: float = Field(
         default=0.0, description="HBM of a device that is expected to be saved, if modelled; below 0: taken more"
     )
@@ -41,6 +44,11 @@ class OfferedTrial(BaseModel):
     stack: Stack = "maxtext"
     settings: dict[str, str] = Field(description="in the words of the run's stack")
     line: str = Field(default="", description="what to paste, in the form that the run's settings were given in")
+
+    @property
+    def gain(self) -> float | None:
+        """Share of the step that is expected to be saved, if modelled."""
+        return None if self.relative_step_time is None else 1 - self.relative_step_time.value
 
     @property
     def saves_time(self) -> bool:
@@ -71,19 +79,19 @@ def _promise(trial: OfferedTrial) -> tuple[bool, bool, bool, float]:
 
 
 def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
-    now, then = _predicted(study, trial.changed(run))
-    gain = None
-    if now is not None and then is not None and now.step_time is not None and then.step_time is not None:
-        gain = 1 - then.step_time.value / now.step_time.value
-    saved, makes_fit = _hbm_saved(now, then)
-    odds = fit_odds(then) if now is not None and then is not None and fits(now) and not fits(then) else None
-    said, most = _in_words(gain, saved, odds), most_held(study.replay, trial.at_most)
-    if gain is not None and most is not None and most < gain:
-        gain, said = most, f"the recorded run holds {format_percent(most)} of a step that it could save"
+    relative, saved, makes_fit, odds = None, 0.0, False, None
+    if (pair := _predicted(study, trial.changed(run))) is not None:
+        now, then = pair
+        relative, (saved, makes_fit) = relative_to(now, then, study.experiment.model), _hbm_saved(now, then)
+        odds = fit_odds(then) if fits(now) and not fits(then) else None
+    said, most = _in_words(relative, saved, odds), most_held(study.replay, trial.at_most)
+    if relative is not None and most is not None and most < 1 - relative.value:
+        relative = relative.model_copy(update={"value": 1 - most, "low": None, "high": None})
+        said = f"the recorded run holds {format_percent(most)} of a step that it could save"
     words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {said}."
     return OfferedTrial(
-        name=trial.name, title=trial.title, statement=words, gain=gain, saved_bytes=saved, fits=makes_fit,
-        fit_odds=odds, source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
+        name=trial.name, title=trial.title, statement=words, relative_step_time=relative, saved_bytes=saved,
+        fits=makes_fit, fit_odds=odds, source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
         line=setting_lines(run.stack, trial.settings(run), run.settings),
     )  # fmt: skip
 
@@ -97,36 +105,37 @@ def most_held(replay: ReplayReport | None, change: str) -> float | None:
     return max(1 - left / now, 0.0)
 
 
-def _predicted(study: Study, changed: Mapping[str, object]) -> tuple[Prediction | None, Prediction | None]:
+def _predicted(study: Study, changed: Mapping[str, object]) -> tuple[Prediction, Prediction] | None:
     """What runs, by the architecture, without and with a trial; ``None`` where its effect is not modelled."""
     before, model = study.experiment.workload, study.experiment.model
     if not changed or study.slice is None or study.plan is None or model is None or model.missing():
-        return None, None
+        return None
     workloads = before, before.model_copy(update=dict(changed))
     studies = [drop_step_time(study, study.experiment.model_copy(update={"workload": one})) for one in workloads]
     now, then = (expect(one, [study.plan])[0] for one in studies)
     return now, then
 
 
-def _hbm_saved(now: Prediction | None, then: Prediction | None) -> tuple[float, bool]:
+def _hbm_saved(now: Prediction, then: Prediction) -> tuple[float, bool]:
     """Bytes of a device that a trial saves, or takes below 0, where they can be told from nothing, and whether what
     runs fits by them."""
-    if now is None or then is None or now.memory is None or then.memory is None:
+    if now.memory is None or then.memory is None:
         return 0.0, False
     saved = now.memory.total.value - then.memory.total.value
     counts = abs(saved) >= _LEAST_SAVED * now.memory.capacity_bytes
     return (saved if counts else 0.0), counts and then.memory.fits and not now.memory.fits
 
 
-def _in_words(gain: float | None, saved_bytes: float, odds: float | None) -> str:
-    if gain is None:
+def _in_words(relative: Quantity | None, saved_bytes: float, odds: float | None) -> str:
+    if relative is None:
         return "only a run tells what it brings"
-    tight = f", which fits with {format_odds(odds)}" if odds is not None else ""
-    return f"by the model {effect(gain, saved_bytes)} with it{tight}"
+    tight = f"; it then fits with {format_odds(odds)}" if odds is not None else ""
+    return f"modelled, {effect(relative, saved_bytes)}{tight}"
 
 
-def effect(gain: float, saved_bytes: float) -> str:
-    """What the step takes, as in ``the step takes 10 % less time and 3.00 GiB less HBM``."""
-    time = f"{format_percent(abs(gain))} {'less' if gain > 0 else 'more'} time" if abs(gain) >= UNCHANGED else ""
+def effect(relative: Quantity, saved_bytes: float) -> str:
+    """What changes: ``step time -10.0 % (-16 to -4 %), 3.00 GiB less HBM``."""
+    moves = abs(1 - relative.value) >= UNCHANGED or not saved_bytes
+    time = f"step time {change_interval(relative.value, relative.low, relative.high)}" if moves else ""
     hbm = f"{format_bytes(abs(saved_bytes))} {'less' if saved_bytes > 0 else 'more'} HBM" if saved_bytes else ""
-    return f"the step takes {' and '.join(filter(None, (time, hbm)))}"
+    return ", ".join(filter(None, (time, hbm)))

@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from asap.core.units import Provenance
 from asap.diagnosis import Diagnosis
+from asap.evidence.anchor import with_measured_step
 from asap.evidence.judgement import Judgement
 from asap.experiments import HardwareReference
 from asap.flags import FlagReview
@@ -120,7 +121,7 @@ def assemble(
         stated=profile is not None and profile.provenance is Provenance.STATED,
         provenance=provenance,
     )
-    doubts = proposals.incumbent.notes if proposals.incumbent else ()
+    now = with_measured_step(study, proposals.incumbent) if proposals.incumbent else None
     return Analysis(
         session=session,
         agent_model=agent_model,
@@ -131,7 +132,7 @@ def assemble(
         time_shares=_time_shares(study),
         top_operations=profile.operations[:TOP] if profile else (),
         diagnosis=study.diagnosis,
-        incumbent=proposals.incumbent,
+        incumbent=now,
         proposals=proposals.proposals,
         recommendation=proposals.recommendation,
         flags=flags_of(study).model_copy(update={"compiled": proposals.compiled_flags}),
@@ -145,7 +146,7 @@ def assemble(
         ideas=proposals.ideas,
         agents=proposals.agents,
         considered=proposals.considered,
-        warnings=(*_failure_warning(failure), *study.warnings, *doubts, *proposals.warnings),
+        warnings=(*_failure_warning(failure), *study.warnings, *(now.notes if now else ()), *proposals.warnings),
     )
 
 

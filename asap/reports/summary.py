@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from asap.core.units import format_bytes, format_odds, format_percent
+from asap.core.units import format_odds
 from asap.diagnosis import Bottleneck
 from asap.flags import FlagReview
 from asap.profiles import Gap
 from asap.proposals import Proposal
-from asap.proposals.trials import OfferedTrial
+from asap.proposals.trials import OfferedTrial, effect
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.labels import batch_size, experiment_facts, listed, name_or_size
@@ -194,11 +194,10 @@ def _captures(gaps: tuple[Gap, ...]) -> str:
 
 
 def _setting(trial: OfferedTrial) -> str:
-    effects = [f"step {format_percent(trial.gain)} shorter"] if trial.gain is not None and trial.saves_time else []
-    amount = format_bytes(abs(trial.saved_bytes))
-    effects += [f"{amount} {'less' if trial.saved_bytes > 0 else 'more'} HBM"] if trial.saved_bytes else []
-    effects += [f"fits with {format_odds(trial.fit_odds)}"] if trial.fit_odds is not None else []
-    return f"{trial.title} ({', '.join(effects)}, modelled)" if effects else trial.title
+    if (relative := trial.relative_step_time) is None:
+        return trial.title
+    odds = f", fits with {format_odds(trial.fit_odds)}" if trial.fit_odds is not None else ""
+    return f"{trial.title} ({effect(relative, trial.saved_bytes)}{odds}, modelled)"
 
 
 def _flags(review: FlagReview) -> str:

@@ -7,8 +7,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from asap.core.units import format_bytes, format_seconds
-from asap.prediction.prediction import MemoryPrediction, Prediction
+from asap.core.units import Provenance, format_bytes, format_seconds
+from asap.prediction.prediction import OPTIMIZER_ON_CPU, MemoryPrediction, Prediction
 from asap.reports.analysis import Analysis
 from asap.reports.phrases import baseline, fit_mark
 
@@ -33,7 +33,7 @@ _RESOURCES = {
 }  # fmt: skip
 _PARTS = {
     "compute": COMPUTE, "compute and other": MIXED, "hbm": HBM, "host": HOST, "pipeline bubble": IDLE,
-    "optimizer": OTHER, "other": OTHER,
+    "optimizer": OTHER, OPTIMIZER_ON_CPU: OTHER, "other": OTHER,
 }  # fmt: skip
 _WIDEST, _HBM_WIDTH, _BESIDE = 48, 10, 58
 """Cells of a bar of time, of a bar of HBM, and of all columns beside the bar of time."""
@@ -93,7 +93,7 @@ def _rows(analysis: Analysis) -> Iterator[_Row]:
         known = "stated" if analysis.experiment.stated else "measured"
         yield _Row("now", f"{format_seconds(step)} {known}", step, _measured(analysis.time_shares, step), memory)
     if incumbent is not None and has_model:
-        yield _predicted(baseline(analysis), incumbent)
+        yield _predicted(baseline(analysis), incumbent, Provenance.MODELLED if analysis.time_shares else None)
     for proposal in analysis.proposals:
         yield _predicted(str(proposal.rank), proposal.prediction)
 
@@ -109,13 +109,13 @@ def _measured(shares: Mapping[str, float], step: float) -> dict[str, float]:
     return {kind: share * step / max(total, 1.0) for kind, share in parts.items()}
 
 
-def _predicted(label: str, prediction: Prediction) -> _Row:
+def _predicted(label: str, prediction: Prediction, known: Provenance | None = None) -> _Row:
     parts: dict[str, float] = {}
     for part in prediction.parts:
         kind = _PARTS.get(part.name, COLLECTIVES)
         parts[kind] = parts.get(kind, 0.0) + part.exposed_s
     step = prediction.step_time
-    said = f"{format_seconds(step.value)} {step.provenance.value}" if step else ""
+    said = f"{format_seconds(step.value)} {(known or step.provenance).value}" if step else ""
     return _Row(label, said, sum(parts.values()), parts, prediction.memory)
 
 

@@ -119,6 +119,20 @@ def by_framework(framework: str | None) -> Spec | None:
     return next((one for one in specs().values() if one.framework.casefold() == said), None)
 
 
+@cache
+def _folders() -> dict[str, str]:
+    """The folder of every table, by the name of its stack."""
+    folders = (path.parent.name for path in sorted(FOLDER.glob(f"*/{_TABLE}")))
+    return {str(_own_values(folder).get("name", folder)): folder for folder in folders}
+
+
+@cache
+def table_of(framework: str | None) -> Spec | None:
+    """The same, also of a stack whose files no table alone reads."""
+    folder = _folders().get(framework or "")
+    return by_framework(framework) or (spec(folder) if folder else None)
+
+
 def spec_of(contract: str, settings: Mapping[str, object]) -> Spec | None:
     """The table that settings on record are written by: the one they name, or the one of a key of the contract."""
     said = settings.get(STACK, settings.get(_FORMER))
@@ -144,7 +158,7 @@ def code(folder: str) -> ModuleType | None:
 
 def folder_of(table: Spec) -> str:
     """Where a table lies."""
-    return next((folder for folder, one in specs().items() if one.name == table.name), table.name)
+    return _folders().get(table.name, table.name)
 
 
 def _own_values(folder: str) -> dict[str, Any]:

@@ -244,6 +244,9 @@ class Spec(_Part):
         default_factory=dict,
         description="what settings that no prediction uses are likely to bring → each, and as it takes it; false: off",
     )
+    rules_out: dict[str, dict[str, Meaning]] = Field(
+        default_factory=dict, description="cause of a slow step → settings and values under which it is none"
+    )
     workload: dict[str, Word | tuple[Word, ...]] = Field(
         default_factory=dict, description="field of the workload → setting"
     )
@@ -289,7 +292,7 @@ class Spec(_Part):
         """Every setting that the table reads, found once."""
         named = {*self.by_code, *self.fixed, *self.packed, *self.defaults, *self.doubtful, *self.renamed}
         named |= {key for keys in self.unmodelled.values() for key in keys}
-        return frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled"}))) | named
+        return frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out"}))) | named
 
     def section_of(self, name: str, default: str = "") -> str:
         """The section of a file that a name stands in."""

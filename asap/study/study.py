@@ -149,8 +149,7 @@ class Study:
         """What holds the run back."""
         only_a_time = self.profile is not None and self.profile.stated and not self.profile.operations
         framework, settings = self.experiment.workload.framework, self.experiment.hyperparameters
-        stack = stack_of(framework) if framework else None
-        profile = None if only_a_time else self.profile
+        profile, stack = None if only_a_time else self.profile, stack_of(framework) if framework else None
         return diagnose(profile, self.plan, self.chip, stack, self.replay, settings)
 
     @cached_property

@@ -1,5 +1,6 @@
 import pytest
 
+from asap.core.units import Provenance, Quantity
 from asap.experiments.create import Statement, create_experiment
 from asap.prediction.predict_study import expect
 from asap.prediction.uncertainty.calibration import load_calibration
@@ -38,7 +39,7 @@ def test_a_state_that_every_replica_holds_is_told_to_be_sharded_before_any_plan(
     assert trial.saved_bytes == pytest.approx(reserved * (1 - 1 / replicas), rel=0.02)
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
     assert (advised.situation.name, advised.recommendation.setting) == ("does_not_fit", "distributed_optimizer")
-    assert "less HBM, and the run fits with it" in advised.recommendation.statement
+    assert "less HBM, and the run fits" in advised.recommendation.statement
     assert next(iter(trials)) == "distributed_optimizer"
 
 
@@ -141,12 +142,17 @@ def test_what_is_set_or_cannot_be_is_no_test(offered, text, hardware, name):
     assert name not in trials
 
 
-@pytest.mark.parametrize(("change", "first"), [({}, False), ({"fits": True}, True), ({"gain": 0.3}, False)])
+@pytest.mark.parametrize(
+    ("change", "first"), [({}, False), ({"fits": True}, True), ({"relative_step_time": 0.7}, False)]
+)
 def test_a_setting_that_does_not_make_a_run_fit_comes_before_no_plan_that_does(offered, change, first):
     study, _ = offered(f"{DENSE} --tensor-model-parallel-size 2")
     advised = propose(rank_candidates(study, {}), lambda study, plan: ())
     advice, best = recommend(advised.proposals, 1, advised.situation), advised.proposals[0].prediction
-    trial = advised.trials[0].model_copy(update={"fits": False, "gain": 0.01, "saved_bytes": 4e9} | change)
+    fields = {"fits": False, "saved_bytes": 4e9, "relative_step_time": 0.99} | change
+    ratio, kind = fields["relative_step_time"], Provenance.MODELLED
+    fields["relative_step_time"] = Quantity(value=ratio, unit="fraction", provenance=kind, source="a test")
+    trial = advised.trials[0].model_copy(update=fields)
     said = add_trial(advice, trial, best, advised.situation)
     assert (said.setting == trial.name) == first
     assert said.statement.startswith("Start with a setting" if first else "Start with proposal 1")

@@ -117,7 +117,7 @@ def test_yaml_to_paste_keeps_its_indentation(primus):
 
 def test_advice_to_change_a_setting_gives_the_reason_for_that_setting(primus):
     graphs, fused = (
-        OfferedTrial(name=name, title=name, statement=f"The {name}: why.", gain=0.1, source="a test", settings={})
+        OfferedTrial(name=name, title=name, statement=f"The {name}: why.", source="a test", settings={})
         for name in ("graphs", "fusion")
     )
     advice = primus[0].recommendation.model_copy(update={"setting": "graphs"})
@@ -191,7 +191,9 @@ def test_every_form_makes_the_same_claims(bundled):
 
 def comment(study):
     """What CI says of a file with this run."""
-    one = ConfigurationReport(path="run.yml", status="added", **advice(ResolvedConfiguration("run.yml", None, study)))
+    one = ConfigurationReport(
+        path="run.yml", status="added", **advice(ResolvedConfiguration("run.yml", None, study), None)
+    )
     return to_comment(CiReport(version="1", base="a" * 40, head="b" * 40, configurations=(one,)))
 
 

@@ -24,11 +24,13 @@ from asap.ci.source.selection import MOST_LINES, ChangedConfiguration, changed_l
 from asap.core.secrets import redacted, without_secrets
 from asap.core.text import plain, plain_lines
 from asap.core.units import format_seconds
+from asap.evidence.anchor import start_from
 from asap.experiments import Experiment
 from asap.experiments.logs.read import SUFFIXES as LOGS
 from asap.history import precedent_prior
 from asap.models import Architecture
 from asap.plans.validity import violations
+from asap.prediction.prediction import Prediction
 from asap.proposals.selection.precedents import LEAST_WEIGHT, SIMILAR_RUNS, precedent_sentence, similar_runs
 from asap.reports.analysis import assemble
 from asap.reports.labels import batch_size, describe_hardware, describe_model
@@ -162,7 +164,7 @@ class Comparison:
             after=self._side(new, predictions[1]),
             notes=_notes(side.notes if (side := new or old) else ()),
         )
-        update = _differences(old, new, predictions) | advice(new)
+        update = _differences(old, new, predictions) | advice(new, predictions[1].prediction)
         return partial.model_copy(update=update)
 
     def _differs(self, new: ResolvedConfiguration) -> bool:
@@ -220,12 +222,15 @@ def _not_read(old: ResolvedConfiguration, new: ResolvedConfiguration) -> str | N
     return f"what changed sets nothing that is read (line{'s' if len(lines) > 1 else ''} {shown})"
 
 
-def advice(new: ResolvedConfiguration | None) -> dict[str, object]:
-    """What every report says of a configuration, and each proposal as a change of its file."""
+def advice(new: ResolvedConfiguration | None, expected: Prediction | None) -> dict[str, object]:
+    """What every report says of a configuration, from the step that is expected of it, and each proposal as a change of
+    its file."""
     study = new.study or new.without_mesh if new else None
     if new is None or study is None:
         return {}
     start = anchor_to_measurement(study, new.linked) if new.linked and new.linked.plan == study.plan else study
+    if start is study and expected is not None and expected.method == "anchored_architecture":
+        start = start_from(study, expected)
     found = proposals_for(start)
     said = summary_of(assemble(start, found, "", ""))
     points = (text if label == WHY else f"{label}: {text}" for label, text in said.points(full=True))
@@ -259,11 +264,6 @@ def strongest_precedent(before: Study, after: Study) -> Precedent | None:
     relevant = [(weight, hit) for weight, hit in weighed if abs(weight) >= LEAST_WEIGHT]
     if not relevant:
         return None
-    _, hit = min(relevant, key=lambda pair: (pair[0] > 0, -abs(pair[0])))
-    record = hit.record
-    return Precedent(
-        id=record.id,
-        title=plain(record.title, 400),
-        outcome=record.outcome.value,
-        supports=plain(precedent_sentence(hit, before.plan, after.plan), 500),
-    )
+    hit = min(relevant, key=lambda pair: (pair[0] > 0, -abs(pair[0])))[1]
+    record, sentence = hit.record, plain(precedent_sentence(hit, before.plan, after.plan), 500)
+    return Precedent(id=record.id, title=plain(record.title, 400), outcome=record.outcome.value, supports=sentence)

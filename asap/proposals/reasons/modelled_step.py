@@ -4,13 +4,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import format_percent
 from asap.models import count_parameters
-from asap.prediction.prediction import Prediction, TimePart
+from asap.prediction.prediction import OPTIMIZER_ON_CPU, Prediction, TimePart
 from asap.study.study import Study
 
 _RESOURCES = {
     "compute": "compute",
     "hbm": "HBM traffic",
     "optimizer": "HBM traffic",
+    OPTIMIZER_ON_CPU: OPTIMIZER_ON_CPU,
     "pipeline bubble": "pipeline bubble",
     "host transfers": "host transfers",
     "host": "host",
@@ -35,7 +36,7 @@ class ModelledStep(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    bottleneck: str = Field(description="compute, HBM traffic, communication, pipeline bubble, host transfers or host")
+    bottleneck: str = Field(description="compute, HBM traffic, communication, pipeline bubble, host, …")
     shares: tuple[ModelledShare, ...] = Field(description="largest first")
     parameters: int | None = Field(description="of the model")
     tokens_per_second_per_chip: float | None

@@ -25,11 +25,7 @@ move in a run half-way between any run and the same one."""
 SAME_MOVE = 0.999
 """Similarity from which two moves are the same but for rounding."""
 
-_OUTCOMES = {
-    Outcome.IMPROVED: "was faster",
-    Outcome.SLOWER: "was slower",
-    Outcome.OUT_OF_MEMORY: "ran out of memory",
-}
+_OUTCOMES = {Outcome.IMPROVED: "was faster", Outcome.SLOWER: "was slower", Outcome.OUT_OF_MEMORY: "ran out of memory"}
 
 
 def similar_runs(study: Study, limit: int) -> list[HistoryHit]:

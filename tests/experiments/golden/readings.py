@@ -27,14 +27,19 @@ def cases() -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def outcome(case: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """How a case reads today, its files laid into an empty folder."""
+def laid_out(case: Mapping[str, Any], folder: Path) -> Path | None:
+    """The file of a case that is read, all laid into a folder."""
     for name, text in case["files"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", errors="surrogateescape")
+    return folder / case["path"] if case["path"] else None
+
+
+def outcome(case: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """How a case reads today, its files laid into an empty folder."""
+    path = laid_out(case, folder)
     try:
-        path = folder / case["path"] if case["path"] else None
         run = read_configuration(path, case["overrides"], Experiment.model_validate(case["experiment"]))
     except AsapError as error:
         return {"refuses": _anywhere(f"{type(error).__name__}: {error}", folder)}

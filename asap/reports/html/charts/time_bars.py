@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asap.prediction.prediction import Prediction, TimePart
+from asap.prediction.prediction import OPTIMIZER_ON_CPU, Prediction, TimePart
 from asap.profiles import Profile
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
@@ -24,7 +24,7 @@ _PARTS = {
     "hbm": chart.HBM,
     "host": chart.HOST,
     "pipeline bubble": chart.BUBBLE,
-    "optimizer": chart.OPTIMIZER,
+    **dict.fromkeys(("optimizer", OPTIMIZER_ON_CPU), chart.OPTIMIZER),
     "other": chart.OTHER,
 }
 LEAST_SHARE = 0.0005

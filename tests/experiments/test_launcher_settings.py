@@ -1,0 +1,51 @@
+"""A run with other settings of its launcher is what its file says with these as overrides."""
+
+from collections import Counter
+
+import pytest
+
+from asap.answers.inquiry import Inquiry
+from asap.answers.registry import ask
+from asap.core.errors import AsapError, InsufficientEvidenceError
+from asap.experiments import Experiment, read_configuration
+from asap.experiments.create import Statement, create_experiment
+from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
+from asap.study.study import study_of
+from tests.experiments.golden.readings import cases, laid_out
+
+TITAN = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 4\nseq_len = 4096\n'
+BATCHES = ("per_device_train_batch_size", "per_device_batch_size", "local_batch_size", "micro_batch_size")
+
+
+def outcomes(case, folder):
+    """Of each change: whether the settings on record are read as the file with the same override is."""
+    path, known = laid_out(case, folder), Experiment.model_validate(case["experiment"])
+    run = read_configuration(path, case["overrides"], known)
+    for key in {key_of_launcher(run, each) for each in BATCHES} if run.hyperparameters else ():
+        try:
+            again = with_launcher_settings(run, {key: "4"} if key else {})
+            file = read_configuration(path, (*case["overrides"], *([f"{key}=4"] if key else [])), known)
+            yield "read" if (again.plan, again.workload) == (file.plan, file.workload) else "other"
+        except InsufficientEvidenceError:
+            yield "unread"
+        except AsapError:
+            continue
+
+
+def test_settings_on_record_are_read_again_as_the_file_with_overrides_is(tmp_path):
+    chosen = [case for place, case in enumerate(cases()) if place % 24 == 0 and "plan" in case.get("reads", {})]
+    found = Counter(one for place, case in enumerate(chosen) for one in outcomes(case, tmp_path / str(place)))
+    assert (found["read"] >= 0.9 * found.total(), found["other"] <= 0.02 * found.total()) == (True, True), found
+
+
+@pytest.mark.parametrize(("said", "batch", "plan"), [
+    ("training.local_batch_size=8", 64, "data=8 microbatches=1"),
+    ("local_batch_size=8 activation_checkpoint.mode=full", 64, "data=8 microbatches=1 remat=full"),
+    ("tensor_parallel_degree=2", 32, "data=4 model=2 microbatches=2"),
+])  # fmt: skip
+def test_what_if_takes_settings_in_the_words_of_the_launcher(said, batch, plan, tmp_path):
+    (tmp_path / "llama.toml").write_text(TITAN, encoding="utf-8")
+    record = create_experiment("run", Statement(hardware="h100-8"), config=tmp_path / "llama.toml")
+    found = ask(Inquiry(study_of(record)), "what_if", plan=said)
+    assert found.run.startswith(f"{batch} sequences")
+    assert str(found.then.plan).startswith(plan)
