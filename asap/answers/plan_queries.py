@@ -71,7 +71,8 @@ class MemoryAnswer(Answer):
     hbm: Figure | None
     capacity: Figure | None
     free: Figure | None
-    host: Figure | None = Field(default=None, description="kept in host memory by one device")
+    host_per_device: Figure | None = Field(default=None, description="kept in host memory")
+    host_per_node: Figure | None = None
     measured: Figure | None = Field(default=None, description="highest use that the profile of what runs shows")
     parts: tuple[PlanPart, ...] = ()
 
@@ -105,10 +106,18 @@ class Memory(Query):
             hbm=row.hbm,
             capacity=bare("run", "hbm_capacity", memory.capacity_bytes, "bytes", "the chip", Provenance.STATED),
             free=bare(of, "hbm_free", room, "bytes", from_, kind),
-            host=bare(of, "host_memory", memory.host_bytes or None, "bytes", from_, kind),
+            host_per_device=bare(of, "host_memory", memory.host_bytes or None, "bytes", from_, kind),
+            host_per_node=bare(of, "host_memory_of_a_node", _of_node(inquiry, memory.host_bytes), "bytes", from_, kind),
             measured=measured,
             parts=memory_parts(inquiry, found),
         )
+
+
+def _of_node(inquiry: Inquiry, each: float) -> float | None:
+    """Bytes of a node's host memory, of which each device needs so many."""
+    hardware = inquiry.study.slice
+    node = (inquiry.study.experiment.hardware.node or chips_per_node(hardware.chip)) if hardware else None
+    return each * min(node, hardware.devices) if each and node and hardware else None
 
 
 class CompareAnswer(Answer):

@@ -80,7 +80,11 @@ _SWITCHES = {
     **dict.fromkeys(("remat", "recompute", "recomputation", "checkpointing"), ("remat=none", "remat=full")),
 }
 """Settings of a plan that words switch off and on."""
-_OFF, _ON, _SWITCH = {"disable", "without", "drop"}, {"enable"}, {"turn", "turning", "switch", "switching"}
+_OFF, _ON, _SWITCH = (
+    {"disable", "disabled", "without", "drop"},
+    {"enable", "enabled"},
+    {"turn", "turning", "switch", "switching"},
+)
 _TOKEN = re.compile(
     r"micro[ _-]?batch(?:[ _]size)?\b|"
     r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?(?=(?:m?s|sec|gi?b|x)?\b)(?!\.\d)|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
@@ -295,6 +299,7 @@ def _switched(words: list[str]) -> Iterator[str]:
         off, on = (
             bool(near & verbs or (near & _SWITCH and way in near)) for verbs, way in ((_OFF, "off"), (_ON, "on"))
         )
+        off |= "off" in words[at + 1 : at + _BACK]
         parallel = word != "sequence" or any(one.startswith("parallel") for one in words[at + 1 : at + 2])
         if word in _SWITCHES and parallel and off != on:
             yield _SWITCHES[word][on]

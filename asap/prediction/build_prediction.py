@@ -74,20 +74,22 @@ def build_prediction(
     if own is not None:
         estimate = _narrowed(estimate, own, float(evaluation.half_width[anchor.index if anchor else index]))
     seconds, width, source = estimate.seconds, estimate.width, estimate.source
-    tokens = _at(evaluation.inputs.workload.batch, index) * _at(evaluation.inputs.workload.sequence, 0)
-    flops = _at(model_flops(evaluation.inputs), index)
-    peak = _at(evaluation.inputs.hardware.peak_matmul, 0) * asked.devices
+    inputs = evaluation.inputs
+    tokens = _at(inputs.workload.batch, index) * _at(inputs.workload.sequence, 0)
+    useful = _at(model_flops(inputs), index) / (_at(inputs.hardware.peak_matmul, 0) * asked.devices)
+    scale = seconds / _at(evaluation.step.total, index)
     return Prediction(
         plan=asked,
         method=estimate.method,
         step_time=_interval(seconds, "s", source, width),
         relative_step_time=estimate.relative,
-        parts=_time_parts(evaluation, index, seconds / _at(evaluation.step.total, index)),
+        parts=_time_parts(evaluation, index, scale),
+        scale=scale,
         shares=_shares(evaluation, index),
         communication=_communication(evaluation, index),
         memory=_memory(evaluation, index),
         tokens_per_second=_interval(tokens / seconds, "tokens/s", source, width),
-        mfu=_interval(flops / (peak * seconds), "fraction", source, width),
+        mfu=_interval(useful / seconds, "fraction", source, width),
         region_distance=float(evaluation.distance[index]),
         doublings=None if anchor is None else doublings(evaluation.plans[index], evaluation.plans[anchor.index]),
         notes=(

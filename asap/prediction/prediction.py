@@ -85,6 +85,7 @@ class Prediction(BaseModel):
         description="step time over the incumbent's, for as many tokens, with its 90 % interval; below 1 is faster",
     )
     parts: tuple[TimePart, ...] = ()
+    scale: float = Field(default=1.0, description="factor on the modelled parts with which they make up the step")
     shares: dict[str, float] = Field(default={}, description="of a step: matmul, attention, loss; their recomputation")
     communication: Quantity | None = Field(default=None, description="exposed collectives over step time, fraction")
     memory: MemoryPrediction | None = None

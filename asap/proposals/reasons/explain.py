@@ -33,6 +33,7 @@ from asap.study.study import Study
 
 _MOVED = 0.005
 """Share of a step, and of HBM, from which on a part that changes is named: judgement, a line holds few."""
+_UNEXPLAINED = "what was measured and the model does not explain"
 
 
 def reasons(study: Study, prediction: Prediction, incumbent: Prediction | None, main: str = "") -> tuple[str, ...]:
@@ -42,8 +43,8 @@ def reasons(study: Study, prediction: Prediction, incumbent: Prediction | None, 
 
 
 def _listed(verb: str, moved: dict[str, Quantity], sign: int) -> tuple[str, ...]:
-    write = {"s": format_seconds, "bytes": format_bytes}
-    named = [f"{write[by.unit](abs(by.value))} of {name}" for name, by in moved.items() if by.value * sign > 0]
+    sizes = ((name, abs(by.value), by.unit) for name, by in moved.items() if by.value * sign > 0)
+    named = [f"{format_seconds(much) if unit == 's' else format_bytes(much)} of {name}" for name, much, unit in sizes]
     return (f"{verb} {', '.join(named)} (modelled).",) if named else ()
 
 
@@ -53,9 +54,11 @@ def differences(before: Prediction | None, after: Prediction) -> dict[str, Quant
     if before is None or before.step_time is None or after.step_time is None:
         return {}
     total, relative = before.step_time.value, after.relative_step_time
-    scale = relative.value * total / after.step_time.value if relative else 1.0
+    scale = before.scale / after.scale * (relative.value * total / after.step_time.value if relative else 1.0)
     was, becomes = time_by_resource(before), time_by_resource(after)
     moved = {name: becomes.get(name, 0.0) * scale - was.get(name, 0.0) for name in was | becomes}
+    if relative is not None and after.method == "anchored_architecture":
+        moved[_UNEXPLAINED] = (relative.value - 1) * total - sum(moved.values())
     found = {
         name: Quantity(value=by, unit="s", provenance=Provenance.MODELLED, source=after.method)
         for name, by in sorted(moved.items(), key=lambda item: -abs(item[1]))
@@ -110,8 +113,7 @@ def impacts(study: Study, prediction: Prediction) -> tuple[Impact, ...]:
 def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, ...]) -> Confidence:
     """Probability of being faster, from the interval, and what that interval is based on."""
     basis = [f"interval: {prediction.relative_step_time.source}"] if prediction.relative_step_time else []
-    moved = doublings(prediction.plan, study.plan) if study.plan is not None else 0
-    if moved:
+    if moved := doublings(prediction.plan, study.plan) if study.plan is not None else 0:
         baseline = "the start" if is_start(study.experiment) else "the plan that runs"
         basis.append(f"its mesh differs from that of {baseline} by {counted(moved, 'factor')} of two")
     precedents = [citation.title for citation in citations if citation.kind == "precedent"]

@@ -155,7 +155,9 @@ def cell(value: object, *, with_basis: bool = False) -> str:
     return plain(value)
 
 
-_LABELS = {"vs_now": "against now", "kpis": "KPIs", "fits_odds": "fits", "faster_odds": "faster"}
+_LABELS = {
+    "vs_now": "against now", "kpis": "KPIs", "fits_odds": "fits", "faster_odds": "faster", "saves": "saves, if kept",
+}  # fmt: skip
 _SHORT = ("hbm", "mfu", "hlo", "id")
 
 
