@@ -15,6 +15,7 @@ _MOST_BEFORE = 600
 _NARROWEST = 79
 """Characters of a terminal's line, less one."""
 _DOTTED = re.compile(r"(?:^|[\s\]])([A-Za-z_]\w*) (?:\.{2,}|(?<=\w{20} )) ?(.*)$")
+_UNFINISHED = re.compile(r"^\s+\w+ \.+$")  # a launcher broke the line, or the argument has no value
 _END_OF_ARGUMENTS = re.compile(r"--- ?end of [\w ]{0,40}arguments")
 _YAML_LINE = re.compile(r"^\s*(?:- |-$|#|[\w./'\"<>@$-]+\s*:(?:\s|$))|^\s+\S|^\s*$|^---$")
 _CUT_KEY = re.compile(r"^[a-z_]+$")
@@ -75,7 +76,7 @@ class Collector:
         self._is_plain = start.kind == "yaml" and not rank  # "key: [" looks like a rank
         self._headless = start.headless
         self._begun = start.kind != "arguments" or "arguments" in line
-        self._depth, self._quote, self._skipped, self._length = 0, "", 0, 0
+        self._depth, self._quote, self._skipped, self._length, self._part = 0, "", 0, 0, ""
         if start.kind == "arguments":
             for one in () if self._begun else (*before, line):
                 self.feed(one)
@@ -125,8 +126,11 @@ class Collector:
         self.block.complete = not self.open and "DeepSpeed" in self.block.title  # its print has no last line
 
     def _argument(self, line: str) -> None:
+        line = self._part + line if line.startswith(".") else line
         if _END_OF_ARGUMENTS.search(line):
             self.block.complete, self.open = self._begun, False
+        elif _UNFINISHED.match(line):
+            self._part = line
         elif (found := argument(line)) is not None:
             self.block.lines.append(f"{found[0]} {found[1]}")
             self._skipped = 0

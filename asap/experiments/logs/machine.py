@@ -158,14 +158,14 @@ def read_shapes(reading: LogReading, experiment: Experiment) -> Experiment:
     return experiment
 
 
-_OF_LAYER = {"param_init", "attention", "feed_forward", "moe", "attention_norm", "ffn_norm"}
+_OF_LAYER = {"param_init", "attention", "feed_forward", "attention_norm", "ffn_norm"}
 _OF_DECODER = {"param_init", "dim", "vocab_size", "output", "tok_embeddings", "norm", "rope", "layers"}
 _OF_ATTENTION = ("n_heads", "n_kv_heads", "head_dim")
 
 
 def _of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The modules of a dense decoder, as torchtitan printed them in the spring of 2026, as its arguments of before."""
-    layers, others = values.get("layers"), values.keys() - _OF_DECODER
+    layers, others = values.get("layers"), {key for key, value in values.items() if value is not None} - _OF_DECODER
     if not isinstance(layers, list) or others - {"enable_weight_tying"}:
         return values
     found: list[dict[str, Any]] = []
@@ -174,7 +174,7 @@ def _of_modules(values: Mapping[str, Any]) -> Mapping[str, Any]:
             attention, width = layer["attention"], layer["feed_forward"]["w1"]["out_features"]
             sizes = {name: attention[name] for name in _OF_ATTENTION} | {"qk_norm": attention["qk_norm"] is not None}
             found.append(sizes | {"hidden_dim": width})
-            alike = found[-1] == found[0] and not layer.get("moe") and layer.keys() <= _OF_LAYER
+            alike = found[-1] == found[0] and {key for key in layer if layer[key] is not None} <= _OF_LAYER
         except (KeyError, TypeError, AttributeError):
             return values
         if not alike:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import median
 from typing import Any, cast
 
@@ -66,7 +67,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
         step=step_times(times),
         tokens_per_second_per_device=_middle(steady, "tokens_per_second_per_device"),
         tokens_per_second=_middle(steady, "tokens_per_second"),
-        samples_per_second=_middle(steady, "samples_per_second") or _last(totals, "samples_per_second"),
+        samples_per_second=_middle(steady, "samples_per_second") or _middle(totals, "samples_per_second"),
         tflops_per_device=_middle(steady, "tflops_per_device"),
         mfu=_middle(steady, "mfu") or 0.01 * (_middle(steady, "mfu_percent") or 0) or None,
         peak_memory_bytes=_peak(
@@ -141,10 +142,6 @@ def _middle(lines: Sequence[StepLine], field: str) -> float | None:
     return median(values) if values else None
 
 
-def _last(lines: Sequence[StepLine], field: str) -> float | None:
-    return next((value for _, fields, *_ in reversed(lines) if (value := number(fields.get(field, "")))), None)
-
-
 def _peak(lines: Sequence[StepLine], **units: float) -> float | None:
     found = [
         value * unit
@@ -214,11 +211,10 @@ _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, str]) -> Ending:
     """The ending of a run, by its lines that tell one, those of its steps, and the last step and their number as single
     lines or settings have them."""
-    # a progress bar is drawn once more behind what a program says at its end
-    going_on = (
-        step[3] for step in reversed(steps) if not step[0].bar or step[1].get("step") != step[1].get("total_steps")
-    )
-    last = next(going_on, -1)
+    # a progress bar is drawn once more behind what a program says at its end, or at its failure
+    going_on = [step for step in steps if not step[0].bar or step[1].get("step") != step[1].get("total_steps")]
+    again = takewhile(lambda step: step[0].bar and step_index(step[1]) == step_index(going_on[-1][1]), going_on[::-1])
+    last = min((step[3] for step in (*going_on[-1:], *again)), default=-1)
     listed = [one for one in found if one.offset >= last and isinstance(one.form, EndingForm)]
     behind = [one for one in listed if cast(EndingForm, one.form).kind != _ALLOCATION]
     kinds = [cast(EndingForm, one.form).kind for one in behind]
@@ -231,6 +227,9 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
         done = next((one for one in behind if cast(EndingForm, one.form).kind == "completed"), None)
         return _ending("completed", done, steps) if done else _by_count(steps, said)
     causes = [one for one in failures if one[1] not in _CASCADE] or failures
+    if all(kind == "collective_timeout" for _, kind in causes):  # others wait for the one that failed before
+        before = [one for one in failures if one[1] == "crashed" and one[0].offset < causes[0][0].offset]
+        causes = [one for one in before if "exception" in cast(EndingForm, one[0].form).read(one[0].text)] or causes
     first, kind = min(
         causes, key=lambda one: (_SPECIFIC.index(one[1]), one[0].offset) if one[1] in _CASCADE else (0, one[0].offset)
     )

@@ -211,8 +211,9 @@ def _cuts(found: Scan) -> list[tuple[int, int]]:
     for before, after in pairwise(found.steps):
         between = settings[bisect_right(settings, before[3]) : bisect_left(settings, after[3])]
         step, last = step_index(after[1]), step_index(before[1])
-        again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
-        again = again and not after[0].bar
+        other = before[0].stack != after[0].stack and not {before[0].stack, after[0].stack} & {*_BENEATH}
+        again = (before[0] is after[0] or other) and step is not None and last is not None and step < last - _BACK
+        again = again and not (before[0].bar or after[0].bar)
         if between or again:
             cuts.append((before[3], between[0] if between else after[3]))
     if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):

@@ -107,7 +107,7 @@ def _by_readers(
         document = Document(path, values, dict.fromkeys(values, line))
         try:
             read = read_document(document, (*over_model(values), *overrides), shaped)
-            return read if line or overrides else _as_stated(read, settings), ()
+            return read if line or overrides else _as_stated(read, settings, reading), ()
         except UsageError:
             raise
         except AsapError as error:
@@ -145,12 +145,16 @@ def _documents(
         yield 0, values, shaped
 
 
-def _as_stated(read: Experiment, settings: LogSettings) -> Experiment:
-    """A record without the batch and the sequence that a program has by default: lines of a log do not state them."""
+def _as_stated(read: Experiment, settings: LogSettings, reading: LogReading) -> Experiment:
+    """A record without the batch, sequence and checkpointing that a program has by default and no line states."""
     sizes = {"global_batch": settings.global_batch or settings.micro_batch, "sequence_length": settings.sequence}
     unsaid = {name: None for name, size in sizes.items() if size is None}
     sources = {key: source for key, source in read.provenance.items() if key.rpartition(".")[2] not in unsaid}
-    return read.model_copy(update={"workload": read.workload.model_copy(update=unsaid), "provenance": sources})
+    built = settings.zero or settings.recompute or reading.measured.step.steps
+    parts = {"microbatches": sizes["global_batch"], "remat": built or None}
+    plan = read.plan and read.plan.model_copy(update={name: None for name, said in parts.items() if said is None})
+    workload = read.workload.model_copy(update=unsaid)
+    return read.model_copy(update={"workload": workload, "provenance": sources, "plan": plan})
 
 
 def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:

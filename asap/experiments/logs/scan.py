@@ -169,9 +169,9 @@ class _Pass:
                 at = at[: most // 2] + at[-most // 2 :]
             elif isinstance(form, Form) and len(at) > most:
                 at = self._counted_once(form, chunk, at)
-                stride = -(-len(at) // _MOST_OF_PIECE)
+                stride = -(-len(at) // most)
             last = -1
-            for place in at[::stride]:
+            for place in at[:-1:stride] + at[-1:]:
                 if (begin := chunk.rfind(b"\n", 0, place) + 1) != last:
                     found.setdefault(begin, []).append((form, stride))
                     last = begin

@@ -126,21 +126,20 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
         batch = found["micro_batch"] * found["devices"] * (found.get("accumulation") or 1)
         found["global_batch"] = found.get("global_batch") or (int(batch) if batch == int(batch) else None)
     if reading.stack in _DATA_PARALLEL and not found.get("tensor"):
-        found["devices"] = found.get("devices") or found.get("data")
+        groups = LogSettings.model_validate(found).data_parallel if reading.stack == "olmo" else found.get("data")
+        found["devices"] = found.get("devices") or groups
     groups, rest = divmod(found.get("devices") or 0, found.get("context") or 1)
     if reading.stack in _DATA_PARALLEL and groups and not (rest or found.get("tensor")):
         found |= {"data": groups, "tensor": 1, "pipeline": 1}
-    parts = [found[name] for name in ("data", "micro_batch", "accumulation") if found.get(name)]
-    if len(parts) == _PARTS and not found.get("global_batch") and reading.stack != "maxtext":
+    parts = [found.get(name) or 0 for name in ("data", "micro_batch", "accumulation")]
+    if all(parts) and not found.get("global_batch") and reading.stack != "maxtext":
         found["global_batch"] = int(math.prod(parts))
     if any("n_kv_heads" in block.values and block.values["n_kv_heads"] is None for block in reading.blocks):
         found["kv_heads"] = found.get("kv_heads") or found.get("heads")
 
 
-_DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat", "nanogpt")
+_DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat", "nanogpt", "olmo")
 """Programs that spread the batch over all devices, and nothing else."""
-_PARTS = 3
-"""Of a batch: groups of devices, sequences at once, and how many times."""
 _WHOLE, _FEW = 0.02, 40
 """Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))

@@ -105,18 +105,21 @@ def _mean_attention_parameters(settings: StackSettings, notes: list[str]) -> int
         return None
     if variant not in _GATED_DELTA_NET:
         raise settings.wrong(_VARIANT, f"one of {', '.join((*_GATED_DELTA_NET, 'dsa'))}")
-    every, layers = settings.count(_FREQUENCY), settings.count("num_layers")
+    full = _pattern(re.sub(r"\s", "", str(settings.get(_FREQUENCY))))  # 0 where a layer's attention is full
+    every, layers = None if full else settings.count(_FREQUENCY), settings.count("num_layers")
     width, heads = settings.count("hidden_size"), settings.count("num_attention_heads")
-    if not (every and width and heads and layers):
-        raise settings.wrong(_VARIANT, f"beside a number as {_FREQUENCY}, num_layers, hidden_size and attention heads")
+    if not ((every or len(full) == layers) and width and heads and layers):
+        raise settings.wrong(
+            _VARIANT, f"beside a number or a list as {_FREQUENCY}, num_layers, hidden_size and attention heads"
+        )
     linear = linear_attention_parameters(width, *(_known(settings, key) or 0 for key in _LINEAR))
     groups = settings.count("num_query_groups", 1) or 1 if settings.flag("group_query_attention") else heads
     dim = settings.count("kv_channels", width // heads) or 0
     outputs = 3 if settings.flag("attention_output_gate") else 2
-    full, of_full = width * dim * (outputs * heads + 2 * groups), layers // every
+    attention, of_full = width * dim * (outputs * heads + 2 * groups), layers // every if every else full.count(0)
     shown = f"{plain(variant, 40)} in {layers - of_full} of {layers} layers"
     notes.append(f"{shown}: its scores are taken as those of attention")
-    return round((linear * (layers - of_full) + full * of_full) / layers)
+    return round((linear * (layers - of_full) + attention * of_full) / layers)
 
 
 def _experts(settings: StackSettings, notes: list[str]) -> dict[str, Any]:
