@@ -50,8 +50,8 @@ _SHARD = ("mesh.dp_shard_mod_ep", "mesh.dp_shard_in_ep")
 """In torchtitan's meshes of 2025 with experts the two parts of ``dp_shard``."""
 _BENEATH = ("any", "mlperf", "deepspeed")
 """What prints beside the program that trains: it counts where nothing else is known."""
-_BACK = 5
-"""Ranks may print steps out of order by fewer than so many."""
+_BACK, _LATELY = 5, 8
+"""Ranks may print steps out of order by fewer than so many, and the same one so many lines later."""
 _AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
 _BARE_KEY = re.compile(r"\w+:")
@@ -208,12 +208,13 @@ def _cuts(found: Scan) -> list[tuple[int, int]]:
     with the last step before it, behind which single lines may state settings of the new run."""
     cuts: list[tuple[int, int]] = []
     settings = sorted([*(one.offset for one in found.blocks), *(one[0] for one in found.parameters)])
-    for before, after in pairwise(found.steps):
+    for place, (before, after) in enumerate(pairwise(found.steps)):
         between = settings[bisect_right(settings, before[3]) : bisect_left(settings, after[3])]
         step, last = step_index(after[1]), step_index(before[1])
         other = before[0].stack != after[0].stack and not {before[0].stack, after[0].stack} & {*_BENEATH}
         again = (before[0] is after[0] or other) and step is not None and last is not None and step < last - _BACK
-        again = again and not (before[0].bar or after[0].bar)
+        lately = (step_index(one[1]) for one in found.steps[max(0, place - _LATELY) : place])  # other ranks lag
+        again = again and not (before[0].bar or after[0].bar or any(step == one for one in lately))
         if between or again:
             cuts.append((before[3], between[0] if between else after[3]))
     if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):
