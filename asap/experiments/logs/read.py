@@ -211,10 +211,9 @@ def _cuts(found: Scan) -> list[tuple[int, int]]:
     for place, (before, after) in enumerate(pairwise(found.steps)):
         between = settings[bisect_right(settings, before[3]) : bisect_left(settings, after[3])]
         step, last = step_index(after[1]), step_index(before[1])
-        other = before[0].stack != after[0].stack and not {before[0].stack, after[0].stack} & {*_BENEATH}
-        again = (before[0] is after[0] or other) and step is not None and last is not None and step < last - _BACK
+        again = before[0] is after[0] and step is not None and last is not None and step < last - _BACK
         lately = (step_index(one[1]) for one in found.steps[max(0, place - _LATELY) : place])  # other ranks lag
-        again = again and not (before[0].bar or after[0].bar or any(step == one for one in lately))
+        again = again and not (after[0].bar or any(step == one for one in lately))
         if between or again:
             cuts.append((before[3], between[0] if between else after[3]))
     if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):

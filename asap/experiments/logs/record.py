@@ -34,7 +34,7 @@ ReadDocument = Callable[[Document, Sequence[str], Experiment], Experiment]
 _REMAT = {"none": Remat.NONE, "full": Remat.FULL}
 _NAMES = {"gpt-neox": "Megatron-DeepSpeed", "maxtext": "MaxText", "torchtitan": "torchtitan", "fsdp": "Accelerate FSDP"}
 _OF_DEEPSPEED = "deepspeed"
-_SIGNS = ("num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size")
+_SIGNS = {"num_layers", "hidden_size", "num_attention_heads", "micro_batch_size", "batch_size"}
 _OF_ANY_OBJECTIVE = ("trainer", "deepspeed", "mlperf", "nemo", None)
 """Programs that train other than language models as well."""
 
@@ -129,10 +129,10 @@ def _documents(
     shaped = read_shapes(reading, experiment)
     main = [block for block in reading.blocks if not block.kind.startswith(_OF_DEEPSPEED)]
     for block in main:
-        if (block.complete or block.kind.startswith("call")) and is_claimed(dotted(block.values)):
-            yield block.line, block.values, shaped
-        elif block.kind.startswith("arguments") and sum(sign in block.values for sign in _SIGNS) > 1:
+        if block.kind.startswith("arguments") and reading.stack == "megatron" and len(block.values.keys() & _SIGNS) > 1:
             yield block.line, _as_megatron(settings, block), shaped
+        elif (block.complete or block.kind.startswith("call")) and is_claimed(dotted(block.values)):
+            yield block.line, block.values, shaped
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             said = {key: scalar(str(value)) for key, value in block.values.items()}
             yield block.line, mesh_of_maxtext(reading) | said, shaped
