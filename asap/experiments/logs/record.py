@@ -70,7 +70,8 @@ def read_log_record(
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
-    known = reading.stack is not None and reading.measured.step.steps > 0
+    measured = reading.measured.step.steps > 0 or reading.measured.tokens_per_second_per_device is not None
+    known = reading.stack is not None and measured
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
         reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
