@@ -32,7 +32,6 @@ class Family(BaseModel):
         windowed: whether ``sliding_window`` counts without ``use_sliding_window``.
         defaults: counts by the name of their field in an Architecture.
         names: keys of fields that this family calls otherwise than :data:`NAMES`.
-        parallel_key: the key that says whether a layer is parallel.
         dense_multiple: width of a dense MLP by default, in widths of the model.
     """
 
@@ -46,7 +45,6 @@ class Family(BaseModel):
     windowed: bool = True
     defaults: dict[str, int] = {}
     names: dict[str, tuple[str, ...]] = {}
-    parallel_key: str = "use_parallel_residual"
     dense_multiple: int | None = None
 
 
@@ -117,8 +115,6 @@ class _Reading:
                 self.put(field, self._count(key), f"{self.file}: {key}")
         for field, value in self.family.defaults.items():
             self.derive(field, value)
-        if self.kind == "falcon":
-            self._read_falcon_heads()
         self._read_matrices()
         self._read_experts()
         self._read_window()
@@ -141,17 +137,8 @@ class _Reading:
             self.derive("d_ff", self.family.dense_multiple * width)
         self.derive("gated_mlp", self.family.gated)
         self.derive("qk_norm", self.family.qk_norm)
-        self._read_flag("parallel_block", self.family.parallel_key, self.family.parallel)
+        self._read_flag("parallel_block", "use_parallel_residual", self.family.parallel)
         self._read_flag("tied_embeddings", "tie_word_embeddings", self.family.tied)
-
-    def _read_falcon_heads(self) -> None:
-        """Key/value heads of Falcon (``configuration_falcon.py``): groups, one for all, or as many as queries."""
-        if self.config.get("new_decoder_architecture") is True:
-            self.put("parallel_block", True, f"{self.file}: new_decoder_architecture")
-            return
-        single = self.config.get("multi_query", True) is True
-        heads = 1 if single else self.fields.get("heads")
-        self.put("kv_heads", heads, f"{self.file}: multi_query")
 
     def _read_flag(self, field: str, key: str, default: bool) -> None:
         value = self.config.get(key)

@@ -25,11 +25,10 @@ from asap.experiments.processes import (
     processes_of,
     with_devices,
     with_exports,
-    with_gpu_of_directives,
     with_note_on_unread,
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
-from asap.experiments.shell import Command, Given, Start, find_start, is_script, script_text, with_given, with_sources
+from asap.experiments.shell import Command, Start, find_start, is_script, script_text, with_given, with_sources
 from asap.experiments.tables import reader as tables
 from asap.experiments.tables import script as table_script
 from asap.stacks.launchers import COMMAND
@@ -93,7 +92,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         text = script_text(path)
         if (found := read_script(text, path, overrides, experiment)) is None:
             raise refuse_script(with_given(with_sources(text, path.parent), overrides, lambda _: False).script, path)
-        return with_gpu_of_directives(text, path, found)
+        return found
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", "model", path)
     if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:
@@ -126,18 +125,13 @@ def _read_start(
     row: _Row, text: str, path: Path, overrides: Iterable[str], experiment: Experiment, whole: str
 ) -> Experiment | None:
     """What a script starts of one stack; ``None`` where it does not."""
-    given = _given(text, overrides, row.is_setting, whole)
+    given = with_given(text, overrides, lambda key: key in FIELDS or row.is_setting(key), whole)
     if (start := row.find(given.script, path)) is None:
         return None
     read = _read(partial(row.read, start), row.takes or row.is_setting, given.rest, experiment)
     known = start.command.text if start.runs and row is not _STARTED else ""
     command = {COMMAND: redacted(" ".join(known.split()))} if known else {}
     return read.knowing(*given.note(path.name), *start.notes(), provenance=command)
-
-
-def _given(text: str, overrides: Iterable[str], is_setting: Callable[[str], bool], whole: str) -> Given:
-    """A script with its variables set; a setting of the stack, or a field of a record, is meant before a variable."""
-    return with_given(text, overrides, lambda key: key in FIELDS or is_setting(key), whole)
 
 
 def _find_started(text: str, path: Path) -> Start | None:
@@ -159,14 +153,12 @@ def _read_started(start: Start, overrides: list[str], experiment: Experiment) ->
     else:
         found = read_as_document(document, overrides, experiment)
         assert found is not None
-    return found.knowing(*(start.note_on_made(document.path.name) if of_yaml else ()))
+    return found
 
 
-def _is_any_setting(key: str) -> bool:
-    return is_argument(key) or table_script.is_setting(key)
-
-
-_STARTED = _Row(_find_started, _read_started, _is_any_setting, lambda _: True)
+_STARTED = _Row(
+    _find_started, _read_started, lambda key: is_argument(key) or table_script.is_setting(key), lambda _: True
+)
 
 
 def read_as_document(document: Document, overrides: Iterable[str], experiment: Experiment) -> Experiment | None:

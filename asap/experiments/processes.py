@@ -7,13 +7,12 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.units import counted
-from asap.experiments.experiment import Experiment, refer_to_hardware
+from asap.experiments.experiment import Experiment
 from asap.experiments.shell import (
     Command,
     Start,
     commands_within,
     environment_of,
-    gpu_of_directives,
     has_substitution,
     options,
     read_commands,
@@ -21,7 +20,6 @@ from asap.experiments.shell import (
     words,
 )
 from asap.flags.environment import is_performance_variable
-from asap.hardware import find_chip
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _AROUND = re.compile(r"(?:^|[\s/])(?:docker|podman|apptainer|singularity|xpk)\s")
@@ -81,8 +79,6 @@ def with_nodes_of(command: Command, experiment: Experiment) -> Experiment:
     found = environment_of(command)
     each = said.get("nproc_per_node") or said.get("num_gpus") or found.get("NPROC_PER_NODE")
     nodes = said.get("nnodes") or said.get("num_nodes") or found.get("NNODES")
-    if each is None and "SLURM_GPUS_PER_NODE" in found:
-        each, nodes = found["SLURM_GPUS_PER_NODE"], found.get("SLURM_NNODES")
     return with_nodes(digits(each or ""), digits(nodes or ""), experiment)
 
 
@@ -105,16 +101,6 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
         note = f"the launcher starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
         return experiment.knowing(note)
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
-
-
-def with_gpu_of_directives(text: str, path: Path, experiment: Experiment) -> Experiment:
-    """``experiment`` with the kind of GPU that a script asks its scheduler for, where of the hardware its processes
-    alone are said."""
-    kind, devices = gpu_of_directives(text), experiment.hardware.devices
-    if kind is None or devices is None or experiment.hardware.name or find_chip(kind) is None:
-        return experiment
-    hardware, notes = refer_to_hardware(f"{kind}-{devices}", devices=devices)
-    return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": f"{path.name}: gres"})
 
 
 def _of_environment(command: Command, unsaid: int | None) -> int | None:

@@ -16,9 +16,6 @@ from asap.stacks.stack_settings import StackSettings
 _BY_NAME = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["program"]
 METHODS = ("loss", "method", "algorithm", "objective", "stage")
 """Arguments that name the method of a program which has several."""
-_OF_EMBEDDINGS = ("negatives_cross_device", "train_group_size", "query_max_len", "passage_max_len")
-_MODE, _OF_TOKENS = "mode", "generative"
-"""What makes a program that has them train on tokens (ContextualAI/gritlm)."""
 _RANK, _OFF = re.compile(r"(?:lora|adapter)_\w+|rank"), ("0", "false", "none", "")
 """Of adapters, which a program trains where no switch says that it does not."""
 _READ = "read are programs that train all parameters of a decoder on tokens"
@@ -50,11 +47,10 @@ def check_program(program: str, path: Path, model_said: bool = False) -> None:
 def check_arguments(arguments: Mapping[str, Any], path: Path) -> None:
     """Raise ConfigError where arguments are those of training adapters, or on preferences or rewards, or tell a program
     to split its model over devices by code of its own; adapters that a variable may turn off are left open."""
-    table, of_tokens = spec("trainer"), arguments.get(_MODE) == _OF_TOKENS
+    table = spec("trainer")
     parts = [one for one in table.refused if one.reason == _IN_PART]
     switches = [key for key in arguments if any(one.forbids(key, "true") for one in parts)]
     left = {key for key in switches if has_substitution(str(arguments[key]))}
-    left |= {*_OF_EMBEDDINGS} if of_tokens else set[str]()
     said = {key: value for key, value in arguments.items() if key not in left}
     refuse(table, StackSettings(said, str(path)))
     ranks = (key for key in said if _RANK.fullmatch(key) and str(said[key]).casefold() not in _OFF)

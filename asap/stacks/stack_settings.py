@@ -53,10 +53,8 @@ class StackSettings(Mapping[str, Any]):
         self._values = {key: value for key, value in values.items() if value is not None}
         self._place = place
         self._lines = lines or {}
-        self._asked: set[str] = set()
 
     def __getitem__(self, key: str) -> Any:
-        self._asked.add(key)
         return self._values[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -69,10 +67,6 @@ class StackSettings(Mapping[str, Any]):
         """The settings with others on top, which have no line."""
         lines = {key: line for key, line in self._lines.items() if key not in values}
         return StackSettings(self._values | dict(values), self._place, lines)
-
-    def misspelt(self) -> tuple[str, ...]:
-        """A note on settings that nothing has asked for so far and that almost have the name of a missing one."""
-        return near_misses(self._values.keys() - self._asked, self._asked - self._values.keys())
 
     def source(self, key: str) -> str:
         """``train.sh:12: num_layers``: for provenance."""

@@ -52,7 +52,7 @@ def test_what_may_be_added_stays_open():
 def test_options_have_their_words_and_lines():
     found = options("run --tensor-size=4 --names a 'b c' \n --flag --freq ([0]*3+[1]*5)", 7)
     assert [(option.name, option.words, option.line) for option in found] == [
-        ("tensor_size", ("4",), 7), ("names", ("a", "b c"), 7), ("flag", (), 8), ("freq", ("[[0]*3+[1]*5]",), 8),
+        ("tensor_size", ("4",), 7), ("names", ("a", "b c"), 7), ("flag", (), 8), ("freq", ("[0]*3+[1]*5",), 8),
     ]  # fmt: skip
 
 

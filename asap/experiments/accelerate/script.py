@@ -11,7 +11,7 @@ from typing import Any
 
 from asap.core.errors import ConfigError, UnreadError
 from asap.core.text import plain
-from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled, with_file
+from asap.experiments.accelerate.arguments import KINDS, of_command, said, settled
 from asap.experiments.accelerate.program import Program, read_program
 from asap.experiments.accelerate.trainer_file import (
     OF_FACTORY,
@@ -29,7 +29,7 @@ from asap.experiments.processes import PYTHON, in_one_process, with_processes_of
 from asap.experiments.shell import Command, Start, check_made, has_substitution, words
 from asap.experiments.training_program import METHODS, check_arguments, check_program
 from asap.stacks.accelerate import stack as accelerate
-from asap.stacks.accelerate.stack import KIND, OPTION, WORDS
+from asap.stacks.accelerate.stack import KIND, OPTION
 from asap.stacks.deepspeed.stack import IN_FILE
 from asap.stacks.stack_settings import dotted
 from asap.stacks.trainer.arguments import TRAINER_MICRO_BATCH
@@ -39,8 +39,7 @@ _TORCHRUN = re.compile(r"\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b")
 _PROGRAM = re.compile(r"(?<=\s)(?:(?:-m|--module)\s+([\w.-]+)|['\"]?(\S+\.py)\b)")
 _DEEPSPEED = re.compile(r"(?:^|[\s/])deepspeed(?=\s)")
 _OPTION_OF_DEEPSPEED = re.compile(r"\s--deepspeed(?:_config)?[\s=]")
-_FILE = "config_file"
-_STRATEGY = "FSDP_SHARDING_STRATEGY"
+_FILE, _STRATEGY = "config_file", "FSDP_SHARDING_STRATEGY"
 _ASSIGNED = re.compile(r"\+*[A-Za-z][\w.]*=", re.ASCII)
 
 
@@ -82,10 +81,8 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
         configuration = {KIND: "DEEPSPEED", IN_FILE: _configuration(arguments, start)}
         experiment = with_processes_of(start, experiment)
     else:
-        stated = with_file(given, path, files)
-        named = any(word in WORDS for word in str(stated.get(OPTION, WORDS[0])).casefold().replace(",", " ").split())
-        if _STRATEGY in start.environment and not named:
-            hint = f"name the strategy itself: add {OPTION}=full_shard, or another"
+        if _STRATEGY in start.environment:
+            hint = f"say the strategy by --{OPTION} instead of it"
             raise UnreadError(f"sets {_STRATEGY}, which is not read", where=start.where, hint=hint)
         configuration = _of_torchrun(known)
     check_arguments({key: value for key, value in _assigned(strays).items() if key in METHODS}, path)
@@ -94,8 +91,7 @@ def read_accelerate_script(start: Start, overrides: Iterable[str], experiment: E
     defaults = defaults_of(program) or defaults_under(arguments, program)
     read = read_program(Program(path, given, settings, unsaid, files, defaults, launches=by_trl), overrides, experiment)
     note = f"not read: {plain(', '.join(strays), 120)}, which {plain(program, 40)} takes in a form of its own"
-    named = str(launched.get(_FILE, ""))
-    return read.knowing(*([note] if strays else []), *(start.note_on_made(named) if named else ()))
+    return read.knowing(*([note] if strays else []))
 
 
 def _parts(start: str) -> tuple[str, str | None, str]:

@@ -9,13 +9,12 @@ from asap.experiments.shell.starts import (
     environment_of,
     find_start,
     made_files,
-    note_on_made,
     starts_in,
     undecided_options,
     with_given,
 )
 from asap.experiments.shell.syntax import unread_line
-from asap.experiments.shell.variables import gpu_of_directives, has_substitution, slurm_variables
+from asap.experiments.shell.variables import has_substitution, slurm_variables
 from asap.experiments.shell.words import Option, options, words
 
 __all__ = [
@@ -29,11 +28,9 @@ __all__ = [
     "commands_within",
     "environment_of",
     "find_start",
-    "gpu_of_directives",
     "has_substitution",
     "is_script",
     "made_files",
-    "note_on_made",
     "options",
     "read_commands",
     "script_text",

@@ -47,11 +47,10 @@ class Variables:
         if self._spent > _MOST:
             raise UnreadError(f"its variables come to more than {_MOST:,} characters")
 
-    def set(self, more: Mapping[str, str | None], exported: bool = False) -> None:
+    def set(self, more: Mapping[str, str | None]) -> None:
         """Set variables."""
         self._seen = None
         self.values |= {**more, **self.fixed}
-        self.exported |= more.keys() if exported else set()
 
     def export(self, name: str) -> None:
         """Hand a variable on to commands."""

@@ -47,13 +47,6 @@ def check_made(named: str, files: Brought, path: Path) -> None:
         raise UnreadError(reason, where=str(path), hint="give the file, as it is then, as --config")
 
 
-def note_on_made(named: str, files: Brought, path: Path) -> tuple[str, ...]:
-    """That a script makes the file of that name itself; nothing where it does not."""
-    if find_brought(named, files) is None:
-        return ()
-    return (f"{path.name} makes {plain(named, 80)} itself before the run: change it there",)
-
-
 _FILLED = re.compile(r"[\"']?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?[\"']?", re.ASCII)
 _ASSIGNED = re.compile(r"(?:(?:export|local|declare|readonly)\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)\+?=", re.ASCII)
 
@@ -179,10 +172,6 @@ class Start:
     def check_made(self, named: str) -> None:
         """Raise UnreadError where the script makes the file of that name in a way that is not read."""
         check_made(named, self.files, self.path)
-
-    def note_on_made(self, named: str) -> tuple[str, ...]:
-        """That the script makes the file of that name itself; nothing where it does not."""
-        return note_on_made(named, self.files, self.path)
 
     def notes(self) -> tuple[str, ...]:
         """Which of the runs of the script it is; nothing where there is one."""

@@ -93,8 +93,6 @@ def options(text: str, line: int = 1) -> Iterator[Option]:
 
 
 def _words(text: str) -> Iterator[str]:
-    if text.strip().startswith("("):
-        text = text.strip().replace("(", "[").replace(")", "]") if "*" in text else text
     for found in _WORD.finditer(text.replace('\\"', " ")):
         word = next(group for group in found.groups() if group is not None).strip()
         if word:

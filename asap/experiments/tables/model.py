@@ -94,19 +94,18 @@ def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> E
 
 def _of_section(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:
     """The decoder of a section whose keys are those of a Hugging Face ``config.json``."""
-    section, own = f"{spec.model.section}.", code(folder_of(spec))
+    section = f"{spec.model.section}."
     config: dict[str, Any] = {key.removeprefix(section): settings[key] for key in settings if key.startswith(section)}
+    hint = f"give the model as {SHAPES} without the file, and --hardware, --batch, --sequence and --plan"
     if not config:
         reason = f"has no {spec.model.section}, where {spec.name} has the shapes of its model"
-        hint = f"give the model as {SHAPES} without the file, and --hardware, --batch, --sequence and --plan"
         raise ConfigError(reason, where=settings.where(), hint=hint)
     family = next((family for key, family in spec.model.flags.items() if config.get(key) is True), None)
     if family is None:
         kinds = ", ".join(spec.model.flags)
-        raise ConfigError(f"{spec.model.section} is of no kind that is read: {kinds}", where=settings.where())
+        reason = f"{spec.model.section} is of no kind that is read: {kinds}"
+        raise ConfigError(reason, where=settings.where(), hint=hint)
     config |= {theirs: config[name] for name, theirs in spec.model.renamed.items() if config.get(name) is not None}
-    for key, value in (own.configured(settings) if own else {}).items():
-        config = {key: value, **config} if key == "intermediate_size" else {**config, key: value}
     return read_huggingface(Document(path, config | {"model_type": family}, {}), experiment)
 
 

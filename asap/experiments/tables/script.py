@@ -22,8 +22,6 @@ _BESIDE = "lay it beside the script, or give it as --config"
 _OF_NODE = ("nproc_per_node", "nproc", "npernode")
 """Options of launchers that say devices of a node."""
 _ASSIGNED = re.compile(r"\+*([A-Za-z_][\w.]*)=(.*)", re.ASCII | re.DOTALL)
-_FOLDERS = ("d", "conf_dir")
-"""Options that say where files lie whose names follow."""
 
 
 def starts(command: Command) -> bool:
@@ -148,14 +146,9 @@ def _files(spec: Spec, start: Command) -> list[str]:
 def _document(spec: Spec, named: str, started: Start) -> Document | None:
     """The file of that name; ``None`` where a repository's own, which counts where none is named, is not there."""
     start, path, command = started.command, started.path, _command(spec)
-    folder = next((one.words[0] for one in options(_rest(spec, start)) if one.name in _FOLDERS and one.words), None)
     below = below_variable(named)
     forms = command.places if not below.endswith(_FILES) else ()
-    places = [
-        below,
-        *([f"{below_variable(folder)}/{below}"] if folder else []),
-        *(form.format(below) for form in forms),
-    ]
+    places = [below, *(form.format(below) for form in forms)]
     started.check_made(named)
     readable = [] if has_substitution(below) else places
     found = next((one for place in readable if (one := find_named(place, path, started.files)) is not None), None)

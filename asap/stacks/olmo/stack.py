@@ -28,12 +28,12 @@ def notes(settings: Settings) -> Iterator[str]:
 
 
 def model_fields(settings: Settings) -> dict[str, object]:
-    """The MLP, whose width counts both of its inner matrices where it is gated; keys, positions, experts."""
+    """The MLP, whose width counts both of its inner matrices where it is gated; keys, positions."""
 
     def said(name: str, default: object) -> str:
         return str(settings.get(f"model.{name}", default)).casefold()
 
-    gated, experts = said("activation_type", "swiglu") == "swiglu", said("block_type", "sequential") == "moe"
+    gated = said("activation_type", "swiglu") == "swiglu"
     whole = int(said("mlp_hidden_size", int(said("mlp_ratio", 4)) * int(said("d_model", 0))))
     inner = whole // 2 if gated else whole
     placed = "true" in (said("rope", False), said("alibi", False))
@@ -43,7 +43,4 @@ def model_fields(settings: Settings) -> dict[str, object]:
         "gated_mlp": gated,
         "learned_positions": 0 if placed else int(said("max_sequence_length", 0)),
         "parallel_block": said("block_type", "sequential") == "parallel",
-        "experts": int(said("moe_num_experts", 8)) if experts else 0,
-        "experts_per_token": int(said("moe_top_k", 2)) if experts else 0,
-        "expert_d_ff": inner if experts else None,
     }

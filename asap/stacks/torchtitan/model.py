@@ -1,6 +1,5 @@
 """The decoder that torchtitan trains: behind a name and a flavor, in the JSON of a run, or as a log prints it."""
 
-import ast
 import math
 import re
 import tomllib
@@ -52,8 +51,6 @@ def model_of(settings: StackSettings) -> tuple[Architecture | str, tuple[str, ..
     catalogued = _CATALOGUE.get(name, "{}").format(bare)
     known = find_architecture(_OTHERS.get(catalogued, catalogued)) if name in _CATALOGUE else None
     known = _DEBUG_MODEL if bare == "debugmodel" and name == "llama3" else known
-    if known and (file := _unlike(known, settings, name, flavor)):
-        return Architecture(name=title), (f"{title} is in {file} unlike the catalogue, and not read: add {SHAPES}",)
     found, notes = _with_saved(
         known.model_copy(update={"name": title}) if known else Architecture(name=title), settings
     )
@@ -75,43 +72,6 @@ _SECTIONS = ("model.", "parallelism.")
 @cache
 def _known() -> frozenset[str]:
     return spec("torchtitan").words() | irrelevant("torchtitan")
-
-
-def _unlike(known: Architecture, settings: StackSettings, name: str, flavor: str) -> str | None:
-    """The Python around a file that has this flavor otherwise than the catalogue; ``None`` where none does."""
-    folder = Path(settings.where()).absolute().parent
-    names = dict.fromkeys((name, name.rstrip("0123456789")))
-    for file in (parent / _MODELS.format(each) for parent in (folder, *folder.parents)[:_MOST] for each in names):
-        try:
-            made = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Dict)]
-        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        pairs = [pair for node in made for pair in zip(node.keys, node.values, strict=True)]
-        calls = [
-            {
-                str(word.arg): word.value.value
-                for word in ast.walk(call)
-                if isinstance(word, ast.keyword) and isinstance(word.value, ast.Constant)
-            }
-            for key, call in pairs
-            if isinstance(key, ast.Constant) and key.value == flavor and isinstance(call, ast.Call)
-        ]
-        said = [_decisive(each) for each in calls]
-        if said and not any(each.items() <= known.model_dump().items() for each in said):
-            return f"{file.parent.name}/{file.name}"
-    return None
-
-
-def _decisive(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as fields of an architecture; those of a fork that by their name are shapes, as they are."""
-    own = {key for key in arguments if _NAMES_OF_SHAPES.search(key)} - _AROUND
-    width = {"d_ff": _width(arguments)} if {"dim", "multiple_of"} <= arguments.keys() else {}
-    return {_FIELDS.get(key, key): value for key, value in arguments.items() if key in own | _FIELDS.keys()} | width
-
-
-_MODELS = "torchtitan/models/{}/__init__.py"
-_AROUND = {"ffn_dim_multiplier", "moe_enabled", "n_expert_groups", "n_limited_groups"}
-"""Arguments that are no shapes, whatever they are called."""
 
 
 def _with_saved(known: Architecture, settings: Settings) -> tuple[Architecture, tuple[str, ...]]:

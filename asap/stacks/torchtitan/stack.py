@@ -30,7 +30,6 @@ _KERNELS = {
     "flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen",
 }  # fmt: skip
 """Kernels of the backends (``models/common/config_utils.py``) and of the flavors that had them in their names."""
-_ISLANDS, _EVERY = "fault_tolerance.semi_sync_method", "fault_tolerance.sync_steps"
 _UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.precision=fp8 where they do"
 
 
@@ -116,9 +115,6 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
         yield _UNKNOWN
     if own := own_settings(settings, of_shapes=False):
         yield f"not read, as no torchtitan has it: {own}"
-    if settings.get(_ISLANDS) and _is_on(settings, "fault_tolerance.enable"):
-        every = settings.get(_EVERY, "some")
-        yield f"replicas exchange what they learnt once in {every} steps ({_ISLANDS}); taken as in every step"
     if plan is not None and plan.remat is None:
         yield f"what is recomputed is unknown: a memory budget decides it ({titan.REMAT})"
     over = titan.experts_over(settings) if plan else ()
