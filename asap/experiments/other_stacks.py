@@ -25,6 +25,7 @@ from asap.experiments.processes import (
     processes_of,
     with_devices,
     with_exports,
+    with_gpu_of_directives,
     with_note_on_unread,
 )
 from asap.experiments.record_file import FIELDS, apply_field_overrides, split_overrides
@@ -92,7 +93,7 @@ def read_as_text(path: Path, overrides: Iterable[str], experiment: Experiment) -
         text = script_text(path)
         if (found := read_script(text, path, overrides, experiment)) is None:
             raise refuse_script(with_given(with_sources(text, path.parent), overrides, lambda _: False).script, path)
-        return found
+        return with_gpu_of_directives(text, path, found)
     if path.suffix == _GIN:
         raise refusal("gin configuration, as T5X has it", "model", path)
     if path.suffix in (".py", ".txt") and (refused := refusal_of_text("program", read_text(path), path)) is not None:

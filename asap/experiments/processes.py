@@ -7,12 +7,13 @@ from pathlib import Path
 from asap.core.errors import ConfigError
 from asap.core.numbers import digits
 from asap.core.units import counted
-from asap.experiments.experiment import Experiment
+from asap.experiments.experiment import Experiment, refer_to_hardware
 from asap.experiments.shell import (
     Command,
     Start,
     commands_within,
     environment_of,
+    gpu_of_directives,
     has_substitution,
     options,
     read_commands,
@@ -20,6 +21,7 @@ from asap.experiments.shell import (
     words,
 )
 from asap.flags.environment import is_performance_variable
+from asap.hardware import find_chip
 
 _LAUNCHER = re.compile(r"(?:^|[\s/])(?:torchrun|accelerate|deepspeed|mpirun|mpiexec)\s|torch\.distributed\.|srun\s")
 _AROUND = re.compile(r"(?:^|[\s/])(?:docker|podman|apptainer|singularity|xpk)\s")
@@ -101,6 +103,16 @@ def with_devices(devices: int | None, experiment: Experiment) -> Experiment:
         note = f"the launcher starts {counted(devices, 'rank')}; the plan is for the {known} devices that were said"
         return experiment.knowing(note)
     return experiment.model_copy(update={"hardware": experiment.hardware.model_copy(update={"devices": devices})})
+
+
+def with_gpu_of_directives(text: str, path: Path, experiment: Experiment) -> Experiment:
+    """``experiment`` with the kind of GPU that a script asks its scheduler for, where of the hardware its processes
+    alone are said."""
+    kind, devices = gpu_of_directives(text), experiment.hardware.devices
+    if kind is None or devices is None or experiment.hardware.name or find_chip(kind) is None:
+        return experiment
+    hardware, notes = refer_to_hardware(f"{kind}-{devices}", devices=devices)
+    return experiment.knowing(*notes, hardware=hardware, provenance={"hardware": f"{path.name}: gres"})
 
 
 def _of_environment(command: Command, unsaid: int | None) -> int | None:

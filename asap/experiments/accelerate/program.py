@@ -22,7 +22,7 @@ from asap.experiments.accelerate.arguments import (
 )
 from asap.experiments.accelerate.deepspeed import read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, blamed_on, named_document, open_variable
+from asap.experiments.files.documents import Brought, blamed_on, find_named, open_variable
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import note_on_attention
 from asap.experiments.shell import has_substitution
@@ -46,7 +46,13 @@ DEEPSPEED, _ACCELERATOR, _FSDP = "deepspeed", "accelerator_config", "fsdp_config
 _SHARDS = {DEEPSPEED: "FILE.json", OPTION: "full_shard"}
 """Arguments that make the program shard, each with a value."""
 _REPLICATED = ("MULTI_GPU", "MULTI_NPU", "MULTI_XPU", "MULTI_HPU", "MULTI_MLU", "MULTI_MUSA", "NO")
-_REPLICAS = f"taken as replicas, as Accelerate starts it where nothing else is configured: add {LAUNCH_FILE}=FILE.yaml"
+_ON_EIGHT = {accelerate.PROCESSES: 8, accelerate.MACHINES: 1, "mixed_precision": "bf16"}
+_PROFILES = PRESETS["trl"]
+"""Configurations of Accelerate that TRL brings along."""
+_REPLICAS = (
+    f"taken as replicas, as Accelerate starts it where nothing else is configured: add {LAUNCH_FILE}=FILE.yaml, or"
+    " one of TRL's such as fsdp2"
+)
 
 
 def is_accelerate(values: Mapping[str, Any]) -> bool:
@@ -105,9 +111,7 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     configuration, notes = {**program.launched}, list[str]()
     if KIND not in configuration:
         configuration |= _configuration_of(stated, path, files) | (of_command(stated) if program.launches else {})
-        replicated = (configuration | own).get(KIND) == "MULTI_GPU"
-        if program.launches and replicated and not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS}:
-            notes.append(_REPLICAS)
+        notes += _notes_on_launch(stated, configuration | own) if program.launches else []
         if not program.launches:
             stated.setdefault(OPTION, "")
     assumed = {key: value for key, value in program.defaults.items() if key not in stated and key not in unsaid}
@@ -239,13 +243,30 @@ def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment
     return with_devices(processes, experiment)
 
 
+def _notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
+    """That a program of TRL's is taken as started by a configuration of TRL's own, or as replicas."""
+    notes = []
+    if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
+        notes.append(_REPLICAS)
+    if str(stated.get(LAUNCH_FILE)) in _PROFILES:
+        notes.append(
+            f"{LAUNCH_FILE} {stated[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it"
+        )
+    return notes
+
+
 def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
-    """What Accelerate is told to take: a file, the Trainer's option, or replicas."""
+    """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
         return _of_trainer(stated, path, brought)
-    hint = "lay it beside the file; TRL's own are in its trl/accelerate_configs"
-    return dotted(named_document(f"names the {LAUNCH_FILE}", str(named), path, hint, brought).values)
+    found = find_named(str(named), path, brought)
+    if found is not None:
+        return dotted(found.document().values)
+    if str(named) in _PROFILES:
+        return {**_ON_EIGHT, **_PROFILES[str(named)]}
+    reason = f"names {LAUNCH_FILE} {plain(named, 60)}, which is neither a file nor one of TRL's"
+    raise ConfigError(reason, where=str(path), hint=f"TRL's are {', '.join(_PROFILES)}")
 
 
 _PREFIX = "fsdp_"

@@ -14,7 +14,7 @@ from asap.experiments.shell.starts import (
     with_given,
 )
 from asap.experiments.shell.syntax import unread_line
-from asap.experiments.shell.variables import has_substitution, slurm_variables
+from asap.experiments.shell.variables import gpu_of_directives, has_substitution, slurm_variables
 from asap.experiments.shell.words import Option, options, words
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "commands_within",
     "environment_of",
     "find_start",
+    "gpu_of_directives",
     "has_substitution",
     "is_script",
     "made_files",

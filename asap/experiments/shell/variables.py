@@ -131,6 +131,17 @@ _NAMES = {
 }
 _SHORT = {"-N": "--nodes", "-n": "--ntasks"}
 _OPTION = re.compile(r"--([a-z-]{1,60})[= ](?:gpu:)?(?:[\w.-]{1,60}:)?([1-9]\d{0,6})", re.ASCII)
+_KIND = re.compile(
+    r"(?:^[ \t]*#SBATCH\s|\b(?:sbatch|srun|salloc)\s)[^\n]{0,500}?"
+    r"(?:--gres[= ](?:\S*,)?gpu:|--gpus(?:-per-(?:node|task))?[= ]|-G\s*)(?P<kind>[A-Za-z][\w.-]*):\d",
+    re.MULTILINE,
+)
+
+
+def gpu_of_directives(text: str) -> str | None:
+    """The kind of GPU that a script asks Slurm for: ``--gres=gpu:a100:4``; ``None`` where it names none, or several."""
+    kinds = {found["kind"].casefold() for found in _KIND.finditer(text)}
+    return next(iter(kinds)) if len(kinds) == 1 else None
 
 
 def slurm_variables(words: Sequence[str], known: Mapping[str, str | None]) -> dict[str, str]:
