@@ -26,7 +26,7 @@ from asap.traces.kernel_operations import kernel_operations
 from asap.traces.readers.operators import HostWork
 from asap.traces.trace import RankTrace
 
-EXPOSED = "Collectives count with the time that no computation hides."
+EXPOSED = "Communication is the time of collectives that no computation hides."
 _WITH_SHAPES = "torch.profiler.profile(record_shapes=True, with_stack=True)"
 _CAPTURES = {"pytorch": _WITH_SHAPES, "xla": JAX_TRACE, None: f"PyTorch: {_WITH_SHAPES}; JAX: {JAX_TRACE}"}
 _NO_COSTS = "FLOPs and bytes of kernels: what bounds them is a guess from their names"
@@ -61,6 +61,7 @@ def profile_of(
     operations, trains = kernels.operations, looks_like_training(str(name) for rank in ranks for name in rank.names)
     framework = _FRAMEWORKS.get(graph.trace.format)
     no_costs = Gap(what=_NO_COSTS, capture=_CAPTURES[framework])
+    exposed = [EXPOSED] if any(op.is_collective for op in operations) else []
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source), extent="step" if marked else "window", framework=framework, device_type=device,
@@ -68,7 +69,7 @@ def profile_of(
         kpis=kpis_from(steps, _busy(settled), operations), operations=operations, modules=kernels.modules,
         host=_host(settled, hosts), roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (no_costs,),
-        warnings=(EXPOSED, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
+        warnings=(*exposed, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_runs import Run, simulate, write
+from made_runs import BACKWARD, COMPUTE, HOST, Rank, Run, simulate, write
 
 from asap.traces.analysis.breakdown import breakdown, rank_times
 from asap.traces.analysis.critical_path import critical_path
@@ -145,3 +145,23 @@ def test_there_is_one_root(load):
     graph = build_graph(load(Run(slow=(1.0, 1.2, 0.9))))
     without = set(range(len(graph.measured))) - set(graph.edges.target.tolist())
     assert without == {0}
+
+
+def test_a_backward_thread_is_in_line_with_the_loop_where_no_step_is_marked(tmp_path):
+    rank = Rank(1.0)
+    rank.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", BACKWARD, 0, 50)
+    for thread in (HOST, BACKWARD, HOST):
+        rank.call("hipLaunchKernel", thread)
+        rank.add("kernel", "gemm", COMPUTE, rank.now, 100, stream=COMPUTE, device=0, correlation=rank.correlation)
+        rank.call("hipFree", thread, 10 * thread)
+    graph = build_graph(load_trace([write(tmp_path, [rank.events])]))
+    assert step_time(graph).error == pytest.approx(0, abs=0.001)
+    assert critical_path(graph)[0].name == "hipFree"
+
+
+def test_operations_of_a_cuda_graph_that_overlap_are_work_and_no_pause(tmp_path):
+    rank = Rank(1.0)
+    for begin in (rank.call("cudaGraphLaunch"), 99 + rank.now):
+        rank.add("kernel", "gemm", COMPUTE, begin, 100, stream=COMPUTE, device=0, correlation=1)
+    (part,) = critical_path(build_graph(load_trace([write(tmp_path, [rank.events])])))
+    assert part.name == "matmul: gemm"
