@@ -9,8 +9,6 @@ from dataclasses import replace
 from statistics import fmean, median, pstdev
 from typing import Literal
 
-import numpy as np
-
 from asap.core.text import plain
 from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
@@ -23,7 +21,7 @@ from asap.traces.analysis.iterations import device_iterations, iterations, step_
 from asap.traces.analysis.quality import doubts
 from asap.traces.graph.graph import Graph
 from asap.traces.kernel_operations import kernel_operations
-from asap.traces.readers.operators import HostWork
+from asap.traces.readers.operators import HostWork, columns_of
 from asap.traces.trace import RankTrace
 
 EXPOSED = "Communication is the time of collectives that no computation hides."
@@ -93,8 +91,7 @@ def _activities(rank: RankTrace) -> Activities:
         for name, start, end in zip(events.name.tolist(), events.start.tolist(), events.end.tolist(), strict=True):
             if kind := activity_of(str(rank.names[name]), end - start):
                 found[kind].append((start, end))
-    tables = {kind: np.array(each, dtype=np.int64) for kind, each in found.items()}
-    columns = {kind: (table[:, 0], table[:, 1]) for kind, table in tables.items()}
+    columns = {kind: columns_of(each) for kind, each in found.items()}
     return Activities(columns, columns.get(SYNCHRONISATION, Activities({}).blocking))
 
 

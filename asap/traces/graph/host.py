@@ -11,8 +11,9 @@ from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
 from asap.traces.trace import Integers, Launches, OperationKind, RankTrace
 
 _SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w{0,60}Synchronize(?:_\w+)?")
-_FREEING = re.compile(r"(?:cuda|hip)Free")
-"""Waits for the device, as the CUDA and HIP runtime references say, and has then still to return the memory."""
+_BUSY_AFTER = re.compile(r"(?:cuda|hip)Free|.*block_until_ready")
+"""Waits for the device, as the references of CUDA, HIP and JAX say, and has then still to return memory, or waits for
+other devices."""
 
 _GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch(?:_\w+)?")
 """Starts all operations of a CUDA graph, and returns without waiting for any."""
@@ -77,11 +78,9 @@ def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocki
 
 
 def blocking_calls(rank: RankTrace, launches: Launches) -> Blocking:
-    """Calls that ended after an operation that they waited for.
-
-    What passes then is what such a call takes with nothing to wait for: its sort's median, or its own time to free.
-    """
-    waits = [_synchronising(rank, pattern) for pattern in (_FREEING, _SYNCHRONISING)]
+    """Calls that ended after an operation that they waited for; what passes then is what such a call takes with nothing
+    to wait for: the median of its sort, or its own time if it does more."""
+    waits = [_synchronising(rank, pattern) for pattern in (_BUSY_AFTER, _SYNCHRONISING)]
     sorts = (*waits, _copying(rank, launches), _throttled(rank, launches))
     own, *delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
     typical = [own, *(np.full(len(delay), int(np.median(delay)) if len(delay) else 0) for delay in delays)]
