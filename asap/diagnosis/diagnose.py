@@ -60,7 +60,8 @@ def path_sentences(facts: Facts, chosen: Bottleneck) -> tuple[str, ...]:
     replay = facts.replay
     if replay is None:
         return ()
-    shown = [f"{format_percent(share)} {name}" for name, share in _leading(replay).items()]
+    leading = {name: share for name, share in replay.critical_path_shares.items() if share >= STEP_TIME_VARIATION}
+    shown = [f"{format_percent(share)} {name}" for name, share in leading.items()]
     sentences = [f"The critical path of the replay is {', '.join(shown)}."] if shown else []
     change, name = _WITHOUT.get(chosen, ("", ""))
     for each in replay.shortened_by:
@@ -68,11 +69,6 @@ def path_sentences(facts: Facts, chosen: Bottleneck) -> tuple[str, ...]:
             times = format_seconds(each.step_time_s), format_seconds(replay.step_time_s.replayed_s)
             sentences.append(f"Without {name} a step of the replay takes {times[0]} instead of {times[1]}.")
     return tuple(sentences)
-
-
-def _leading(replay: ReplayReport) -> Mapping[str, float]:
-    shares = replay.critical_path_shares.items()
-    return {name: share for name, share in shares if share >= STEP_TIME_VARIATION}
 
 
 _MOSTLY_OPAQUE = 0.5
@@ -159,8 +155,7 @@ def _duty_cycle_sentence(duty: float, kind: Bottleneck, facts: Facts) -> str:
         Bottleneck.HOST_TRANSFER: "but waiting for copies with the host counts as busy",
         Bottleneck.HOST: "so the device waits for the host",
     }
-    meaning = reading.get(kind, "which alone does not identify the bottleneck")
-    return f"The duty cycle is {format_percent(duty)}, {meaning}."
+    return f"The duty cycle is {format_percent(duty)}, {reading.get(kind, 'which alone does not tell the bottleneck')}."
 
 
 def _useful_work(efficiency: float | None) -> str:
@@ -172,9 +167,8 @@ def _useful_work(efficiency: float | None) -> str:
 
 
 def _missing_evidence(facts: Facts) -> str:
-    if not facts.profile.operations:
-        return "the profile holds no device operations"
-    return "most of the time lies in operations whose bound is unknown"
+    known = "most of the time lies in operations whose bound is unknown"
+    return known if facts.profile.operations else "the profile holds no device operations"
 
 
 def _insufficient(

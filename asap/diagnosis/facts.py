@@ -166,10 +166,21 @@ def share_of_time(facts: Facts, share: float) -> str:
     return f"{format_percent(share)} {whole}"
 
 
-def spelled(host: Mapping[str, float]) -> str:
-    """``launch 38.8 %, loader 8.2 %``: the leading activities of the host."""
-    leading = sorted(host.items(), key=lambda each: -each[1])[:LEADING]
+def spelled(parts: Mapping[str, float]) -> str:
+    """``launch 38.8 %, loader 8.2 %``: the leading parts."""
+    first, *others = sorted(parts.items(), key=lambda each: -each[1])[:LEADING]
+    leading = (first, *(each for each in others if each[1] >= STEP_TIME_VARIATION))
     return ", ".join(f"{kind.replace('_', ' ')} {format_percent(share)}" for kind, share in leading)
+
+
+def categories(facts: Facts, resource: str) -> str:
+    """The leading categories of the operations that wait for a resource, collectives by their kind."""
+    parts: dict[str, float] = {}
+    whole = facts.shares.coverage if facts.shares.partial else 1.0
+    for op in facts.shares.operations[resource]:
+        kind = op.collective or ("kind not stated" if op.is_collective else op.category)
+        parts[kind] = parts.get(kind, 0.0) + op.fraction / whole
+    return spelled(parts)
 
 
 def by_name(operations: tuple[Operation, ...]) -> str:

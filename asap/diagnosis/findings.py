@@ -3,11 +3,11 @@
 from asap.core.units import format_percent, format_rate
 from asap.diagnosis.diagnosis import Bottleneck, Evidence, Finding
 from asap.diagnosis.facts import (
-    LEADING,
     STEP_TIME_VARIATION,
     STREAMING,
     Facts,
     by_name,
+    categories,
     leading_operations,
     mean_efficiency,
     share_of_time,
@@ -24,11 +24,14 @@ def compute_bound(facts: Facts) -> Finding | None:
         return None
     operations = facts.shares.operations["compute"]
     efficiency = mean_efficiency(operations)
-    reach = f" at {format_percent(efficiency)} of the roofline" if efficiency is not None else ""
+    guessed = by_name(operations)
+    reach = f"{guessed}: {categories(facts, 'compute')}"
+    if efficiency is not None:
+        reach = f" at {format_percent(efficiency)} of the roofline{guessed}"
     return Finding(
         rule="compute_bound",
         kind=Bottleneck.COMPUTE,
-        statement=f"{share_of_time(facts, share)} goes to compute-bound operations{reach}{by_name(operations)}.",
+        statement=f"{share_of_time(facts, share)} goes to compute-bound operations{reach}.",
         share=share,
         evidence=leading_operations(facts, "compute"),
     )
@@ -42,14 +45,15 @@ def hbm_bound(facts: Facts) -> Finding | None:
     operations = facts.shares.operations["hbm"]
     efficiency = mean_efficiency(operations)
     statement = f"{share_of_time(facts, share)} goes to operations bound by HBM bandwidth{by_name(operations)}"
+    at = f": {categories(facts, 'hbm')}"
     if efficiency is not None:
-        statement += f", at {format_percent(efficiency)} of the peak on average{_streaming(efficiency)}"
+        at = f", at {format_percent(efficiency)} of the peak on average{_streaming(efficiency)}"
     unsharded = facts.plan is not None and facts.plan.degree("model") == 1
     reason = "; every device reads whole weight matrices, as the plan has no model axis" if unsharded else ""
     return Finding(
         rule="hbm_bound",
         kind=Bottleneck.HBM,
-        statement=f"{statement}{reason}.",
+        statement=f"{statement}{at}{reason}.",
         share=share,
         evidence=leading_operations(facts, "hbm"),
     )
@@ -66,25 +70,19 @@ def communication_bound(facts: Facts) -> Finding | None:
     share = facts.shares.relative("communication")
     if share < STEP_TIME_VARIATION:
         return None
-    kinds: dict[str, float] = {}
-    for operation in facts.shares.operations["communication"]:
-        kind = operation.collective or "a kind that is not stated"
-        kinds[kind] = kinds.get(kind, 0.0) + operation.fraction
-    ranked = sorted(kinds, key=lambda kind: -kinds[kind])
     return Finding(
         rule="communication_bound",
         kind=Bottleneck.COMMUNICATION,
-        statement=f"{share_of_time(facts, share)} goes to collectives, most to {', then '.join(ranked[:LEADING])}.",
+        statement=f"{share_of_time(facts, share)} goes to collectives: {categories(facts, 'communication')}.",
         share=share,
-        evidence=_communication_kpi(facts) + leading_operations(facts, "communication"),
+        evidence=(*_communication_kpi(facts), *leading_operations(facts, "communication")),
     )
 
 
-def _communication_kpi(facts: Facts) -> tuple[Evidence, ...]:
-    share = facts.profile.kpis.communication
-    if share is None:
-        return ()
-    return (Evidence(fact="communication overhead", quantity=facts.fraction(share, "collective time / step time")),)
+def _communication_kpi(facts: Facts) -> list[Evidence]:
+    if (share := facts.profile.kpis.communication) is None:
+        return []
+    return [Evidence(fact="communication overhead", quantity=facts.fraction(share, "collective time / step time"))]
 
 
 def _offload_less(stack: Stack | None) -> str:
@@ -145,18 +143,15 @@ def host_bound(facts: Facts) -> Finding | None:
     if share < STEP_TIME_VARIATION:
         return None
     source = "input share of the step" if waited else "host-bound operations"
+    awaited = f"the host: {spelled(facts.profile.host)}" if facts.profile.host else "input or the host"
     return Finding(
         rule="host_bound",
         kind=Bottleneck.HOST,
-        statement=f"{format_percent(share)} of the step waits for input or the host{_meanwhile(facts)}.",
+        statement=f"{format_percent(share)} of the {facts.profile.extent} waits for {awaited}.",
         share=share,
         evidence=(Evidence(fact=source, quantity=facts.fraction(share, "profile")), *leading_operations(facts, "host")),
         advice=_advice(facts),
     )
-
-
-def _meanwhile(facts: Facts) -> str:
-    return f": {spelled(facts.profile.host)}" if facts.profile.host else ""
 
 
 def _advice(facts: Facts) -> str:

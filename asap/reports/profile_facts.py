@@ -18,7 +18,7 @@ def kpi_facts(kpis: Kpis) -> list[tuple[str, str]]:
         ("duty cycle", _share(kpis.duty_cycle)),
         ("communication", _share(kpis.communication)),
         ("idle", _share(kpis.idle)),
-        ("input", _share(kpis.input)),
+        ("input or host", _share(kpis.input)),
         ("goodput", _share(kpis.goodput)),
     ]
     return [(label, value) for label, value in found if value != UNKNOWN]

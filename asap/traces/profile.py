@@ -9,8 +9,6 @@ from dataclasses import replace
 from statistics import fmean, median, pstdev
 from typing import Literal
 
-import numpy as np
-
 from asap.core.text import plain
 from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
@@ -23,10 +21,10 @@ from asap.traces.analysis.iterations import device_iterations, iterations, step_
 from asap.traces.analysis.quality import doubts
 from asap.traces.graph.graph import Graph
 from asap.traces.kernel_operations import kernel_operations
-from asap.traces.readers.operators import HostWork
+from asap.traces.readers.operators import HostWork, columns_of
 from asap.traces.trace import RankTrace
 
-EXPOSED = "Collectives count with the time that no computation hides."
+EXPOSED = "Communication is the time of collectives that no computation hides."
 _WITH_SHAPES = "torch.profiler.profile(record_shapes=True, with_stack=True)"
 _CAPTURES = {"pytorch": _WITH_SHAPES, "xla": JAX_TRACE, None: f"PyTorch: {_WITH_SHAPES}; JAX: {JAX_TRACE}"}
 _NO_COSTS = "FLOPs and bytes of kernels: what bounds them is a guess from their names"
@@ -61,6 +59,7 @@ def profile_of(
     operations, trains = kernels.operations, looks_like_training(str(name) for rank in ranks for name in rank.names)
     framework = _FRAMEWORKS.get(graph.trace.format)
     no_costs = Gap(what=_NO_COSTS, capture=_CAPTURES[framework])
+    exposed = [EXPOSED] if any(op.is_collective for op in operations) else []
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source), extent="step" if marked else "window", framework=framework, device_type=device,
@@ -68,7 +67,7 @@ def profile_of(
         kpis=kpis_from(steps, _busy(settled), operations), operations=operations, modules=kernels.modules,
         host=_host(settled, hosts), roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (no_costs,),
-        warnings=(EXPOSED, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
+        warnings=(*exposed, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
     )  # fmt: skip
 
 
@@ -92,8 +91,7 @@ def _activities(rank: RankTrace) -> Activities:
         for name, start, end in zip(events.name.tolist(), events.start.tolist(), events.end.tolist(), strict=True):
             if kind := activity_of(str(rank.names[name]), end - start):
                 found[kind].append((start, end))
-    tables = {kind: np.array(each, dtype=np.int64) for kind, each in found.items()}
-    columns = {kind: (table[:, 0], table[:, 1]) for kind, table in tables.items()}
+    columns = {kind: columns_of(each) for kind, each in found.items()}
     return Activities(columns, columns.get(SYNCHRONISATION, Activities({}).blocking))
 
 

@@ -14,7 +14,7 @@ from asap.traces.analysis.critical_path import critical_path
 from asap.traces.analysis.groups import group_times, stragglers
 from asap.traces.analysis.iterations import Times, device_iterations, step_time, step_times
 from asap.traces.analysis.modules import NO_MODULES, model_parts, module_times
-from asap.traces.analysis.quality import unexplained, unmatched_share, verdict
+from asap.traces.analysis.quality import require_explained, unexplained, unmatched_share, verdict
 from asap.traces.graph.graph import Cause, Graph, RankNodes
 from asap.traces.readers.operators import HostWork
 from asap.traces.trace import NS, Events, Integers, OperationKind, RankTrace
@@ -110,6 +110,7 @@ def _shortened(graph: Graph) -> list[report.Shortening]:
     several = len(graph.trace.ranks) > 1 and not any(rank.groups_unknown for rank in graph.trace.ranks)
     for question in (*QUESTIONS, *([OF_SEVERAL_RANKS] if several else [])):
         try:
+            require_explained(graph)
             changed = apply(graph, [parse_change(question)])
         except AsapError:
             continue

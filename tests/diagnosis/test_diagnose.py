@@ -54,7 +54,7 @@ def test_opaque_is_opaque_and_not_inefficient():
     assert "not inefficient" in rules(diagnosis)["opaque_operations"].statement
     assert diagnose(profile(operation(0.6, opaque=True), operation(0.35, "compute"))).bottleneck is Bottleneck.OPAQUE
     attention = diagnose(profile(operation(0.6, "compute", opaque=True, bound_by_name=True), operation(0.3, "hbm")))
-    assert attention.statement == "60.0 % of the step goes to compute-bound operations, by the names of kernels."
+    assert attention.statement.endswith("goes to compute-bound operations, by the names of kernels: fusion 60.0 %.")
 
 
 def test_an_idle_device_is_found_between_operations():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_runs import Run, simulate, write
+from made_runs import BACKWARD, COMPUTE, HOST, Rank, Run, simulate, write
 
 from asap.traces.analysis.breakdown import breakdown, rank_times
 from asap.traces.analysis.critical_path import critical_path
@@ -64,8 +64,7 @@ CHANGES = [
 def test_a_change_comes_true(load, change, traced, truth):
     expected = step_time(build_graph(load(truth))).measured_s
     graph = build_graph(load(traced))
-    predicted = step_time(apply(graph, [parse_change(change)]).graph).replayed_s
-    assert predicted == pytest.approx(expected, rel=0.03)
+    assert step_time(apply(graph, [parse_change(change)]).graph).replayed_s == pytest.approx(expected, rel=0.03)
     assert abs(step_time(graph).measured_s / expected - 1) > 0.05
 
 
@@ -131,17 +130,25 @@ def test_a_copy_that_waits_for_another_stream_does_not_show_how_long_copies_take
     """In a served decoder one copy started 7.8 ms after its launch, and every other one was thought to."""
     started = (("gpu_memcpy", 33, 1000, 2025, 2), ("kernel", 7, 1010, 1019, 500), ("gpu_memcpy", 7, 1020, 1520, 2),
                ("kernel", 7, 1030, 1523, 500))  # fmt: skip
-    events = []
+    rank = Rank(1.0)
     for number, (category, stream, launched, start, length) in enumerate(started, 1):
-        call = {"cat": "cuda_runtime", "name": "launch", "pid": 1, "tid": 1, "ts": launched, "dur": 2}
-        operation = {"cat": category, "name": f"op{number}", "pid": 0, "tid": stream, "ts": start, "dur": length}
-        events.append({"ph": "X", **call, "args": {"correlation": number}})
-        events.append({"ph": "X", **operation, "args": {"correlation": number, "stream": stream, "device": 0}})
-    graph = build_graph(read(events))
+        rank.add("cuda_runtime", "launch", 1, launched, 2, correlation=number)
+        rank.add(category, f"op{number}", stream, start, length, correlation=number, stream=stream, device=0)
+    graph = build_graph(read(rank.events))
     assert graph.replayed == pytest.approx(graph.measured, abs=10_000)
 
 
 def test_there_is_one_root(load):
     graph = build_graph(load(Run(slow=(1.0, 1.2, 0.9))))
-    without = set(range(len(graph.measured))) - set(graph.edges.target.tolist())
-    assert without == {0}
+    assert set(range(len(graph.measured))) - set(graph.edges.target.tolist()) == {0}
+
+
+def test_returned_memory_and_branches_of_a_graph_lie_on_the_path_of_a_run_without_marks(read):
+    rank = Rank(1.0)
+    rank.add("cpu_op", "autograd::engine::evaluate_function: MmBackward0", BACKWARD, 0, 50)
+    for thread in (HOST, BACKWARD, HOST):
+        for begin in (rank.call("hipGraphLaunch", thread), rank.now + 4999):
+            rank.add("kernel", "gemm", COMPUTE, begin, 5000, stream=COMPUTE, device=0, correlation=rank.correlation)
+        rank.call("hipFree", thread, 100_000)
+    first, second, *_ = critical_path(build_graph(read(rank.events)))
+    assert (first.name, second.name) == ("hipFree", "matmul: gemm")

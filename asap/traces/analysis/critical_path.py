@@ -13,8 +13,7 @@ from asap.traces.trace import NS, Integers, OperationKind, RankTrace, collective
 
 _NAMED = {
     Cause.BEGIN: ("unknown", "before its recording began"), Cause.LAUNCH: ("launch", "launch latency"),
-    Cause.STREAM: ("pause", "between operations"), Cause.BLOCKED: ("host", "return from waiting for the device"),
-    Cause.UNSEEN: ("waiting", "for another stage"),
+    Cause.STREAM: ("pause", "between operations"), Cause.UNSEEN: ("waiting", "for another stage"),
 }  # fmt: skip
 
 
@@ -83,18 +82,16 @@ class _Labels:
     def of(self, source: int, target: int, cause: Cause) -> tuple[int, str, str]:
         """Rank, category and name of the time that an edge takes."""
         rank = self._ranks[self._rank[target]].rank
+        if cause is Cause.INFERRED or (cause is Cause.STREAM and self._starts[source]):
+            return self._device(source)
         if cause in _NAMED:
             return rank, *_NAMED[cause]
-        if cause is Cause.HOST:
-            return rank, "host", self._host(source, target)
-        return self._device(source if cause is Cause.INFERRED else target)
-
-    def _host(self, source: int, target: int) -> str:
-        call = int(self._call[target])
-        if call < 0 or self._starts[target] or not self._starts[source] or self._call[source] != call:
-            return "between calls"
-        trace = self._ranks[self._rank[target]]
-        return trace.names[trace.calls.name[call]]
+        if cause is Cause.HOST and (self._starts[target] or not 0 <= self._call[target] == self._call[source]):
+            return rank, "host", "between calls"
+        if cause in (Cause.HOST, Cause.BLOCKED):
+            trace = self._ranks[self._rank[target]]
+            return rank, "host", trace.names[trace.calls.name[self._call[target]]]
+        return self._device(target)
 
     def _device(self, node: int) -> tuple[int, str, str]:
         trace = self._ranks[self._rank[node]]
@@ -104,9 +101,9 @@ class _Labels:
 
 
 def _described(name: str) -> str:
-    """A collective by its kind, a kernel by the class that its name tells, or by its name."""
+    """A collective by its kind (older NCCL runs others too as send and receive), a kernel by its class and name."""
     if kind := collective_kind(name):
-        return kind
+        return f"{kind} kernel" if kind == "send-recv" else kind
     found = compute_class(name)
     return name if found == "other" else f"{found}: {name}"
 

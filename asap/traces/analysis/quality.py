@@ -37,8 +37,6 @@ def unmatched_share(graph: Graph) -> float:
     How much of it is waiting is not known: nothing says for whom. Of transfers between stages the shortest tells it.
     """
     masks = unmatched(graph.trace.ranks, graph.trace.matched)
-    if not any(mask.any() for mask in masks):
-        return 0.0
     shares, columns = [0.0], (graph.trace.ranks, graph.nodes, rank_times(graph, graph.measured))
     for rank, nodes, times, mask in zip(*columns, masks, strict=True):
         if mask.any():
@@ -63,9 +61,8 @@ def doubts(graph: Graph) -> tuple[str, ...]:
         return ()
     worst, alone = max(unexplained(graph)), unmatched_share(graph)
     found = (f"The graph of the trace leaves {format_percent(worst)} of the device's time unexplained.",)
-    if worst > GOOD:
-        return found
-    return (f"Collectives that match none of another rank take {format_percent(alone)} of the device's time.",)
+    unmet = (f"Collectives that match none of another rank take {format_percent(alone)} of the device's time.",)
+    return found if worst > GOOD else unmet
 
 
 def require_explained(graph: Graph) -> None:

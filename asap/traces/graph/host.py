@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from asap.traces.graph.graph import ROOT, Cause, Edges, RankNodes
 from asap.traces.trace import Integers, Launches, OperationKind, RankTrace
 
-_SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w{0,60}Synchronize(?:_\w+)?|(?:cuda|hip)Free")
-"""``cudaFree`` and ``hipFree`` wait for the device, as the CUDA and HIP runtime references say."""
-
+_SYNCHRONISING = re.compile(r"(?:cuda|hip|cu)\w{0,60}Synchronize(?:_\w+)?")
+_BUSY_AFTER = re.compile(r"(?:cuda|hip)Free|.*block_until_ready")
+"""Waits for the device, as the references of CUDA, HIP and JAX say, and has then still to return memory, or waits for
+other devices."""
 
 _GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch(?:_\w+)?")
 """Starts all operations of a CUDA graph, and returns without waiting for any."""
@@ -77,20 +78,19 @@ def _chain(rank: RankTrace, nodes: RankNodes, calls: Integers, lane: int, blocki
 
 
 def blocking_calls(rank: RankTrace, launches: Launches) -> Blocking:
-    """Calls that ended after an operation that they waited for.
-
-    What passes between the two is what such a call takes with nothing to wait for: the median of its sort.
-    """
-    sorts = (_synchronising(rank), _copying(rank, launches), _throttled(rank, launches))
-    delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
-    typical = [np.full(len(delay), int(np.median(delay)) if len(delay) else 0) for delay in delays]
+    """Calls that ended after an operation that they waited for; what passes then is what such a call takes with nothing
+    to wait for: the median of its sort, or its own time if it does more."""
+    waits = [_synchronising(rank, pattern) for pattern in (_BUSY_AFTER, _SYNCHRONISING)]
+    sorts = (*waits, _copying(rank, launches), _throttled(rank, launches))
+    own, *delays = [rank.calls.end[call] - rank.operations.end[operation] for call, operation in sorts]
+    typical = [own, *(np.full(len(delay), int(np.median(delay)) if len(delay) else 0) for delay in delays)]
     call, operation = (np.concatenate(column).astype(np.int64) for column in zip(*sorts, strict=True))
     return Blocking(call, operation, np.concatenate(typical))
 
 
-def _synchronising(rank: RankTrace) -> tuple[Integers, Integers]:
+def _synchronising(rank: RankTrace, pattern: re.Pattern[str]) -> tuple[Integers, Integers]:
     """A synchronising call waits for the last operation that ended while it ran."""
-    call = np.flatnonzero(_named(rank, _SYNCHRONISING))
+    call = np.flatnonzero(_named(rank, pattern))
     operation = _last_ended(rank, rank.calls.end[call])
     inside = (operation >= 0) & (rank.operations.end[operation] > rank.calls.start[call])
     return call[inside], operation[inside]

@@ -196,7 +196,7 @@ class _Builder:
         return RankTrace(
             rank=rank, names=names, lanes=[_label(*lane) for lane in self.lanes], calls=calls, operations=operations,
             spans=spans, steps=steps, step_lane=step_lane, world_size=world_size, device=_device(fields),
-            caller=_callers(spans, names, len(self.lanes), step_lane),
+            caller=_callers(spans, calls, names, len(self.lanes), step_lane),
             waits=exact_waits(self.synchronisations, operations),
             collectives=[groups.call(rank, said) for said in self.collectives],
             notes=_notes(fields, calls, operations, steps),
@@ -267,13 +267,14 @@ def _steps(spans: Events, names: list[str]) -> tuple[list[Step], int]:
     return steps, int(spans.lane[rows[0]]) if len(rows) else NO_CORRELATION
 
 
-def _callers(spans: Events, names: list[str], lanes: int, step_lane: int) -> Integers:
-    """Threads that run backward passes are in line with the thread of the training loop, which waits for them."""
+def _callers(spans: Events, calls: Events, names: list[str], lanes: int, step_lane: int) -> Integers:
+    """Threads that run backward passes are in line with that of the loop, which marks steps or is the busiest other."""
     caller = np.arange(lanes)
-    if step_lane < 0:
-        return caller
     backward = [number for number, name in enumerate(names) if _BACKWARD.match(name)]
-    caller[np.unique(spans.lane[np.isin(spans.name, backward)])] = step_lane
+    running = np.unique(spans.lane[np.isin(spans.name, backward)])
+    others = calls.lane[~np.isin(calls.lane, running)]
+    if step_lane >= 0 or len(others):
+        caller[running] = step_lane if step_lane >= 0 else np.bincount(others).argmax()
     return caller
 
 

@@ -209,14 +209,18 @@ def _activities(frames: Mapping[object, list[_Frame]], launches: Mapping[object,
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
     blocking: list[tuple[int, int]] = []
     for thread in launches:
+        begun = sorted(each.start for each in launches[thread] if "StreamBeginCapture" in each.event.name)
+        ended = sorted(each.end for each in launches[thread] if "StreamEndCapture" in each.event.name)
+        spans["graph_capture"] += zip(begun, ended, strict=False)
         for frame in (*launches[thread], *frames.get(thread, ())):
             if kind := activity_of(frame.event.name, frame.end - frame.start):
                 spans[kind].append((frame.start, frame.end))
                 if kind == SYNCHRONISATION:
                     blocking.append((frame.start, frame.end))
-    return Activities({kind: _columns(found) for kind, found in spans.items()}, _columns(blocking))
+    return Activities({kind: columns_of(found) for kind, found in spans.items()}, columns_of(blocking))
 
 
-def _columns(spans: Sequence[tuple[int, int]]) -> tuple[Integers, Integers]:
+def columns_of(spans: Sequence[tuple[int, int]]) -> tuple[Integers, Integers]:
+    """Starts and ends."""
     table = np.array(spans, dtype=np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1]

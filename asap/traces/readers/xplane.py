@@ -10,6 +10,7 @@ from asap.core.errors import InsufficientEvidenceError
 from asap.core.text import plain
 from asap.profiles.cpu import CpuWork, Mark, read_cpu
 from asap.profiles.hlo.program import compiled
+from asap.profiles.xplane.columns import distinct
 from asap.profiles.xplane.planes import Line, Plane, read_planes
 from asap.profiles.xplane.wire import Place, fields
 from asap.traces.readers.tpu import read_core
@@ -141,14 +142,15 @@ def _read_gpu(plane: Plane, hosts: Sequence[Plane], number: int) -> RankTrace | 
         return None
     launched = Events.of(np.concatenate(operations))
     wanted = launched.correlation[launched.correlation >= 0]
-    calls = [
-        rows[np.isin(rows[:, 4], wanted)]
-        for host in hosts
-        for line in host.lines
-        if len(rows := _rows(host, line, names, lanes))
-    ]
+    parts = [_rows(host, line, names, lanes) for host in hosts for line in host.lines]
+    did = np.concatenate([np.empty((0, 6), dtype=np.int64), *parts])
+    launches = did[np.isin(did[:, 4], wanted)]
+    waits = did[np.isin(did[:, 0], [key for key, name in enumerate(names) if name.endswith("block_until_ready")])]
+    if len(threads := distinct(launches[:, 1])) == 1:
+        waits[:, 1] = threads
+        launches = np.concatenate([launches, waits])
     return RankTrace(
-        rank=number, names=list(names), lanes=list(lanes), calls=Events.of(np.concatenate(calls) if calls else []),
+        rank=number, names=list(names), lanes=list(lanes), calls=Events.of(launches),
         operations=launched, spans=Events.of([]), steps=[], caller=np.arange(len(lanes)),
         notes=("no executions are told apart: the whole profile is taken for one step",),
     )  # fmt: skip
