@@ -163,14 +163,13 @@ def _replayed(sign: Sign, facts: Facts) -> Seen:
     share = bubble if sign.replay == "bubble" else min(exchange, waiting) if sign.collective else waiting - bubble
     if sign.replay == "waiting" and sign.collective is None:
         share -= min(exchange, max(share, 0.0))
-    return Seen(max(share, 0.0), 0.0, True, _latest(replay) if sign.replay == "waiting" else "")
+    exposed = sum(each.fraction for each in facts.profile.kpis.collectives) or 1.0
+    return Seen(min(max(share, 0.0), exposed), 0.0, True, _latest(replay) if sign.replay == "waiting" else "")
 
 
 def _latest(replay: ReplayReport) -> str:
-    if not replay.stragglers:
-        return ""
-    late = replay.stragglers[0]
-    return f"rank {late.rank} comes last to {late.last} of {replay.matched_collectives}"
+    latest = (f"rank {late.rank} comes last to {late.last}" for late in replay.stragglers)
+    return f"{first} of {replay.matched_collectives}" if (first := next(latest, "")) else ""
 
 
 def _slow_ranks(replay: ReplayReport) -> Seen:

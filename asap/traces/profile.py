@@ -114,8 +114,9 @@ def _settled(graph: Graph) -> list[_Timed]:
 def _without_first(rank: RankTrace, times: RankTimes) -> _Timed:
     later = step_of_operations(rank) > 0
     columns = {name: getattr(times, name)[later] for name in ("start", "end", "launched", "arrival")}
-    kept = replace(rank, operations=rank.operations.take(later), steps=rank.steps[1:])
-    return kept, times._replace(**columns, window=(int(columns["start"].min()), times.window[1]))
+    kept, begin = replace(rank, operations=rank.operations.take(later), steps=rank.steps[1:]), columns["start"].min()
+    starts, ends = (moments.clip(begin) for moments in times.blocked)
+    return kept, times._replace(**columns, blocked=(starts, ends), window=(int(begin), times.window[1]))
 
 
 def _starts_up(lengths: Sequence[float]) -> bool:
