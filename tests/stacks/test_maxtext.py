@@ -132,14 +132,11 @@ def test_names_of_the_current_configuration_are_kept():
     }
 
 
-@pytest.mark.parametrize(
-    ("plan", "split"), [("data=4 model=4", False), ("data=16", False), ("data=8 model=2", True), ("model=16", False)]
-)
-def test_a_mesh_that_splits_an_axis_of_the_torus_is_allowed_to(plan, split):
-    assert ("allow_split_physical_axes" in to_overrides(Plan.parse(plan), topology=(4, 4))) is split
-    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan))
-    said = {"allow_split_physical_axes": True}
-    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), said, topology=(4, 4))
+@cases("plan,topology,current,split")
+def test_a_mesh_that_jax_lays_only_with_split_axes_is_allowed_to(plan, topology, current, split):
+    line = to_overrides(Plan.parse(plan), current, topology=tuple(topology))
+    assert ("allow_split_physical_axes" in line) is split
+    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), current)
 
 
 def test_what_megatron_calls_selective_becomes_the_nearest_policy():
