@@ -21,12 +21,6 @@ def test_axes_that_share_a_physical_axis_are_split():
     assert split_axes(Mesh(data=8, seq=16, model=2), (16, 16)) == {"data", "model"}
 
 
-@given(st.permutations(["replica", "data", "seq", "model", "expert", "stage"]))
-def test_names_of_axes_do_not_matter(names):
-    first, second = names[:2]
-    assert aligned_axes(Mesh(**{first: 8, second: 4}), (4, 8)) == {first, second}
-
-
 @given(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=3).map(tuple))
 def test_one_axis_over_everything_is_aligned(topology):
     total = 1

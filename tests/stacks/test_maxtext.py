@@ -212,6 +212,12 @@ def test_no_policy_recomputes_everything_where_layers_are_scanned(settings, rema
         assert to_overrides(keeps_all, settings)["remat_policy"] == "none"
 
 
+@cases("kept, named")
+def test_a_tensor_that_is_kept_and_not_modelled_is_named(kept, named):
+    note = remat_note({"remat_policy": "custom", **kept})
+    assert note == (named and f"remat_policy=custom: the prediction leaves out {named}")
+
+
 def test_what_maxtext_cannot_express_is_refused():
     with pytest.raises(PlanError, match="does not offload activations with remat=none"):
         to_overrides(Plan(remat=Remat.NONE, offload=("activations",)))

@@ -28,23 +28,7 @@ def line(plan: str, current: dict, stack: Stack = "megatron", layers: int = 61) 
     return launch_lines(Plan.parse(plan), stack, current, global_batch=64, layers=layers)
 
 
-@pytest.mark.parametrize(
-    ("framework", "plan", "rules"),
-    [
-        ("Megatron-Core", "stage=16", []),
-        ("Megatron-Bridge", "stage=16 remat=full", []),
-        ("torchtitan", "stage=16", []),
-        ("nanotron", "stage=16", []),
-        ("torchtitan", "stage=8 pipeline_repeats=2", []),
-        ("torchtitan", "stage=8 pipeline_repeats=4", ["layers"]),
-        ("nanotron", "stage=8 pipeline_repeats=2", ["layers"]),
-        ("Megatron-Core", "stage=32", ["layers"]),  # two for each of the others leave none for the last
-        ("Megatron-Core", "stage=16 pipeline_repeats=2", ["layers"]),
-        ("Megatron-Core", "stage=16 remat=full.1/2", ["recomputed_layers"]),
-        ("Megatron-DeepSpeed", "stage=16", ["layers"]),
-        ("MaxText", "stage=16", ["layers"]),
-    ],
-)
+@cases("framework, plan, rules")
 def test_the_last_stage_may_hold_fewer_layers(framework, plan, rules):
     assert broken(plan, framework) == rules
 
