@@ -1,8 +1,5 @@
-"""How a mesh lies on a torus: which axes own whole physical axes, and which have to share one.
-
-An axis that owns whole physical axes has all of their links and their wrap-around to itself; one that is laid over
-a part of a physical axis has not (How to Scale Your Model, "TPU Networking").
-"""
+"""How a mesh lies on a torus: which axes own whole physical axes, with all of their links and their wrap-around, and
+which have to share one (How to Scale Your Model, "TPU Networking")."""
 
 import math
 from functools import lru_cache
@@ -14,15 +11,10 @@ from asap.plans.axes import Axis
 from asap.plans.plan import AXES, Mesh, Plan
 
 
-def aligned_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
-    """Mesh axes above degree 1 that own whole physical axes."""
-    return frozenset(AXES[place] for place in _owners(mesh.degrees, topology))
-
-
 def split_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
     """Mesh axes above degree 1 that have to share a physical axis with another."""
     used = frozenset(axis for axis, degree in zip(AXES, mesh.degrees, strict=True) if degree > 1)
-    return used - aligned_axes(mesh, topology)
+    return used - {AXES[place] for place in _owners(mesh.degrees, topology)}
 
 
 def needs_split(degrees: tuple[int, ...], topology: tuple[int, ...]) -> bool:

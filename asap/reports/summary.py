@@ -201,8 +201,8 @@ def _setting(trial: OfferedTrial) -> str:
 
 
 def _flags(review: FlagReview) -> str:
-    harmful = [f"{one.kind}: {one.title}" for one in review.unwise]
+    kinds = {one.kind: [other.title for other in review.unwise if other.kind == one.kind] for one in review.unwise}
     missing = [f"{one.title} ({listed(list(one.flags), 1)})" for one in review.missing]
     lead = "missing" if review.on_record else "not found on record"
     lacks = [f"{lead}: {listed(missing)}"] if missing else []
-    return "; ".join([listed(harmful)] * bool(harmful) + lacks)
+    return "; ".join([*(f"{kind}: {listed(titles)}" for kind, titles in kinds.items()), *lacks])

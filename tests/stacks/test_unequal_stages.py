@@ -61,15 +61,7 @@ def test_a_launcher_without_such_stages_is_told_nothing():
             line("replica=2 stage=16 microbatches=32", current)
 
 
-@pytest.mark.parametrize(
-    ("words", "valid"),
-    [
-        ("--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 6", True),
-        ("--decoder-first-pipeline-num-layers 7", False),  # 54 do not divide into 7 stages
-        ("", False),
-        ('--pipeline-model-parallel-layout "Ettt|(tttttttt|)*6ttttttttttL"', True),
-    ],
-)
+@cases("words, valid")
 def test_stages_on_record_are_judged_as_the_core_does(read, words, valid):
     stages = f"--pipeline-model-parallel-size 8 {words}"
     text = MEGATRON.replace("--num-layers 32", "--num-layers 61").replace("--pipeline-model-parallel-size 2", stages)
