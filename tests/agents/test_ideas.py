@@ -70,10 +70,8 @@ def test_no_idea_names_what_is_set_or_cannot_be_set(run, settings, flags, none, 
 
 def test_no_idea_for_a_bundled_run_is_held_against(home):
     for name in {path.name.partition(".")[0] for path in BUNDLED.glob("*.json")}:
-        if asked := Inquiries().of(name):
-            assert not [
-                one.title for one in engine_ideas(asked.study, asked.incumbent) if against(asked.study, one.title)
-            ]
+        asked = Inquiries().of(name)
+        assert not any(against(asked.study, one.title) for one in engine_ideas(asked.study, asked.incumbent))
 
 
 @given(st.sampled_from(["v5e", "v6e", "h100", "a100-80gb"]), st.floats(1e8, 1e12), st.integers(512, 131072))
