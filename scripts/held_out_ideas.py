@@ -12,9 +12,11 @@ Sources are put into two halves by the order of their names; constants of the ra
 
 from collections import defaultdict
 
+from asap.history.families import family_of, ranked
 from asap.history.files import load_records
 from asap.history.record import HistoryRecord, Outcome
-from asap.proposals.ideas import Situation, decisions, family_of, is_moot, ranked
+from asap.proposals.families import decisions
+from asap.proposals.ideas import is_moot
 
 WORTH = 1.02
 PLACES = (3, 6)
@@ -37,7 +39,7 @@ def main() -> None:
             if source_of(one) != source or one.outcome is not Outcome.IMPROVED or (one.speedup or 0) < WORTH:
                 continue
             chip, sequence = one.hardware.chip, one.workload.sequence_length
-            found = ranked(others, Situation(chip, one.model.parameters, sequence))
+            found = ranked(others, chip, one.model.parameters, sequence)
             groups = decisions(each for each in found if not is_moot(one.before, one.workload, each.name))
             named = [any(each.name == family_of(one) for each in group) for group in groups]
             place = named.index(True) + 1 if any(named) else None

@@ -90,7 +90,7 @@ class Ideas(Query):
 
     def answer(self, inquiry: Inquiry) -> IdeasAnswer:
         """The most promising first; of what words name, whatever is on record."""
-        from asap.proposals.ideas import engine_ideas, is_moot
+        from asap.proposals.ideas import against, engine_ideas
         from asap.proposals.typed_change import typed_or_none
 
         study, typed, records = inquiry.study, typed_or_none(self.words or ""), families()
@@ -102,8 +102,7 @@ class Ideas(Query):
             IdeaRow(
                 idea=one.title, change=one.change, runs=one.runs, records=one.precedents,
                 elsewhere=figure(one.title, "elsewhere", one.effect), at_most=figure(one.title, "at_most", one.bound),
-                here="in use, or nothing in this run that it touches"
-                if is_moot(study.plan, study.experiment.workload, one.title) else "can be tried",
+                here=against(study, one.title) or "can be tried",
             )
             for one in found
         ]  # fmt: skip
@@ -127,8 +126,8 @@ _ALIKE = 0.35
 @cache
 def families() -> dict[str, list[HistoryRecord]]:
     """Runs on record that tried a change beside the plan, by the family of the change."""
+    from asap.history.families import family_of
     from asap.history.files import load_records
-    from asap.proposals.ideas import family_of
 
     found: dict[str, list[HistoryRecord]] = {}
     for one in load_records():

@@ -7,6 +7,7 @@ closes its quotation.
 
 import re
 import unicodedata
+from collections.abc import Collection
 from typing import Any
 
 _MARKDOWN = re.compile(
@@ -51,6 +52,28 @@ def plain(text: object, limit: int | None = None) -> str:
     visible = (c for c in str(text) if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
     clean = " ".join("".join(visible).split())
     return clean if limit is None or len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+def told_apart(texts: Collection[str], limit: int) -> dict[str, str]:
+    """Each text as one line of at most ``limit`` characters; of those that begin alike, from where they differ on."""
+    head, starts = limit // 3, dict.fromkeys(map(plain, texts), 0)
+
+    def cut(text: str) -> str:
+        start = starts[text]
+        return plain(text, head) + plain(text[start:], limit - head) if start else plain(text, limit)
+
+    for _ in range(limit):
+        alike: dict[str, list[str]] = {}
+        for text in starts:
+            alike.setdefault(cut(text), []).append(text)
+        if len(alike) == len(starts):
+            break
+        for group in (group for group in alike.values() if len(group) > 1):
+            first, last = min(group), max(group)
+            common = next((at for at, one in enumerate(first) if not last.startswith(one, at)), len(first))
+            word = max(first.rfind(mark, 0, common) for mark in "<(, ") + 1
+            starts |= dict.fromkeys(group, word if word > max(map(starts.__getitem__, group)) else common)
+    return {text: cut(plain(text)) for text in texts}
 
 
 def plain_lines(text: str) -> str:

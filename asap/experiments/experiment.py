@@ -61,12 +61,14 @@ class Experiment(BaseModel):
     def knowing(
         self,
         *notes: str,
+        first: tuple[str, ...] = (),
         provenance: Mapping[str, str] | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> "Experiment":
-        """The record with fields in place of those that it has, and sources, settings and notes beside its own."""
-        beside = {"provenance": self.provenance | dict(provenance or {}), "notes": (*self.notes, *notes)}
+        """The record with fields in place of those that it has, and sources, settings and notes beside its own, or
+        before them."""
+        beside = {"provenance": self.provenance | dict(provenance or {}), "notes": (*first, *self.notes, *notes)}
         own = self.hyperparameters | dict(hyperparameters or {})
         return self.model_copy(update=beside | {"hyperparameters": own} | fields)
 

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from asap.core.text import plain
 from asap.flags.document import FlagAdvice, shown
@@ -61,6 +62,26 @@ def same_value(one: str, other: str) -> bool:
 def _meaning(value: str) -> str:
     folded = value.strip().casefold()
     return "true" if folded in _TRUE else "false" if folded in _FALSE else folded
+
+
+_OFF = {"", "none", "null", *_FALSE}
+
+
+def is_any_set(patterns: Iterable[str], settings: Mapping[str, object], environment: Mapping[str, str]) -> bool:
+    """Whether settings, flags or variables match a pattern of key or key=value; a key alone unless it is off.
+
+    A key matches with or without the sections that it stands in.
+    """
+    given = [(key, str(value)) for key, value in settings.items()]
+    given += [(flag.name, flag.value) for flag in flags_in(environment)]
+
+    def matches(pattern: str, key: str, value: str) -> bool:
+        name, equal, wanted = pattern.partition("=")
+        fits = fnmatchcase(key, name) or fnmatchcase(key, f"*.{name}")
+        return fits and (fnmatchcase(value, wanted) if equal else value not in _OFF)
+
+    said = [(key.replace("-", "_").lower(), value.strip().lower()) for key, value in given]
+    return any(matches(pattern, *one) for pattern in patterns for one in said)
 
 
 def _own_variables() -> frozenset[str]:

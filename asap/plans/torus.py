@@ -1,11 +1,9 @@
-"""How a mesh lies on a torus: which axes own whole physical axes, and which have to share one.
-
-An axis that owns whole physical axes has all of their links and their wrap-around to itself; one that is laid over
-a part of a physical axis has not (How to Scale Your Model, "TPU Networking").
-"""
+"""How a mesh lies on a torus: which axes own whole physical axes, with all of their links and their wrap-around, and
+which have to share one (How to Scale Your Model, "TPU Networking")."""
 
 import math
 from functools import lru_cache
+from itertools import combinations
 from typing import get_args
 
 from asap.core.errors import PlanError
@@ -13,31 +11,32 @@ from asap.plans.axes import Axis
 from asap.plans.plan import AXES, Mesh, Plan
 
 
-def aligned_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
-    """The largest set of mesh axes that can own whole physical axes at the same time.
-
-    An axis of degree 1 needs nothing and is not counted.
-    """
-    return frozenset(_owners(mesh, topology))
-
-
 def split_axes(mesh: Mesh, topology: tuple[int, ...]) -> frozenset[str]:
     """Mesh axes above degree 1 that have to share a physical axis with another."""
     used = frozenset(axis for axis, degree in zip(AXES, mesh.degrees, strict=True) if degree > 1)
-    return used - aligned_axes(mesh, topology)
+    return used - {AXES[place] for place in _owners(mesh.degrees, topology)}
+
+
+def needs_split(degrees: tuple[int, ...], topology: tuple[int, ...]) -> bool:
+    """Whether JAX lays a mesh, the outermost axis first, only with ``allow_split_physical_axes``."""
+    devices = math.prod(degrees) // math.prod(topology)
+    if (topology, devices) in _RINGS or (len(topology), devices) == (2, 2):
+        return False
+    return len(_owners(degrees, topology)) < sum(degree > 1 for degree in degrees)
 
 
 def physical_layout(mesh: Mesh, topology: tuple[int, ...]) -> tuple[tuple[tuple[str, int], ...], ...]:
     """Which mesh axes lie on each physical axis, and with what degree there.
 
-    Mesh axes that can own whole physical axes do; the others share what is left, in the order of :data:`AXES`. A degree
-    that the torus has no room for (two devices a chip) is left out.
+    Mesh axes that can own whole physical axes do; the others share what is left, in the order of :data:`AXES`. What
+    lies over the devices of a chip is left out.
     """
     lying: list[list[tuple[str, int]]] = [[] for _ in topology]
-    owners = _owners(mesh, topology)
+    owners = {AXES[index]: places for index, places in _owners(mesh.degrees, topology).items()}
     for axis, places in owners.items():
         for place in places:
-            lying[place].append((axis, topology[place]))
+            if place < len(topology):
+                lying[place].append((axis, topology[place]))
     left = [1 if held else length for held, length in zip(lying, topology, strict=True)]
     for axis, degree in zip(AXES, mesh.degrees, strict=True):
         rest = 1 if axis in owners else degree
@@ -49,31 +48,24 @@ def physical_layout(mesh: Mesh, topology: tuple[int, ...]) -> tuple[tuple[tuple[
     return tuple(map(tuple, lying))
 
 
-def _owners(mesh: Mesh, topology: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """The largest set of mesh axes that own whole physical axes, with the places of those."""
-    wanted = tuple(degree for degree in mesh.degrees if degree > 1)
-    names = tuple(axis for axis, degree in zip(AXES, mesh.degrees, strict=True) if degree > 1)
-    best = _largest(wanted, tuple((place, length) for place, length in enumerate(topology) if length > 1))
-    return {names[index]: places for index, places in best}
-
-
-_Owned = tuple[tuple[int, tuple[int, ...]], ...]
+_RINGS = {((2, 4), 1), ((2, 2, 4), 2)}
+"""Slices that JAX orders as rings for any mesh, with the devices of a chip; it does on v2 and v3 as well."""
 
 
 @lru_cache(maxsize=4096)
-def _largest(wanted: tuple[int, ...], physical: tuple[tuple[int, int], ...]) -> _Owned:
-    if not wanted:
-        return ()
-    *head, last = wanted
-    best = _largest(tuple(head), physical)
-    for chosen in range(1, 1 << len(physical)):
-        owned = [axis for bit, axis in enumerate(physical) if chosen >> bit & 1]
-        if math.prod(length for _, length in owned) != last:
-            continue
-        rest = tuple(axis for bit, axis in enumerate(physical) if not chosen >> bit & 1)
-        candidate = (*_largest(tuple(head), rest), (len(head), tuple(place for place, _ in owned)))
-        best = max(best, candidate, key=len)
-    return best
+def _owners(degrees: tuple[int, ...], topology: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    """Places of the physical axes that each degree owns, as JAX lays a mesh (``jax.experimental.mesh_utils``): the last
+    degree first, each over as many as there are for it. The devices of a chip are a physical axis more."""
+    sides = enumerate((*topology, math.prod(degrees) // math.prod(topology)))
+    free = {place: length for place, length in sides if length > 1}
+    owned = {}
+    for index, degree in reversed([*enumerate(degrees)]):
+        choices = (chosen for count in range(len(free), 0, -1) for chosen in combinations(free, count))
+        fitting = (chosen for chosen in choices if math.prod(free[place] for place in chosen) == degree)
+        if (places := next(fitting, None)) is not None:
+            owned[index] = places
+            free = {place: length for place, length in free.items() if place not in places}
+    return owned
 
 
 _OWN_DEVICES: tuple[Axis, ...] = ("stage", "expert", "seq", "model")

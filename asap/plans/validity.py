@@ -256,7 +256,11 @@ def require_valid(plan: Plan, constraints: Constraints) -> None:
     """Raise PlanError with a sentence for each rule that the plan is known to break."""
     broken = violations(plan, constraints)
     if broken:
-        raise PlanError("; ".join(violation.sentence for violation in broken), where=str(plan))
+        slices = constraints.slices if broken[0].rule in ("devices", "slices") else None
+        hint = (
+            f"of a slice; over {slices} slices: dcn.replica={slices}, dcn.data={slices}" if (slices or 1) > 1 else None
+        )
+        raise PlanError("; ".join(violation.sentence for violation in broken), where=str(plan), hint=hint)
 
 
 def unchecked(constraints: Constraints) -> tuple[str, ...]:

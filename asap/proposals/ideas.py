@@ -6,26 +6,25 @@ already, is not told of it.
 """
 
 import math
-import tomllib
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from asap.core.units import CHANGE, Provenance, Quantity, counted, format_change
-from asap.hardware import find_chip
+from asap.flags.environment import is_any_set
+from asap.flags.situation import Situation as Causes
+from asap.history.families import Family, ranked
 from asap.history.files import load_records
-from asap.history.record import ChangeKind, HistoryRecord, Outcome, Part
-from asap.history.similarity import chip_likeness
+from asap.history.record import ChangeKind, Outcome, Part
+from asap.levers.table import TRIALS
 from asap.models import Workload, count_parameters
 from asap.plans import Plan
-from asap.plans.axes import Axis
+from asap.plans.axes import AXES, Axis
 from asap.prediction.prediction import Prediction
+from asap.proposals.families import decisions, has_units, known_of
 from asap.proposals.selection.search import run_of
-from asap.proposals.trials import trials_of
 from asap.study.study import Study
 
 
@@ -59,92 +58,36 @@ class Idea(BaseModel):
 MOST = 3
 LEAST_GAIN = 0.003
 """Of ln(step time), after doubt: less is within the noise of repeated runs of the records."""
-_FAILED = math.log(0.9)
-"""What a record that ran out of memory, and so has no speedup, counts as, in ln(throughput)."""
-_DOUBT = 1.0
-"""A family is believed as if one more run like this one had shown nothing."""
-_DECAY = 4.0
-"""Doublings of parameters or sequence at which likeness falls to 1/e."""
 _NETWORK = ("collective", "reduce", "gather", "all-to-all", "permute", "send", "broadcast")
 _PARTS: dict[Part, tuple[str, ...]] = {
     Part.COLLECTIVES: _NETWORK, Part.OPTIMIZER: ("optimizer",), Part.INPUT: ("host",)
 }  # fmt: skip
 """Parts of a predicted step that hold a part, by words of their names: an upper bound. The others are kinds of
 computation, whose shares a prediction holds."""
-_FAMILIES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("ideas.toml").read_text(encoding="utf-8"))
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What decides whether a change carries over."""
-
-    chip: str | None
-    parameters: float | None = None
-    sequence: int | None = None
-
-
-@dataclass(frozen=True)
-class Family:
-    """Changes of one kind, with what they brought."""
-
-    name: str
-    gain: float
-    records: tuple[HistoryRecord, ...]
-    weights: tuple[float, ...]
 
 
 def engine_ideas(study: Study, incumbent: Prediction | None, named: Collection[str] = ()) -> tuple[Idea, ...]:
     """Ideas whose gain elsewhere, after doubt and no more than their part of this step, is largest; or those named."""
     model, workload = study.experiment.model, study.experiment.workload
     size = count_parameters(model).total if model and not model.missing() else None
-    situation = Situation(study.chip.name if study.chip else None, size, workload.sequence_length)
-    found, offered = [], {one.name for one in trials_of(study)}
-    of_xla = run_of(study).xla
+    chip = study.chip.name if study.chip else None
+    found, run = [], run_of(study)
+    judged = {one.name for one in TRIALS if study.experiment.hyperparameters and study.plan and one.settings(run)}
+    modelled = incumbent is not None and incumbent.step_time is not None and incumbent.memory is not None
 
     def applies(name: str) -> bool:
-        family = _FAMILIES.get(name, {})
-        if of_xla and family.get("compiler") == "torch":
-            return False
-        if named or (study.plan is None and "needs" in family):
+        known = known_of(name)
+        if named or (study.plan is None and known.needs):
             return name in named
-        return family.get("trial") not in offered and not is_moot(study.plan, workload, name)
+        return known.trial not in judged and not (known.searched and modelled) and not against(study, name)
 
-    families = [one for one in ranked(load_records(), situation) if applies(one.name)]
+    families = [one for one in ranked(load_records(), chip, size, workload.sequence_length) if applies(one.name)]
     for best, *others in decisions(families):
         standing, bound = bounded(incumbent, best.records[0].touches)
         most_saved = -math.log(max(1 - bound.value, 1e-9)) if bound else math.inf
         if (gain := min(best.gain, most_saved)) > LEAST_GAIN or named:
             found.append((gain, _idea(best, others, standing, bound)))
     return tuple(idea for _, idea in sorted(found, key=lambda one: -one[0])[:MOST])
-
-
-def decisions(families: Iterable[Family]) -> list[tuple[Family, ...]]:
-    """Families that exclude each other together, each group and its families in their order."""
-    found: dict[str, tuple[Family, ...]] = {}
-    for one in families:
-        key = _FAMILIES.get(one.name, {}).get("decides", one.name.partition(",")[0])
-        found[key] = (*found.get(key, ()), one)
-    return list(found.values())
-
-
-def ranked(records: Iterable[HistoryRecord], situation: Situation) -> list[Family]:
-    """Families of changes with a kind, the largest gain after doubt first; other kinds of chips are left out."""
-    by_name: dict[str, list[tuple[float, HistoryRecord]]] = {}
-    for record in records:
-        alike = _likeness(record, situation) if record.kind is not None and record.other_changes else 0.0
-        if alike > 0 and _has_units(situation.chip, family_of(record)):
-            by_name.setdefault(family_of(record), []).append((alike, record))
-    found = []
-    for name, weighed in by_name.items():
-        weights, of = zip(*weighed, strict=True)
-        gains = sum(w * (math.log(one.speedup) if one.speedup else _FAILED) for w, one in weighed)
-        found.append(Family(name, gains / (sum(weights) + _DOUBT), of, weights))
-    return sorted(found, key=lambda one: -one.gain)
-
-
-def family_of(record: HistoryRecord) -> str:
-    """What stands before the colon of its change."""
-    return record.other_changes[0].partition(":")[0]
 
 
 def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standing, Quantity | None]:
@@ -158,43 +101,35 @@ def bounded(incumbent: Prediction | None, touches: Part | None) -> tuple[Standin
     return Standing.BOUNDED, Quantity(value=share, unit="fraction", provenance=Provenance.MODELLED, source=source)
 
 
+def against(study: Study, family: str) -> str | None:
+    """Why a change is none for a run, as far as is known."""
+    known, one, run = known_of(family), study.experiment, run_of(study)
+    if known.compiler == ("torch" if run.xla else "xla") or not has_units(study.chip, known):
+        return "its compiler or chip does not have it"
+    if one.workload.framework and known.stacks is not None and run.stack not in known.stacks:
+        return "its stack does not have it"
+    if known.where and one.hyperparameters and not is_any_set(known.where, one.hyperparameters, one.environment):
+        return "in use by default"
+    if is_any_set(known.set, one.hyperparameters, one.environment):
+        return "in use"
+    has = Causes(study.plan, study.chip, None, one.model).needs | {
+        "gated" if one.model and one.model.gated_mlp else "ungated"
+    }
+    lacks = one.model is not None and known.needs not in (None, *AXES, *has)
+    return (
+        "in use, or nothing in this run that it touches" if lacks or is_moot(study.plan, one.workload, family) else None
+    )
+
+
 def is_moot(plan: Plan | None, workload: Workload, family: str) -> bool:
-    """Whether a run is known to have a change already, or nothing that it could touch."""
-    axis = _FAMILIES.get(family, {}).get("needs")
-    if plan is not None and axis is not None and plan.degree(cast(Axis, axis)) == 1:
+    """Whether a plan and a workload are known to have a change already, or no axis that it could touch."""
+    known = known_of(family)
+    if plan is not None and known.needs in AXES and plan.degree(cast(Axis, known.needs)) == 1:
         return True
-    precision, attention = (workload.precision or "").lower(), (workload.attention or "").lower()
-    in_use = {
-        "asynchronous tensor parallelism": bool(workload.overlaps_tensor),
-        "torch.compile": bool(workload.compiled), "Liger kernels": bool(workload.fused_linear_cross_entropy),
-        "fused cross-entropy": bool(workload.fused_linear_cross_entropy),
-        "float8 matmuls": "8" in precision, "interleaved pipeline schedule": bool(plan and plan.pipeline_repeats > 1),
-        "flash attention kernel": any(word in attention for word in ("flash", "splash", "fused", "auto")),
-    }  # fmt: skip
-    return in_use.get(family, in_use.get(family.partition(",")[0], False))
-
-
-def _has_units(chip: str | None, family: str) -> bool:
-    """Whether a chip has what a family uses: float8 and SparseCores need units of their own."""
-    known = find_chip(chip) if chip else None
-    if known is None:
+    if plan is not None and family.startswith("interleaved") and plan.pipeline_repeats > 1:
         return True
-    units, cores = known.chip.peak_flops, known.chip.sparse_cores
-    lacks = {"float8": "fp8" not in units, "float8 matmuls, mxfp8": "fp4" not in units, "SparseCore": not cores}
-    return not any(family.startswith(name) and lacking for name, lacking in lacks.items())
-
-
-def _likeness(record: HistoryRecord, situation: Situation) -> float:
-    if situation.chip is None or record.hardware.chip is None:
-        return 0.0
-    alike = chip_likeness(situation.chip, record.hardware.chip)
-    sizes = _falling(situation.parameters, record.model.parameters)
-    sequences = _falling(situation.sequence, record.workload.sequence_length)
-    return (0.0 if math.isnan(alike) else alike) * sizes * record.confidence * sequences
-
-
-def _falling(one: float | None, other: float | None) -> float:
-    return math.exp(-abs(math.log2(one / other)) / _DECAY) if one and other else 0.5
+    held = {field: str(value).lower() for field, value in workload if field in known.workload and value}
+    return any(word in value for field, value in held.items() for word in known.workload[field])
 
 
 def _idea(family: Family, others: Sequence[Family], standing: Standing, bound: Quantity | None) -> Idea:

@@ -116,14 +116,14 @@ def modelled_facts(analysis: Analysis) -> str:
     return ", ".join(facts)
 
 
-def axis_legend(plans: Iterable[Plan]) -> str:
-    """What the axes of these plans mean: ``data`` is FSDP here, and plain data parallelism in MaxText.
-
-    Empty where no plan has an axis.
-    """
+def axis_legend(plans: Iterable[Plan], experts_over: Iterable[Axis] = ()) -> str:
+    """What the axes of these plans mean: ``data`` is FSDP here, and plain data parallelism in MaxText. Groups of
+    experts may span other axes besides. Empty where no plan has an axis."""
     plans = list(plans)
     used = [axis for axis in get_args(Axis) if any(plan.degree(axis) > 1 for plan in plans)]
-    return ", ".join(f"{axis} = {MEANINGS[axis]}" for axis in used)
+    spanned = [axis for axis in ("expert", *experts_over) if axis in used]
+    also = f" (each group of experts is {' x '.join(spanned)} devices)" if spanned[1:] and "expert" in used else ""
+    return ", ".join(f"{axis} = {MEANINGS[axis]}{also if axis == 'expert' else ''}" for axis in used)
 
 
 def baseline(analysis: Analysis) -> str:

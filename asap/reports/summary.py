@@ -89,7 +89,7 @@ def run_facts(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _legend(analysis: Analysis, columns: Row) -> str:
-    axes = phrases.axis_legend(phrases.shown_plans(analysis))
+    axes = phrases.axis_legend(phrases.shown_plans(analysis), analysis.experiment.workload.experts_over)
     parts = [f"axes: {axes}"] if axes else []
     parts += [f"{PUBLISHED}: step time after such a change there"] if PUBLISHED in columns else []
     return "; ".join(parts)
@@ -201,8 +201,8 @@ def _setting(trial: OfferedTrial) -> str:
 
 
 def _flags(review: FlagReview) -> str:
-    harmful = [f"{one.kind}: {one.title}" for one in review.unwise]
+    kinds = {one.kind: [other.title for other in review.unwise if other.kind == one.kind] for one in review.unwise}
     missing = [f"{one.title} ({listed(list(one.flags), 1)})" for one in review.missing]
     lead = "missing" if review.on_record else "not found on record"
     lacks = [f"{lead}: {listed(missing)}"] if missing else []
-    return "; ".join([listed(harmful)] * bool(harmful) + lacks)
+    return "; ".join([*(f"{kind}: {listed(titles)}" for kind, titles in kinds.items()), *lacks])

@@ -263,6 +263,7 @@ class Spec(_Part):
     )
     sections: dict[str, tuple[str, ...]] = Field(default_factory=dict, description="section of a file → names in it")
     releases: tuple[Release, ...] = Field(default=(), description="the earliest first")
+    remarks: dict[str, str] = Field(default_factory=dict, description="what who writes an argument has to know of it")
 
     @field_validator("recompute", mode="before")
     @classmethod

@@ -2,8 +2,6 @@
 
 import json
 import math
-import tomllib
-from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -13,9 +11,14 @@ from asap.agents.grounding.catalogue import Catalogue
 from asap.agents.workflow.choice import ideas_of
 from asap.agents.workflow.protocol import UntestedIdea
 from asap.answers.inquiries import Inquiries
+from asap.experiments.store import BUNDLED
+from asap.history.families import ranked
 from asap.history.files import load_records
 from asap.history.record import ChangeKind, Part
-from asap.proposals.ideas import Situation, Standing, bounded, engine_ideas, is_moot, ranked
+from asap.prediction.predict_study import expect
+from asap.proposals.ideas import Standing, against, bounded, engine_ideas, is_moot
+from asap.study.study import study_of
+from tests.cases import cases
 from tests.studies import study
 
 EXPERIMENT = "llama-8b-tensor-16"
@@ -36,8 +39,9 @@ def test_each_ablation_has_a_source_one_change_and_what_it_touches():
     assert sum(one.speedup is None or one.speedup < 1 for one in ABLATIONS) > len(ABLATIONS) / 4
 
 
-def test_the_engine_names_what_won_elsewhere_with_effect_and_bound(inquiry):
-    found = engine_ideas(inquiry.study, inquiry.incumbent)
+def test_the_engine_names_what_won_elsewhere_with_effect_and_bound():
+    run = study("data=64 microbatches=1 remat=full", "mixtral-8x7b", "tpu7x-64", 512, 4096)
+    found = engine_ideas(run, expect(run, [run.plan])[0])
     assert 0 < len(found) <= 3
     for idea in found:
         assert idea.precedents
@@ -46,9 +50,8 @@ def test_the_engine_names_what_won_elsewhere_with_effect_and_bound(inquiry):
 
 
 def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
-    for chip, foreign in (("h100", "XLA"), ("v5e", "torch.compile"), ("v5e", "SparseCore")):
-        assert not [one.name for one in ranked(ABLATIONS, Situation(chip)) if one.name.startswith(foreign)]
-    assert any(one.name.startswith("SparseCore") for one in ranked(ABLATIONS, Situation("v6e")))
+    for chip, foreign in (("h100", "XLA"), ("v5e", "torch.compile")):
+        assert not [one.name for one in ranked(ABLATIONS, chip) if one.name.startswith(foreign)]
     plan, workload = inquiry.study.plan, inquiry.study.experiment.workload
     stages = plan.model_copy(update={"pipeline_repeats": 2}).with_ici(stage=4)
     assert is_moot(stages, workload, "interleaved pipeline schedule")
@@ -56,17 +59,24 @@ def test_flags_of_another_compiler_and_changes_in_use_are_not_named(inquiry):
     assert {one: is_moot(plan, workload, one) for one in families} == families
 
 
-def test_what_only_torch_has_is_no_idea_for_a_program_of_jax():
-    families = tomllib.loads((resources.files("asap.proposals") / "ideas.toml").read_text(encoding="utf-8"))
-    of_torch = {name for name, known in families.items() if known.get("compiler")}
-    for framework, told in (("MaxText", False), ("torchtitan", True)):
-        run = study("data=64 microbatches=1 remat=full", "mixtral-8x7b", "h100-64", 128, 4096, framework)
-        assert bool({one.title for one in engine_ideas(run, None, named=of_torch)} & of_torch) is told
+@cases("run, settings, flags, none, some")
+def test_no_idea_names_what_is_set_or_cannot_be_set(run, settings, flags, none, some):
+    run = study(*run, settings=settings)
+    run = study_of(run.experiment.model_copy(update={"environment": {"LIBTPU_INIT_ARGS": flags}}))
+    assert [name for name in none if not against(run, name)] == []
+    assert {name: reason for name in some if (reason := against(run, name))} == {}
+    assert not {one.title for one in engine_ideas(run, None) if against(run, one.title)}
+
+
+def test_no_idea_for_a_bundled_run_is_held_against(home):
+    for name in {path.name.partition(".")[0] for path in BUNDLED.glob("*.json")}:
+        asked = Inquiries().of(name)
+        assert not any(against(asked.study, one.title) for one in engine_ideas(asked.study, asked.incumbent))
 
 
 @given(st.sampled_from(["v5e", "v6e", "h100", "a100-80gb"]), st.floats(1e8, 1e12), st.integers(512, 131072))
 def test_what_is_believed_lies_within_what_was_measured(chip, parameters, sequence):
-    for family in ranked(ABLATIONS, Situation(chip, parameters, sequence)):
+    for family in ranked(ABLATIONS, chip, parameters, sequence):
         gains = [math.log(one.speedup) if one.speedup else math.log(0.9) for one in family.records]
         assert min(*gains, 0) <= family.gain <= max(*gains, 0)
 

@@ -8,7 +8,7 @@ from asap.ci.check import Options
 from asap.ci.render.comment import headline, to_comment
 from asap.ci.source import selection
 from asap.ci.source.policy import Policy
-from tests.cases import kept
+from tests.cases import cases, kept
 
 KEPT = kept(__file__)
 
@@ -135,6 +135,13 @@ def test_what_changes_no_prediction_is_listed_as_well(repo):
     command = MEGATRON.format(tensor=1).replace("--bf16", "--bf16 --lr 1e-4")
     one = changed(repo, "configs/train.sh", command, command.replace("1e-4", "2e-4"))
     assert [(each.what, each.before, each.after) for each in one.changes] == [("lr", "1e-4", "2e-4")]
+
+
+@cases("script, old, new, changes")
+def test_settings_on_one_line_are_compared_one_by_one(repo, script, old, new, changes):
+    one = changed(repo, "configs/run.sh", script, script.replace(old, new))
+    found = [[each.what, each.before, each.after] for each in one.changes if each.what != "batch"]
+    assert found == changes
 
 
 def test_a_file_that_another_names_is_read_within_limits(repo, monkeypatch):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 
-from asap.core.text import fenced, markdown, plain, redact
+from asap.core.text import fenced, markdown, plain, redact, told_apart
 
 RENDER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HOSTILE = "\x1b[31mred\x1b[0m\u202e\n@everyone <img src=x> [a](http://b) `c` | d"
@@ -14,6 +14,13 @@ HOSTILE = "\x1b[31mred\x1b[0m\u202e\n@everyone <img src=x> [a](http://b) `c` | d
 
 def test_plain_removes_terminal_control():
     assert plain(HOSTILE) == "[31mred[0m @everyone <img src=x> [a](http://b) `c` | d"
+
+
+@given(st.lists(st.text("ab<,: ", min_size=1), unique_by=lambda text: plain(text)), st.integers(30, 50))
+def test_texts_that_differ_are_shown_by_where_they_do(texts, limit):
+    shown = told_apart([f"void Eigen::internal::EigenMetaKernel<{text}>" for text in texts], limit)
+    assert len({*shown.values()}) == len(shown)
+    assert max(map(len, shown.values()), default=0) <= limit
 
 
 @pytest.mark.slow

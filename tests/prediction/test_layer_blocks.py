@@ -40,3 +40,11 @@ def test_layers_that_are_alike_or_not_scanned_are_rematerialised_one_by_one():
     for work in (apart, megatron):
         assert held(plan, unlike, work).temporaries == held(plan, alike, work).temporaries
     assert held(plan.replace("full", "none"), unlike).total == held(plan.replace("full", "none"), alike).total
+
+
+@cases("policy, inputs")
+def test_a_policy_by_name_keeps_the_input_of_each_layer_of_a_block(policy, inputs):
+    unlike = MODEL.model_copy(update={"sliding_window": 1024, "global_layer_every": 4})
+    plans = (f"data=64 microbatches=1 remat={policy}{more}" for more in ("", " offload=activations"))
+    kept, beside = (held(plan, unlike).activations for plan in plans)
+    assert (kept - beside) / (8 * 4096 * 4096 * 2) == pytest.approx(inputs)

@@ -8,17 +8,19 @@ import pytest
 from asap.hardware.names import resolve_hardware
 from asap.models import Architecture, Workload, find_architecture
 from asap.plans import Plan
+from asap.plans.remat import read_policy
 from asap.prediction.from_architecture import predict
 from asap.prediction.prediction import Prediction
 from asap.prediction.step_model.encoding import model_inputs, step_inputs
 from asap.prediction.step_model.groups import Groups
 from asap.prediction.step_model.memory import memory
-from asap.prediction.step_model.remat_policies import shares_of_modules
+from asap.prediction.step_model.remat_policies import remat_shares, shares_of_modules
 from asap.prediction.step_model.step import predict_step
 from asap.prediction.uncertainty.calibration import load_calibration
 from asap.study.study import study_of
 from optimization.decoders import compiled
 from optimization.decoders import decoder as decoder_of
+from tests.cases import cases
 
 
 def predicted(architecture: Architecture, workload: Workload, remat: str) -> Prediction:
@@ -123,3 +125,9 @@ def test_shares_of_a_layer_by_what_is_in_it():
     assert float(shared.recompute_mlp) == pytest.approx(float(experts.recompute_mlp) / 9)
     assert 0 < float(shares_of_modules(("layernorm", "moe_act"), model).recompute_elementwise) < 1
     assert shares_of_modules(("mla_up_proj",), model).freed_qkv == 1
+
+
+@cases("policy, again")
+def test_the_last_product_of_experts_is_computed_again_unless_a_policy_keeps_it(policy, again, mixture, decoder):
+    found = [remat_shares(read_policy(policy), model_inputs(one), xla=True).recompute_mlp for one in (mixture, decoder)]
+    assert [3 * float(share) for share in found] == pytest.approx(again)

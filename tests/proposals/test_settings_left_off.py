@@ -10,7 +10,7 @@ from asap.proposals.recommend import add_trial, recommend
 from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.trials import trials_of
 from asap.study.study import study_of
-from tests.cases import kept
+from tests.cases import cases, kept
 
 DENSE = kept(__file__)["DENSE"]
 MIXTURE = kept(__file__)["MIXTURE"]
@@ -126,19 +126,9 @@ def test_copies_of_a_token_for_each_expert_are_told_to_be_sent_once_to_a_node(of
     assert "token_exchange" not in trials
 
 
-@pytest.mark.parametrize(
-    ("text", "hardware", "name"),
-    [
-        (f"{DENSE} --tensor-model-parallel-size 2 --use-distributed-optimizer", "h100-32", "distributed_optimizer"),
-        (f"{DENSE} --tensor-model-parallel-size 8", "h100-8", "distributed_optimizer"),
-        (f"{MIXTURE} --moe-token-dispatcher-type flex", "h100-64", "expert_dispatcher"),
-        (MIXTURE + NCCL, "mi300x-64", "expert_dispatcher"),
-        (f"{MIXTURE}{NCCL} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity", "h100-64",
-         "expert_dispatcher"),
-    ],
-)  # fmt: skip
-def test_what_is_set_or_cannot_be_is_no_test(offered, text, hardware, name):
-    _, trials = offered(text, hardware)
+@cases("run, more, hardware, name")
+def test_what_is_set_or_cannot_be_is_no_test(offered, run, more, hardware, name):
+    _, trials = offered(f"{kept(__file__)[run]} {more}", hardware)
     assert name not in trials
 
 

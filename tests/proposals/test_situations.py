@@ -136,14 +136,14 @@ def test_a_small_gain_that_is_about_as_likely_a_loss_is_no_proposal():
 
 
 def test_a_notable_gain_is_proposed_with_its_odds_however_wide_its_interval():
-    study = run("data=128 microbatches=1 remat=full", "gemma4-26b", "tpu7x-128", 2048, 4096)
+    study = run("data=128 microbatches=1 remat=full", "gpt-oss-120b", "tpu7x-128", 1024, 8192)
     found = proposed(study)
     wide = [one for one in found.proposals if one.score < LEAST_WORTH]
     assert wide
     assert all(expected_gain(one.prediction) >= NOTABLE and one.confidence.faster.value > 0.5 for one in wide)
     assert found.situation.name != "well_set"
     assert found.recommendation.keep_incumbent
-    assert "but only 54 % likely to gain at all" in found.recommendation.statement
+    assert "but only 53 % likely to gain at all" in found.recommendation.statement
 
 
 def test_plans_that_move_the_same_axes_by_other_degrees_are_one_idea():

@@ -132,14 +132,11 @@ def test_names_of_the_current_configuration_are_kept():
     }
 
 
-@pytest.mark.parametrize(
-    ("plan", "split"), [("data=4 model=4", False), ("data=16", False), ("data=8 model=2", True), ("model=16", False)]
-)
-def test_a_mesh_that_splits_an_axis_of_the_torus_is_allowed_to(plan, split):
-    assert ("allow_split_physical_axes" in to_overrides(Plan.parse(plan), topology=(4, 4))) is split
-    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan))
-    said = {"allow_split_physical_axes": True}
-    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), said, topology=(4, 4))
+@cases("plan,topology,current,split")
+def test_a_mesh_that_jax_lays_only_with_split_axes_is_allowed_to(plan, topology, current, split):
+    line = to_overrides(Plan.parse(plan), current, topology=tuple(topology))
+    assert ("allow_split_physical_axes" in line) is split
+    assert "allow_split_physical_axes" not in to_overrides(Plan.parse(plan), current)
 
 
 def test_what_megatron_calls_selective_becomes_the_nearest_policy():
@@ -213,6 +210,12 @@ def test_no_policy_recomputes_everything_where_layers_are_scanned(settings, rema
     else:
         check_expressible(keeps_all, settings)
         assert to_overrides(keeps_all, settings)["remat_policy"] == "none"
+
+
+@cases("kept, named")
+def test_a_tensor_that_is_kept_and_not_modelled_is_named(kept, named):
+    note = remat_note({"remat_policy": "custom", **kept})
+    assert note == (named and f"remat_policy=custom: the prediction leaves out {named}")
 
 
 def test_what_maxtext_cannot_express_is_refused():

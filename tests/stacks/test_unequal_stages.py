@@ -28,23 +28,7 @@ def line(plan: str, current: dict, stack: Stack = "megatron", layers: int = 61) 
     return launch_lines(Plan.parse(plan), stack, current, global_batch=64, layers=layers)
 
 
-@pytest.mark.parametrize(
-    ("framework", "plan", "rules"),
-    [
-        ("Megatron-Core", "stage=16", []),
-        ("Megatron-Bridge", "stage=16 remat=full", []),
-        ("torchtitan", "stage=16", []),
-        ("nanotron", "stage=16", []),
-        ("torchtitan", "stage=8 pipeline_repeats=2", []),
-        ("torchtitan", "stage=8 pipeline_repeats=4", ["layers"]),
-        ("nanotron", "stage=8 pipeline_repeats=2", ["layers"]),
-        ("Megatron-Core", "stage=32", ["layers"]),  # two for each of the others leave none for the last
-        ("Megatron-Core", "stage=16 pipeline_repeats=2", ["layers"]),
-        ("Megatron-Core", "stage=16 remat=full.1/2", ["recomputed_layers"]),
-        ("Megatron-DeepSpeed", "stage=16", ["layers"]),
-        ("MaxText", "stage=16", ["layers"]),
-    ],
-)
+@cases("framework, plan, rules")
 def test_the_last_stage_may_hold_fewer_layers(framework, plan, rules):
     assert broken(plan, framework) == rules
 
@@ -77,15 +61,7 @@ def test_a_launcher_without_such_stages_is_told_nothing():
             line("replica=2 stage=16 microbatches=32", current)
 
 
-@pytest.mark.parametrize(
-    ("words", "valid"),
-    [
-        ("--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 6", True),
-        ("--decoder-first-pipeline-num-layers 7", False),  # 54 do not divide into 7 stages
-        ("", False),
-        ('--pipeline-model-parallel-layout "Ettt|(tttttttt|)*6ttttttttttL"', True),
-    ],
-)
+@cases("words, valid")
 def test_stages_on_record_are_judged_as_the_core_does(read, words, valid):
     stages = f"--pipeline-model-parallel-size 8 {words}"
     text = MEGATRON.replace("--num-layers 32", "--num-layers 61").replace("--pipeline-model-parallel-size 2", stages)

@@ -99,8 +99,8 @@ def _settings(before: Experiment, after: Experiment) -> list[SettingChange]:
     return [SettingChange(what=plain(k, 80), before=_value(old.get(k), k), after=_value(new.get(k), k)) for k in keys]
 
 
-_OPTION = re.compile(r"\n|\s(?=--\w)")
-_SETS = re.compile(r"[-\"'\s]*([\w.-]*)[\"']?(?:\s*[:=]\s*|\s+|$)(.*?)[\s\\,]*", re.ASCII | re.DOTALL)
+_OPTION = re.compile(r"\n|\s(?=--\w|[+~]*\"?[\w.-]+=[^\s=])", re.ASCII)
+_SETS = re.compile(r"[-+~\"'\s]*([\w.-]*)[\"']?(?:\s*[:=]\s*|\s+|$)(.*?)[\s\\,]*", re.ASCII | re.DOTALL)
 
 
 def _other_lines(before: str, after: str, named: Collection[str]) -> Iterator[SettingChange]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asap.cli.shared.options import describes_run, experiments, plan_terms
-from asap.cli.shared.output import ALLOW, Plain, console, print_json, warn_about_data
+from asap.cli.shared.output import ALLOW, Plain, console, print_json, warn, warn_about_data
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
@@ -73,13 +73,25 @@ def _study(terms: list[str], stated: "Statement", config: Path | None) -> "Study
 
 def _predictions(study: "Study", plans: list[str], top: int) -> "list[Prediction]":
     from asap.answers.plan_names import in_full
+    from asap.core.errors import InsufficientEvidenceError, PlanError
     from asap.prediction.predict_study import candidate_plans, expect
     from asap.proposals.selection.search import best_plans
     from asap.study.study import read_plan
 
     if plans:
         warn_about_data(plans, study.plan)
-        return expect(study, [read_plan(study, in_full(text, study.plan, study.plan, changes=False)) for text in plans])
+        known, refused = [], []
+        for text in plans:
+            try:
+                plan = read_plan(study, in_full(text, study.plan, study.plan, changes=False))
+                known += expect(study, [plan])
+            except (PlanError, InsufficientEvidenceError) as error:
+                refused.append(error)
+        if not known:
+            raise refused[0]
+        for error in refused:
+            warn(f"left out: {error}")
+        return known
     found = expect(study, best_plans(study, top) or candidate_plans(study))
     fitting = [p for p in found if p.memory is None or p.memory.fits]
     return sorted(fitting or found, key=lambda p: p.step_time.value if p.step_time else 0.0)[:top]

@@ -1,5 +1,6 @@
 """``asap profile``: KPIs, operations and roofline of a profile."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +9,7 @@ from asap.cli.shared.output import Plain, print_json, print_table, warn
 from asap.cli.shared.progress import progress
 
 if TYPE_CHECKING:
-    from asap.profiles import Profile
+    from asap.profiles import Operation, Profile
 
 app = typer.Typer(no_args_is_help=True, help="Read a profile: KPIs, operations, roofline.")
 
@@ -49,7 +50,7 @@ def ops(
     if form is Plain.JSON:
         print_json(profile.operations[:top])
     else:
-        print_table(operation_columns(profile.extent), map(operation_row, profile.operations[:top]))
+        print_table(operation_columns(profile.extent), map(operation_row, _told_apart(profile.operations[:top])))
         for sort, totals in (("category", profile.categories), ("module", profile.modules)):
             if totals:
                 columns = ("time", f"per {profile.extent}", f"all operations of a {sort}")
@@ -73,8 +74,17 @@ def roofline(
         print_json({"roofline": profile.roofline, "operations": operations})
     else:
         print_table(("program", "value"), roofline_facts(profile.roofline))
-        print_table(roofline_columns(profile.extent), map(roofline_row, operations))
+        print_table(roofline_columns(profile.extent), map(roofline_row, _told_apart(operations)))
     _print_warnings(profile)
+
+
+def _told_apart(operations: "Sequence[Operation]") -> "list[Operation]":
+    """Operations by names that are short and differ."""
+    from asap.core.text import told_apart
+    from asap.reports.profile_facts import NAME_WIDTH
+
+    names = told_apart([one.name for one in operations], NAME_WIDTH)
+    return [one.model_copy(update={"name": names[one.name]}) for one in operations]
 
 
 def _read(path: str) -> "Profile":

@@ -13,7 +13,7 @@ from asap.core.errors import PlanError
 from asap.models import Architecture
 from asap.models.architecture import pattern_length
 from asap.plans import Remat
-from asap.plans.remat import SAVED, Offload, Policy, SavedTensors
+from asap.plans.remat import POLICIES, SAVED, Offload, Policy, SavedTensors
 
 
 @dataclass(frozen=True)
@@ -101,22 +101,27 @@ def offloaded(remat: Policy, offload: Sequence[Offload]) -> tuple[str, ...]:
 
 
 def checkpointed(function: Callable[..., Any], remat: Policy, offload: Sequence[Offload]) -> Callable[..., Any]:
-    """The function of a layer, with a backward pass that recomputes what the policy does not save."""
+    """The function of a block of layers, with a backward pass that recomputes what the policy does not save.
+
+    A policy that has no name saves the input of each layer.
+    """
     import jax
 
     policies = jax.checkpoint_policies
     tensors = _saved(remat)
     if remat is Remat.NONE:
         return function
+    moved = offloaded(remat, offload)
+    kept = () if tensors is None else tensors.device if remat in POLICIES.values() else (INPUT, *tensors.device)
     if tensors is None:
         policy = policies.save_anything_except_these_names("context")
-    elif moved := offloaded(remat, offload):
+    elif moved:
         policy = policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=list(tensors.device), names_which_can_be_offloaded=list(moved),
-            offload_src="device", offload_dst="pinned_host",
+            names_which_can_be_saved=[one for one in kept if one not in moved],
+            names_which_can_be_offloaded=list(moved), offload_src="device", offload_dst="pinned_host",
         )  # fmt: skip
     else:
-        policy = policies.save_only_these_names(*tensors.device)
+        policy = policies.save_only_these_names(*kept)
     return jax.checkpoint(function, policy=policy, prevent_cse=False)
 
 

@@ -66,7 +66,8 @@ def read_maxtext(document: Document, overrides: Iterable[tuple[str, str]], exper
     said = {key: settings[key] for key in settings if settings.layer(key) is not SettingLayer.DEFAULT}
     flags = settings.text("compile_xla_flags")
     return experiment.knowing(
-        *notes, *of_hardware, *of_plan, *of_batch, *table_notes(TABLE, said, None),
+        *notes, *of_hardware, *(of_plan if plan else ()), *of_batch, *table_notes(TABLE, said, None),
+        first=() if plan else of_plan,
         model=model, hardware=hardware, plan=plan,
         workload=_workload(settings, document, model, batch, in_pipeline),
         hyperparameters=_hyperparameters(settings, in_yaml=document.is_yaml and bool(document.values)),

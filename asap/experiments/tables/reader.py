@@ -109,6 +109,7 @@ def read_table(
         hardware, layers = experiment.hardware, experiment.model.layers if experiment.model else None
         asked = _batch_asked(spec, experiment)
         plan, notes = planned(spec, {**settings, **asked}, hardware.devices, unsettled, hardware.slices, layers)
+        unplanned, notes = (notes, ()) if plan is None else ((), notes)
         whole = {*keys_of(spec.batch.whole or spec.batch.micro)}
         if spec.batch.whole and spec.batch.whole.said(settings) is None:
             whole |= {*keys_of(spec.batch.micro)}
@@ -129,7 +130,7 @@ def read_table(
     said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
     sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
     return experiment.knowing(
-        *_misread(spec, settings), *notes, *_notes(spec, full, sequence, plan, layers),
+        *_misread(spec, settings), *notes, *_notes(spec, full, sequence, plan, layers), first=unplanned,
         plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
 

@@ -59,9 +59,8 @@ def activations(inputs: StepInputs) -> Activations:
     )
     derivatives = work.xla * size * _what_derivatives_read(inputs)
     logits = work.logit_bytes * size / ACTIVATION_BYTES * model.vocab / select(work.vocab_parallel_loss, degree, 1.0)
-    inputs_kept = (
-        entry * (1 - layout.host_activations) * (layout.kept_layer + (1 - layout.kept_layer) / work.layers_together)
-    )
+    each = layout.kept_layer + layout.kept_inputs
+    inputs_kept = entry * (1 - layout.host_activations) * (each + (1 - each) / work.layers_together)
     written = np.maximum(whole + derivatives - entry, 0.0)
     written_again = (1 - layout.kept_layer) * np.maximum(written + entry - products, 0.0)
     return Activations(

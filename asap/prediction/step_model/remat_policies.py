@@ -1,10 +1,10 @@
 """What of a layer is computed again and what is kept, under a policy: shares of its matrix products and tensors."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from asap.plans import Remat
-from asap.plans.remat import Module, Policy, RecomputedLayers, RecomputedModules, SavedTensors
+from asap.plans.remat import POLICIES, SAVED, Module, Policy, RecomputedLayers, RecomputedModules, SavedTensors
 from asap.prediction.step_model.compute import RESIDUAL_PASSES
 from asap.prediction.step_model.inputs import ModelInputs, Number
 
@@ -19,6 +19,7 @@ class RematShares:
     recompute_attention: Number = 1.0
     recompute_elementwise: Number = 1.0
     kept_layer: Number = 0.0
+    kept_inputs: Number = 0.0
     kept_qkv: Number = 0.0
     kept_context: Number = 0.0
     kept_out: Number = 0.0
@@ -87,20 +88,12 @@ def _elementwise(modules: Collection[Module], model: ModelInputs, hidden: Number
     return again / total
 
 
-_MLP_INTO = 2 / 3
-"""Of a gated MLP: what its last product writes is not needed again. PyTorch, which computes a layer again as a whole,
-computes it nevertheless."""
-
-NAMED = {
+_WHOLE = {
     Remat.NONE: RematShares(recompute_attention=0.0, recompute_elementwise=0.0, kept_layer=1.0),
-    Remat.MINIMAL: RematShares(kept_qkv=1.0, kept_out=1.0, kept_mlp=1.0),
-    Remat.SAVE_DOT_EXCEPT_MLP: RematShares(recompute_mlp=_MLP_INTO, kept_qkv=1.0, kept_out=1.0),
-    Remat.SAVE_QKV_PROJ: RematShares(recompute_out=1.0, recompute_mlp=_MLP_INTO, kept_qkv=1.0),
-    Remat.SAVE_OUT_PROJ: RematShares(recompute_qkv=1.0, recompute_mlp=_MLP_INTO, kept_out=1.0),
     Remat.SELECTIVE: RematShares(recompute_elementwise=0.0, kept_layer=1.0),
-    Remat.OFFLOAD: RematShares(recompute_mlp=_MLP_INTO, host_qkv=1.0, host_out=1.0),
     Remat.FULL: RematShares(recompute_qkv=1.0, recompute_out=1.0, recompute_mlp=1.0),
 }
+"""Policies of PyTorch, which computes all of a layer again, also what the last product writes and nothing reads."""
 
 EVERY_SECOND_PRODUCT = SavedTensors(("query", "value", "context", "gate"))
 """torchtitan's ``selective`` of operations: of the products of a layer it recomputes every second one
@@ -117,37 +110,34 @@ def remat_shares(policy: Policy, model: ModelInputs, xla: bool) -> RematShares:
         return shares_of_modules(policy.modules, model)
     if isinstance(policy, RecomputedLayers):
         return _of_some_layers(float(policy.share), remat_shares(Remat.FULL, model, xla))
-    if isinstance(policy, SavedTensors):
-        return _by_tensor(policy, model)
-    if policy is Remat.FULL and xla:
-        return replace(NAMED[policy], recompute_mlp=_read_of_mlp(model))
-    return NAMED[policy]
+    if isinstance(policy, Remat) and policy in _WHOLE and not (xla and policy is Remat.FULL):
+        return _WHOLE[policy]
+    tensors = policy if isinstance(policy, SavedTensors) else SAVED[policy]
+    return _by_tensor(tensors, model, xla, policy in POLICIES.values())
 
 
 def _of_some_layers(share: float, again: RematShares) -> RematShares:
     """Mean over layers, of which a share is computed again and the others keep all."""
-    kept = NAMED[Remat.NONE]
+    kept = _WHOLE[Remat.NONE]
     names = [field.name for field in fields(RematShares)]
     mean = {name: share * getattr(again, name) + (1 - share) * getattr(kept, name) for name in names}
     return RematShares(**mean)
 
 
-def _read_of_mlp(model: ModelInputs) -> Number:
-    """Share of the MLP whose products the backward pass reads, all that XLA computes: not the last one of a dense MLP,
-    but that of experts, as the gradient of the router's weights reads it."""
-    return 1 - (1 - model.moe_share) / (model.up_projections + 1)
-
-
-def _by_tensor(tensors: SavedTensors, model: ModelInputs) -> RematShares:
+def _by_tensor(tensors: SavedTensors, model: ModelInputs, xla: bool, named: bool) -> RematShares:
+    """Of an MLP, XLA computes again what the backward pass reads: not what the last product writes, but for experts, as
+    the gradient of the router's weights reads that; ``minimal`` keeps it. A policy that has no name keeps the input of
+    each layer, inside a block of several as well."""
     shared = model.key_value_width / model.qkv_width / 2
     widths = {"query": 1 - 2 * shared, "key": shared, "value": shared}
-    products = model.up_projections + 1
+    products, last = model.up_projections + 1, xla and not (named and "up" in tensors)
     into = ("gate", "up") if model.up_projections == 2 else ("up",)
     return RematShares(
         recompute_qkv=sum(width for name, width in widths.items() if name not in tensors),
         recompute_out=float("out" not in tensors),
-        recompute_mlp=sum(name not in tensors for name in into) / products,
+        recompute_mlp=(sum(name not in tensors for name in into) + model.moe_share * last) / products,
         recompute_attention=float("context" not in tensors),
+        kept_inputs=float(not named),
         kept_qkv=sum(width for name, width in widths.items() if name in tensors.device),
         kept_context=float("context" in tensors.device),
         kept_out=float("out" in tensors.device),

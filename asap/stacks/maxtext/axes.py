@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from asap.core.errors import PlanError
 from asap.core.numbers import whole_number
 from asap.core.text import plain
-from asap.plans.axes import AXES, Network
+from asap.plans.axes import AXES, MAXTEXT, Axis, Network
 from asap.plans.plan import Mesh, Plan
-from asap.plans.torus import split_axes
+from asap.plans.torus import needs_split
 from asap.stacks.maxtext.sharding_rules import ALL_NAMES, axis_roles
 
 FILLED_BY_DEFAULT: dict[Network, str] = {"ici": "fsdp", "dcn": "data"}
@@ -150,5 +150,18 @@ SPLIT = "allow_split_physical_axes"
 
 def write_layout(plan: Plan, current: Mapping[str, object], topology: tuple[int, ...] | None) -> dict[str, str]:
     """What has to change of the layout so that MaxText accepts the mesh of a plan on a torus."""
-    splits = str(current.get(SPLIT)).lower() == "true"
-    return {SPLIT: "true"} if topology and not splits and split_axes(plan.ici, topology) else {}
+    splits = topology and needs_split(_in_order(plan.ici, current), topology)
+    return {SPLIT: "true"} if splits and str(current.get(SPLIT)).lower() != "true" else {}
+
+
+_ORDER: tuple[Axis, ...] = ("replica", "stage", "data", "seq", "model", "expert")
+"""Of ``mesh_axes`` in MaxText's base.yml."""
+
+
+def _in_order(ici: Mesh, current: Mapping[str, object]) -> tuple[int, ...]:
+    """The degrees of a mesh as MaxText lays them; several names of an axis stay where they multiply to its degree."""
+    said, found = _degrees(current, "ici"), []
+    for axis in _ORDER:
+        degree, each = getattr(ici, axis), [said.get(name, 1) for name in MAXTEXT[axis]]
+        found += each if math.prod(each) == degree else [degree]
+    return tuple(found)

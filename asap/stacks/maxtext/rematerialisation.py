@@ -52,8 +52,8 @@ _FUSED: dict[str, tuple[str, tuple[Tensor, ...]]] = {
     "mlpwi": ("fused_mlp", ("gate", "up")),
 }
 """Names of several tensors at once, under the setting that fuses them; without it they are of nothing."""
-_UNFELT = frozenset(("kv_proj", "mlpwo", "moe_mlpwo"))
-"""Names of tensors that a step does not have, or whose value its backward pass does not read."""
+_UNFELT = "kv_proj"
+"""Name of a tensor that a step does not have."""
 
 _HOST: dict[Offload, str] = {
     what: word.keys[0] for moved in _TABLE.offload for what, word in zip(moved.what, moved.keys, strict=True)
@@ -110,7 +110,7 @@ def remat_note(settings: Mapping[str, object]) -> str | None:
         return "remat_policy=none recomputes all of a scanned layer, as full does; minimal_with_context keeps most"
     if _policy(settings) != CUSTOM:
         return None
-    felt = {name for tensor in _NAMES for name in _names(tensor, settings)} | {LAYER_INPUT, *_FUSED} | _UNFELT
+    felt = {name for tensor in _NAMES for name in _names(tensor, settings)} | {LAYER_INPUT, *_FUSED, _UNFELT}
     left_out = [name for place in PLACES[1:] for name in _named(settings, place) if name not in felt]
     return f"remat_policy=custom: the prediction leaves out {', '.join(left_out)}" if left_out else None
 

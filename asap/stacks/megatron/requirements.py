@@ -9,6 +9,7 @@ from asap.plans.plan import Plan
 from asap.plans.remat import RecomputedModules, Remat, recomputes_layers
 from asap.stacks.megatron.releases import Changes, is_set
 from asap.stacks.megatron.stages import COUNTED, FIRST_AND_LAST, LAYERS_EACH, PIPELINE, VIRTUAL, still_counted
+from asap.stacks.registry import spec
 
 PRECISION_AWARE = "use_precision_aware_optimizer"
 CHECKPOINTS, _OF_FSDP, _USUAL = "ckpt_format", "fsdp_dtensor", "torch_dist"
@@ -16,7 +17,6 @@ _FSDP, _DISTRIBUTED, _SEQUENCE = "use_megatron_fsdp", "use_distributed_optimizer
 _OF_LEVELS, _OVERLAPPED = "hierarchical_context_parallel_sizes", "overlap_moe_expert_parallel_comm"
 _BIAS, _NO_BIAS = "add_bias_linear", "disable_bias_linear"
 _DROPOUT = 0.1
-_CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 Settings = Mapping[str, object]
 
@@ -169,6 +169,8 @@ def checkpoints(wanted: Changes, current: Settings) -> Changes:
     return {CHECKPOINTS: _USUAL} if not shards and current.get(CHECKPOINTS) == _OF_FSDP else {}
 
 
-def connections(changed: Changes) -> str:
-    """What Megatron-FSDP needs of the environment, as a comment of a shell."""
-    return f"  # with {_CONNECTIONS} other than 1" if changed.get(_FSDP) is True else ""
+def remarks(changed: Changes, current: Settings) -> str:
+    """What arguments need that are new to a run, as a comment of a shell."""
+    new = [key for key, value in changed.items() if value is not False and current.get(key) is None]
+    found = [f"{key.replace('_', '-')} {said}" for key in new if (said := spec("megatron").remarks.get(key))]
+    return f"  # {'; '.join(found)}" if found else ""

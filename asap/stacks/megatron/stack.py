@@ -18,7 +18,7 @@ from asap.stacks.megatron.reading import of_plan as of_plan
 from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.reading import prepared as prepared
 from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, reminder
-from asap.stacks.megatron.requirements import CHECKPOINTS, check, connections, of_start, required, unsplit
+from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required, unsplit
 from asap.stacks.megatron.stages import (
     FIRST_AND_LAST,
     GRANULARITY,
@@ -28,6 +28,7 @@ from asap.stacks.megatron.stages import (
     MODULES,
     RECOMPUTED_LAYERS,
     VIRTUAL,
+    by_layers,
     in_words_of_core,
 )
 from asap.stacks.registry import spec as table_of
@@ -62,7 +63,7 @@ def changes(
     if spec.contract != "megatron":
         arguments = in_words_of_core(arguments)
     elif not is_megatron_deepspeed(current):
-        arguments |= required(plan, current)
+        arguments = by_layers(arguments, plan, current, layers) | required(plan, current)
         arguments |= of_start(plan, global_batch, sequence) if not current and sequence else {}
     return {key: str(value).lower() if isinstance(value, bool) else value for key, value in arguments.items()}
 
@@ -72,7 +73,7 @@ def lines(spec: Spec, changed: Mapping[str, str], current: Settings) -> str:
     arguments = _with_switches(changed)
     if spec.contract != "megatron":
         return hydra_overrides(arguments, spec.contract, current)
-    also = reminder(arguments) if is_megatron_deepspeed(current) else connections(arguments)
+    also = reminder(arguments) if is_megatron_deepspeed(current) else remarks(arguments, current)
     return command_line(arguments, str(current.get(JOINT, "-"))) + also
 
 

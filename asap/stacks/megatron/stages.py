@@ -11,7 +11,7 @@ from asap.plans.plan import Plan
 from asap.plans.remat import MODULES as CORE_MODULES
 from asap.plans.remat import Policy, RecomputedLayers, RecomputedModules, Remat, recomputed_layers, recomputed_modules
 from asap.plans.validity import layers_of_last
-from asap.stacks.megatron.releases import LAST, Changes, is_megatron_deepspeed, is_set, lacks
+from asap.stacks.megatron.releases import LAST, Changes, is_megatron_deepspeed, is_of_swift, is_set, lacks
 
 PIPELINE, VIRTUAL = "pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"
 LAYERS_EACH = "num_layers_per_virtual_pipeline_stage"
@@ -75,14 +75,8 @@ def still_counted(plan: Plan, current: Settings, layers: int | None) -> bool:
 
 
 def lays_out_stages(arguments: Settings, layers: int | None, stages: int, repeats: int) -> bool:
-    """Whether arguments say how many layers each stage has, in a way that Megatron's core accepts.
-
-    Args:
-        arguments: by name.
-        layers: decoder layers.
-        stages: of the pipeline.
-        repeats: virtual stages of each.
-    """
+    """Whether arguments say how many of the decoder layers each stage has, in a way that Megatron's core accepts;
+    ``repeats`` are virtual stages of each."""
     if arguments.get(LAYOUT) is not None:
         return True
     ends = [count for names in _OF_CORE.items() if (count := _layers(arguments, names))]
@@ -127,6 +121,15 @@ def _virtual(plan: Plan, current: Settings, layers: int | None, stages: int, tim
     return {} if times == 1 and str(current.get(VIRTUAL)) == "1" else {VIRTUAL: said}
 
 
+def by_layers(arguments: Changes, plan: Plan, current: Settings, layers: int | None) -> Changes:
+    """Arguments that change, virtual stages said by their layers where these divide evenly: every release has that."""
+    every = counted_layers(current, layers) if still_counted(plan, current, layers) else layers
+    each, rest = divmod(every or 0, plan.degree("stage") * plan.pipeline_repeats)
+    if not arguments.get(VIRTUAL) or is_set(current, VIRTUAL) or is_of_swift(current) or rest or not each:
+        return arguments
+    return {LAYERS_EACH: str(each)} | {key: value for key, value in arguments.items() if key != VIRTUAL}
+
+
 def _ends(plan: Plan, current: Settings, layers: int | None) -> Changes:
     """Arguments that leave the last stage what the others do not hold; none where stages divide the layers."""
     stages, times = plan.degree("stage"), plan.pipeline_repeats
@@ -154,13 +157,8 @@ _BETWEEN = str.maketrans(dict.fromkeys("[],()'\"", " "))
 
 
 def remat_of(arguments: Mapping[str, object], layers: int | None = None, chunks: int = 1) -> Policy:
-    """What is recomputed; without ``--recompute-granularity`` nothing.
-
-    Args:
-        arguments: by name.
-        layers: decoder layers.
-        chunks: virtual stages of the pipeline. ``block`` recomputes so many layers of each, and all where the layers
-            are not known. ``selective`` recomputes modules, by default ``core_attn``.
+    """What is recomputed; without ``--recompute-granularity`` nothing. ``selective`` recomputes modules, by default
+    ``core_attn``; ``block`` layers of each of the ``chunks`` of a pipeline, and all where the layers are not known.
 
     Raises:
         PlanError: a granularity, method or layers that Megatron-LM does not know.

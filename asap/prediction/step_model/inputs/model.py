@@ -163,6 +163,8 @@ class PlanInputs:
     """Share of the elementwise operations that the backward pass computes again."""
     kept_layer: Number
     """Share of all of a layer's tensors that is kept for the backward pass."""
+    kept_inputs: Number
+    """Switch: of layers that are computed again together, the input of each is kept."""
     kept_qkv: Number
     """Share kept of what the projections before attention write."""
     kept_context: Number
