@@ -9,6 +9,7 @@ from asap.plans import Plan, Remat
 from asap.plans.remat import (
     RecomputedLayers,
     RecomputedModules,
+    read_policy,
     recomputed_layers,
     recomputed_modules,
     recomputed_tensors,
@@ -44,22 +45,16 @@ def test_megatron_names_the_modules_that_it_recomputes(said, policy):
     assert remat_of(SELECTIVE | said) == policy
 
 
-@pytest.mark.parametrize(
-    ("count", "layers", "chunks", "policy"),
-    [
-        ("6", 48, 1, RecomputedLayers(Fraction(1, 8))), ("6", 48, 4, RecomputedLayers(Fraction(1, 2))),
-        ("5", 48, 4, RecomputedLayers(Fraction(5, 12))), ("12", 48, 4, Remat.FULL), ("40", 48, 4, Remat.FULL),
-        ("0", 48, 4, Remat.NONE), ("6", None, 1, Remat.FULL),
-    ],
-)  # fmt: skip
+@cases("count, layers, chunks, policy")
 def test_a_block_is_so_many_layers_of_each_virtual_stage(count, layers, chunks, policy):
-    assert remat_of(BLOCK | {"recompute_num_layers": count}, layers, chunks) == policy
+    assert remat_of(BLOCK | {"recompute_num_layers": count}, layers, chunks) == read_policy(policy)
 
 
 def test_lines_say_modules_as_each_launcher_takes_them():
     plan = "replica=4 model=2 remat=selective.layernorm+moe_act"
     modules = {"moe_grouped_gemm": True, "num_experts": "8", "sequence_parallel": True}
-    assert line(plan, **modules).endswith("--recompute-granularity selective --recompute-modules layernorm moe_act")
+    assert "--recompute-modules layernorm moe_act  # recompute-modules since Megatron Core" in line(plan, **modules)
+    assert "virtual-pipeline-stage 6 " in line("replica=2 stage=4 microbatches=4 pipeline_repeats=2")
     assert "++model.recompute_modules=[layernorm,moe_act]" in line(plan, "bridge", **modules).split()
     assert line("replica=4 model=2 remat=selective", **SELECTIVE, recompute_modules="mlp").startswith("# without")
 
