@@ -35,7 +35,7 @@ def offered(study):
 def test_a_step_that_waits_for_its_host_is_told_to_test_cuda_graphs_before_any_plan(study):
     waiting = study(SMALL, "h100-8")
     (graphs,) = trials_of(waiting)
-    assert graphs.line == "--cuda-graph-impl local"
+    assert graphs.line.startswith("--cuda-graph-impl local  # cuda-graph-impl since Megatron Core 0.15.0")
     assert graphs.gain is not None
     assert graphs.gain > 0.3
     advised = propose(rank_candidates(waiting), lambda study, plan: ())

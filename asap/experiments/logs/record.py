@@ -70,11 +70,12 @@ def read_log_record(
     doubts = contradictions(reading, settings, experiment)
     if experiment.plan is None and not any(doubts.values()) and (plan := _plan(settings)) is not None:
         experiment = experiment.knowing(plan=plan, provenance={"plan": path.name})
-    measured = reading.measured.step.steps > 0 or reading.measured.tokens_per_second_per_device is not None
-    known = reading.stack is not None and measured
+    known = reading.stack is not None and reading.measured.step.steps > 0
     ill_placed = bool(elsewhere and refusals) and experiment.model is None
     if ill_placed or not (known or experiment.model or experiment.plan or experiment.workload.tokens):
-        reason = refusals[0] if refusals else "states neither settings nor steps of a training run"
+        rates = reading.measured.tokens_per_second_per_device is not None
+        unread = "rates without the settings of their run" if rates else "neither settings nor steps of a training run"
+        reason = refusals[0] if refusals else f"states {unread}"
         raise ConfigError(reason, where=str(path), hint=instead_of_log(reading.stack))
     notes = (*elsewhere, *(f"{path.name} contradicts itself: {one}" for one in doubts), *reading.ending.note(path.name))
     notes += (*experiment.notes, *reading.notes, *refusals, *_notes(reading, settings, path))
