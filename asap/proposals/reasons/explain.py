@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 from asap.core.text import plain
 from asap.core.units import Provenance, Quantity, counted, format_bytes, format_percent, format_seconds, significant
+from asap.diagnosis.facts import STEP_TIME_VARIATION
 from asap.evidence.step_belief import Z_90
 from asap.history import precedent_prior
 from asap.knowledge import Note
@@ -62,7 +63,7 @@ def differences(before: Prediction | None, after: Prediction) -> dict[str, Quant
     found = {
         name: Quantity(value=by, unit="s", provenance=Provenance.MODELLED, source=after.method)
         for name, by in sorted(moved.items(), key=lambda item: -abs(item[1]))
-        if abs(by) > _MOVED * total
+        if abs(by) > (STEP_TIME_VARIATION if name == _UNEXPLAINED else _MOVED) * total
     }
     if before.memory and after.memory:
         held = after.memory.total.value - before.memory.total.value
