@@ -22,7 +22,7 @@ from asap.experiments.accelerate.arguments import (
 )
 from asap.experiments.accelerate.deepspeed import read_deepspeed
 from asap.experiments.experiment import Experiment
-from asap.experiments.files.documents import Brought, blamed_on, find_named, open_variable
+from asap.experiments.files.documents import Brought, blamed_on, find_named, named_document, open_variable
 from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import note_on_attention
 from asap.experiments.shell import has_substitution
@@ -111,7 +111,11 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     configuration, notes = {**program.launched}, list[str]()
     if KIND not in configuration:
         configuration |= _configuration_of(stated, path, files) | (of_command(stated) if program.launches else {})
-        notes += _notes_on_launch(stated, configuration | own) if program.launches else []
+        replicated = (configuration | own).get(KIND) == "MULTI_GPU"
+        if program.launches and replicated and not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS}:
+            notes.append(_REPLICAS)
+        if program.launches and (named := str(stated.get(LAUNCH_FILE))) in _PROFILES:
+            notes.append(f"{LAUNCH_FILE} {named} is TRL's own: settings of Accelerate belong into a copy of it")
         if not program.launches:
             stated.setdefault(OPTION, "")
     assumed = {key: value for key, value in program.defaults.items() if key not in stated and key not in unsaid}
@@ -243,30 +247,15 @@ def _with_devices(settings: StackSettings, experiment: Experiment) -> Experiment
     return with_devices(processes, experiment)
 
 
-def _notes_on_launch(stated: Mapping[str, Any], configuration: Mapping[str, Any]) -> list[str]:
-    """That a program of TRL's is taken as started by a configuration of TRL's own, or as replicas."""
-    notes = []
-    if not stated.keys() & {LAUNCH_FILE, OPTION, *KINDS} and configuration.get(accelerate.KIND) == "MULTI_GPU":
-        notes.append(_REPLICAS)
-    if str(stated.get(LAUNCH_FILE)) in _PROFILES:
-        notes.append(
-            f"{LAUNCH_FILE} {stated[LAUNCH_FILE]} is TRL's own: settings of Accelerate belong into a copy of it"
-        )
-    return notes
-
-
 def _configuration_of(stated: Mapping[str, Any], path: Path, brought: Brought) -> dict[str, Any]:
     """What Accelerate is told to take: a file, one of TRL's own, the Trainer's option, or replicas."""
     named = stated.get(LAUNCH_FILE)
     if named is None:
         return _of_trainer(stated, path, brought)
-    found = find_named(str(named), path, brought)
-    if found is not None:
-        return dotted(found.document().values)
-    if str(named) in _PROFILES:
+    if str(named) in _PROFILES and find_named(str(named), path, brought) is None:
         return {**_ON_EIGHT, **_PROFILES[str(named)]}
-    reason = f"names {LAUNCH_FILE} {plain(named, 60)}, which is neither a file nor one of TRL's"
-    raise ConfigError(reason, where=str(path), hint=f"TRL's are {', '.join(_PROFILES)}")
+    hint = f"lay it beside the file, or name one of TRL's: {', '.join(_PROFILES)}"
+    return dotted(named_document(f"names the {LAUNCH_FILE}", str(named), path, hint, brought).values)
 
 
 _PREFIX = "fsdp_"

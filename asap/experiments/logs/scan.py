@@ -16,15 +16,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from asap.experiments.logs.blocks import BlockStart, Collector, RawBlock, lines_before, starts
 from asap.experiments.logs.formats import DeviceForm, EndingForm, Form, devices, endings, statements, steps, totals
-from asap.experiments.logs.text import (
-    Unwrapper,
-    chunks,
-    clean,
-    decoder_of,
-    is_training_bar,
-    rank_of,
-    seconds_of_day,
-)
+from asap.experiments.logs.text import Unwrapper, chunks, clean, decoder_of, is_training_bar, rank_of, seconds_of_day
 
 _CONFIG_PARAM = b"Config param "
 _MOST = 4000
