@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from asap.answers.figure import PlanName
 from asap.answers.inquiry import Inquiry
-from asap.answers.plan_names import of_micro_batch, without_micro_batch
+from asap.answers.plan_names import in_full, of_micro_batch, without_micro_batch
 from asap.core.errors import InsufficientEvidenceError, UsageError
 from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
@@ -17,7 +17,7 @@ from asap.hardware import default_topology
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
 from asap.plans import Plan
-from asap.plans.axes import axis_of
+from asap.plans.axes import AXES
 from asap.plans.plan import SETTINGS, Mesh
 from asap.plans.torus import over_devices
 from asap.prediction.memory_outcomes import outcomes_of
@@ -59,6 +59,8 @@ class Change(BaseModel):
         return "".join(f",{name}={value}" for name, value in said if value is not None)
 
 
+_OF_PLANS = {*AXES, *SETTINGS, "microbatches", "micro_batch", "mbs", "zero"}
+"""Words of plans; any other that the run's launcher has is its own."""
 _BESIDE_SETTING = [name for name in Change.model_fields if name not in ("plan", "setting")]
 
 
@@ -130,9 +132,13 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     numerics = {"precision": change.precision, "optimizer": change.optimizer}
     fields = {name: value for name, value in numerics.items() if value is not None}
     changed = changed_study(study, said, fields | (_effect_of(trial, study) if trial else {}))
-    if changed.slice == now.slice:
+    if changed.slice == now.slice and changed.experiment.workload != now.experiment.workload:
         changed = replace(changed, outcomes=_outcomes_under(now))
-    new = (one for one in changed.warnings if one not in now.warnings and not one.endswith(NOT_USED))
+    elif changed.slice == now.slice:
+        changed = replace(changed, outcomes=outcomes_of(now))
+    new = [one for one in changed.warnings if one not in now.warnings and not one.endswith(NOT_USED)]
+    if own and _modelled(study) == _modelled(now):
+        new.insert(0, f"{', '.join(f'{key}={value}' for key, value in own.items())} changes nothing that is predicted.")
     alone = trial is not None and scaled == study.plan and not any(getattr(change, name) for name in _BESIDE_SETTING)
     return Supposed(inquiry, changed, scaled, tuple(new), same_program=alone)
 
@@ -161,7 +167,7 @@ def _without_own(words: str, study: Study) -> tuple[str, dict[str, str]]:
     left, found = list[str](), dict[str, str]()
     for word in words.split():
         key, _, value = word.partition("=")
-        ours = not value or axis_of(key) is not None or key in SETTINGS
+        ours = not value or key.removeprefix("dcn.").removeprefix("ici.") in _OF_PLANS
         if ours or (whole := key_of_launcher(study.experiment, key)) is None:
             left.append(word)
         else:
@@ -172,7 +178,11 @@ def _without_own(words: str, study: Study) -> tuple[str, dict[str, str]]:
 def _plan_beside(study: Study, text: str) -> Plan:
     """A plan of a study whose settings were read anew."""
     assert study.plan is not None
-    return study.plan if text in ("", "now") else read_plan(study, text)
+    return study.plan if text in ("", "now") else read_plan(study, in_full(text, study.plan, study.plan, changes=True))
+
+
+def _modelled(study: Study) -> tuple[object, ...]:
+    return study.plan, study.experiment.workload, study.experiment.model
 
 
 def _leaf(setting: str) -> str:

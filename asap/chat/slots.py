@@ -101,6 +101,7 @@ _EACH = {"per", "each", "every"}
 """``8 per GPU`` counts no GPUs."""
 _AHEAD, _BACK, _LIST = 3, 4, 12
 """Words between a number and the noun that it counts, at most; and in a list of numbers."""
+_SHORTEST = 64
 _LONG = 4096
 """``16k sequences`` are of that length: no step has so many."""
 
@@ -227,6 +228,7 @@ def _quantities(tokens: list[_Token]) -> Iterator[tuple[Noun, float, _Token]]:
             each or any(_NOUNS.get(one.word) == "micro_batch" for one in tokens[max(at - _BACK, 0) : at])
         ):
             noun = "micro_batch"
+        noun = None if noun == "sequence_length" and value < _SHORTEST else noun  # a degree of context parallelism
         if noun == "%" and value <= 1 and not (ahead and ahead.word in ("%", "percent")):
             value *= 100  # an MFU as a fraction
         if noun is not None and noun != "remat":

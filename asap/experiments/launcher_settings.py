@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from asap.core.errors import AsapError, InsufficientEvidenceError
+from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
 from asap.core.text import plain
 from asap.experiments.accelerate.arguments import ARGUMENTS
 from asap.experiments.accelerate.program import DEEPSPEED, Program, read_program
@@ -16,23 +17,50 @@ from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
-from asap.stacks.spec import Spec
+from asap.stacks.spec import Spec, Word
 from asap.stacks.trainer.arguments import AUTO, SECTION
 
 _OURS, _SECTION = "asap.", f"{SECTION}."
+_MISSPELT = 0.94
+"""Likeness from which a word is taken for a misspelt setting."""
 
 
 def key_of_launcher(experiment: Experiment, word: str) -> str | None:
     """The setting of a run's launcher that a word names, whole or from one of its sections on; ``None`` where it names
-    none, or several."""
-    name, table = word.lstrip("-").replace("-", "_"), table_of(experiment.workload.framework)
-    known = table.words() | irrelevant(folder_of(table)) if table is not None else frozenset()
-    said = {key for key, value in experiment.hyperparameters.items() if value != AUTO}
+    none, or several.
+
+    Raises:
+        UsageError: it is all but the name of one.
+    """
+    name, said, known = word.lstrip("-").replace("-", "_"), *_keys(experiment)
     for keys in (said, known):
-        found = [key for key in keys if key == name or key.endswith(f".{name}")]
+        found = {key for key in keys if key == name or key.endswith(f".{name}")}
         if name in found or len(found) == 1:
-            return name if name in found else found[0]
+            return name if name in found else found.pop()
+        if found and (one := _of_releases(experiment, found)):
+            return one
+    near = get_close_matches(name, {key.rpartition(".")[2] for key in (*said, *known)}, 1, _MISSPELT)
+    if near and near[0] != name:
+        raise UsageError("is no setting of its launcher", where=plain(word, 60), hint=f"did you mean {near[0]}?")
     return None
+
+
+def _of_releases(experiment: Experiment, found: set[str]) -> str | None:
+    """Of names that a degree or a batch had through the releases, the latest; ``None`` where they are of several."""
+    table = table_of(experiment.workload.framework)
+    words = (*dict(table.axes).values(), *dict(table.batch).values()) if table is not None else ()
+    alike = (word.keys for word in words if isinstance(word, Word) and found <= {*word.keys})
+    return next((key for keys in alike for key in keys if key in found), None)
+
+
+def _keys(experiment: Experiment) -> tuple[set[str], set[str]]:
+    """Settings on record whose value is said, and all that its launcher has."""
+    table, said = table_of(experiment.workload.framework), experiment.hyperparameters
+    known = {*table.words(), *irrelevant(folder_of(table))} if table is not None else set[str]()
+    place = _SECTION if any(key.startswith(_SECTION) for key in said) else ""
+    if place or said.keys() & ARGUMENTS:
+        known |= {f"{place}{key}" for key in (*ARGUMENTS, *irrelevant("trainer"))}
+    return {key for key, value in said.items() if value != AUTO}, known
 
 
 def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -> Experiment:
@@ -55,7 +83,11 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
             "more than the settings on record decides this run", where=plain(" ".join(changed), 60),
             hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
-    return _read(experiment, said | {key: yaml.safe_load(value) for key, value in changed.items()})
+    found = _read(experiment, said | {key: yaml.safe_load(value) for key, value in changed.items()})
+    if found.plan is None:
+        why = next(iter(found.notes), "settings that other files say decide it")
+        raise InsufficientEvidenceError(f"leaves the plan open: {why}", where=plain(" ".join(changed), 60))
+    return found.model_copy(update={"notes": tuple(note for note in found.notes if note not in again.notes)})
 
 
 def _read(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:

@@ -39,9 +39,9 @@ def test_settings_on_record_are_read_again_as_the_file_with_overrides_is(tmp_pat
 
 
 @pytest.mark.parametrize(("said", "batch", "plan"), [
-    ("training.local_batch_size=8", 64, "data=8 microbatches=1"),
     ("local_batch_size=8 activation_checkpoint.mode=full", 64, "data=8 microbatches=1 remat=full"),
-    ("tensor_parallel_degree=2", 32, "data=4 model=2 microbatches=2"),
+    ("tensor_parallel_degree=2", 16, "data=4 model=2 microbatches=1"),
+    ("model=2 local_batch_size=8", 64, "data=4 model=2 microbatches=2"),
 ])  # fmt: skip
 def test_what_if_takes_settings_in_the_words_of_the_launcher(said, batch, plan, tmp_path):
     (tmp_path / "llama.toml").write_text(TITAN, encoding="utf-8")
