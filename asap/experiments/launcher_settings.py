@@ -6,8 +6,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
 from asap.core.text import plain
 from asap.experiments.accelerate.arguments import ARGUMENTS
@@ -15,6 +13,7 @@ from asap.experiments.accelerate.program import DEEPSPEED, Program, read_program
 from asap.experiments.configuration import read_settings
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
+from asap.experiments.logs.values import scalar
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
 from asap.stacks.spec import Spec, Word
@@ -83,7 +82,7 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
             "more than the settings on record decides this run", where=plain(" ".join(changed), 60),
             hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
-    found = _read(experiment, said | {key: yaml.safe_load(value) for key, value in changed.items()})
+    found = _read(experiment, said | {key: scalar(value) for key, value in changed.items()})
     if found.plan is None:
         why = next(iter(found.notes), "settings that other files say decide it")
         raise InsufficientEvidenceError(f"leaves the plan open: {why}", where=plain(" ".join(changed), 60))
