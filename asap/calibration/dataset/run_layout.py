@@ -93,7 +93,7 @@ def microbatches_of(row: Row, batch: int, shards: int) -> int | None:
     """Microbatches as stated, or from the sequences of one; ``None`` if neither is known."""
     stated = count(row, "n_microbatches")
     if stated is None and (each := number(row, "micro_batch_seqs")):
-        stated = max(round(batch / (shards * each)), 1)
+        stated = round(min(max(batch / (shards * each), 1), batch))
     return stated or count(row, "grad_accum")
 
 
