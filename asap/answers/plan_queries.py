@@ -116,7 +116,7 @@ class Memory(Query):
 def _of_node(inquiry: Inquiry, each: float) -> float | None:
     """Bytes of a node's host memory, of which each device needs so many."""
     hardware = inquiry.study.slice
-    node = (inquiry.study.experiment.hardware.node or chips_per_node(hardware.chip)) if hardware else None
+    node = chips_per_node(hardware.chip) if hardware else None
     return each * min(node, hardware.devices) if each and node and hardware else None
 
 

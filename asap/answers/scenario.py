@@ -59,7 +59,7 @@ class Change(BaseModel):
         return "".join(f",{name}={value}" for name, value in said if value is not None)
 
 
-_OF_PLANS = {*AXES, *SETTINGS, "microbatches", "micro_batch", "mbs", "zero"}
+_OF_PLANS = {*AXES, *SETTINGS, "micro_batch", "mbs", "zero"}
 """Words of plans; any other that the run's launcher has is its own."""
 _BESIDE_SETTING = [name for name in Change.model_fields if name not in ("plan", "setting")]
 
@@ -72,6 +72,8 @@ class Supposed:
     study: Study
     plan: Plan
     notes: tuple[str, ...]
+    settings: str = ""
+    """Of the launcher and beside every plan, that differ: ``,local_batch_size=4``."""
     same_program: bool = False
     """Whether nothing but a setting differs."""
 
@@ -107,13 +109,13 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     """
     study = inquiry.study
     words, trial = _without_setting(change, study)
-    named, own = _without_own(words, study)
+    rest, own = _without_own(words, study)
     if not change.changes and trial is None and not own:
         return Supposed(inquiry, study, inquiry.plan(change.plan), ())
     now = study
     if own:
         study = drop_step_time(study, with_launcher_settings(study.experiment, own))
-    name, size = without_micro_batch(named)
+    name, size = without_micro_batch(rest)
     plan = inquiry.plan(name or "now") if study is now else _plan_beside(study, name)
     scaled = _on_hardware(study, plan, change)
     hardware, topology, slices = _hardware(study, change)
@@ -140,7 +142,9 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
     if own and _modelled(study) == _modelled(now):
         new.insert(0, f"{', '.join(f'{key}={value}' for key, value in own.items())} changes nothing that is predicted.")
     alone = trial is not None and scaled == study.plan and not any(getattr(change, name) for name in _BESIDE_SETTING)
-    return Supposed(inquiry, changed, scaled, tuple(new), same_program=alone)
+    named = [f"{key}={value}" for key, value in own.items()] + ([trial.name] if trial and not change.setting else [])
+    settings = "".join(f",{one}" for one in named)
+    return Supposed(inquiry, changed, scaled, tuple(new), settings, same_program=alone)
 
 
 def _without_setting(change: Change, study: Study) -> tuple[str, Trial | None]:

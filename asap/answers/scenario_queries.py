@@ -54,7 +54,7 @@ class WhatIf(Change, Query):
         chips = then.plan.devices / now.plan.devices
         return WhatIfAnswer(
             now=plan_row(inquiry, now, "now"),
-            then=_supposed_row(inquiry, then, self.label),
+            then=_supposed_row(inquiry, then, f"{self.label}{supposed.settings}"),
             run=_batch_on(supposed.study.experiment),
             throughput=_against(other, one, 1.0, "throughput_vs_now"),
             per_chip=_against(other, one, chips, "throughput_per_chip_vs_now") if chips != 1 else None,

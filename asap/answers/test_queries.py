@@ -29,7 +29,7 @@ class SettingRow(Part):
     """A setting that no search varies."""
 
     setting: str
-    name: str = Field(description="for what_if")
+    name: str = Field(description="by which what_if takes it")
     vs_now: Figure | None = Field(default=None, description="change of the step time, where it is modelled")
     hbm_saved: Figure | None = Field(default=None, description="HBM of a device that it saves, where it is modelled")
     line: str

@@ -102,6 +102,7 @@ _EACH = {"per", "each", "every"}
 _AHEAD, _BACK, _LIST = 3, 4, 12
 """Words between a number and the noun that it counts, at most; and in a list of numbers."""
 _SHORTEST = 64
+"""Tokens of a sequence, of which no run has fewer."""
 _LONG = 4096
 """``16k sequences`` are of that length: no step has so many."""
 

@@ -40,7 +40,7 @@ def key_of_launcher(experiment: Experiment, word: str) -> str | None:
             return one
     near = get_close_matches(name, {key.rpartition(".")[2] for key in (*said, *known)}, 1, _MISSPELT)
     if near and near[0] != name:
-        raise UsageError("is no setting of its launcher", where=plain(word, 60), hint=f"did you mean {near[0]}?")
+        raise UsageError("is no setting of this run's launcher", where=plain(word, 60), hint=f"did you mean {near[0]}?")
     return None
 
 
@@ -79,10 +79,11 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
         again = _read(experiment, said)
     if again is None or (again.plan, again.workload) != (experiment.plan, experiment.workload):
         raise InsufficientEvidenceError(
-            "more than the settings on record decides this run", where=plain(" ".join(changed), 60),
+            "this run cannot be read again from its settings alone", where=plain(" ".join(changed), 60),
             hint="asap analyze FILE KEY=VALUE",
         )  # fmt: skip
-    found = _read(experiment, said | {key: scalar(value) for key, value in changed.items()})
+    twins = {f"{_SECTION}{key}": value for key, value in changed.items() if f"{_SECTION}{key}" in said}
+    found = _read(experiment, said | {key: scalar(value) for key, value in {**changed, **twins}.items()})
     if found.plan is None:
         why = next(iter(found.notes), "settings that other files say decide it")
         raise InsufficientEvidenceError(f"leaves the plan open: {why}", where=plain(" ".join(changed), 60))
@@ -90,6 +91,13 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
 
 
 def _read(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
+    """What these settings say, under the environment of the run."""
+    read = _by_stack(experiment, said)
+    blocking = {"launch_blocking": experiment.workload.launch_blocking}
+    return read.model_copy(update={"workload": read.workload.model_copy(update=blocking)})
+
+
+def _by_stack(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
     path, table = Path("settings on record"), _table(experiment)
     alone = Experiment(id=experiment.id, hardware=experiment.hardware, model=experiment.model)
     arguments = {key: key.removeprefix(_SECTION) for key in said if key.startswith(_SECTION)}

@@ -256,10 +256,9 @@ def require_valid(plan: Plan, constraints: Constraints) -> None:
     """Raise PlanError with a sentence for each rule that the plan is known to break."""
     broken = violations(plan, constraints)
     if broken:
-        slices = constraints.slices if broken[0].rule in ("devices", "slices") else None
-        hint = (
-            f"of a slice; over {slices} slices: dcn.replica={slices}, dcn.data={slices}" if (slices or 1) > 1 else None
-        )
+        slices = constraints.slices if broken[0].rule in ("devices", "slices") else 1
+        over = f"degrees are of one slice; over {slices} slices add dcn.replica={slices}, or dcn.data={slices}"
+        hint = over if slices and slices > 1 else None
         raise PlanError("; ".join(violation.sentence for violation in broken), where=str(plan), hint=hint)
 
 

@@ -105,9 +105,9 @@ def against(study: Study, family: str) -> str | None:
     """Why a change is none for a run, as far as is known."""
     known, one, run = known_of(family), study.experiment, run_of(study)
     if known.compiler == ("torch" if run.xla else "xla") or not has_units(study.chip, known):
-        return "its compiler or chip does not have it"
+        return "not for this compiler or chip"
     if one.workload.framework and known.stacks is not None and run.stack not in known.stacks:
-        return "its stack does not have it"
+        return "not for this stack"
     if known.where and one.hyperparameters and not is_any_set(known.where, one.hyperparameters, one.environment):
         return "in use by default"
     if is_any_set(known.set, one.hyperparameters, one.environment):

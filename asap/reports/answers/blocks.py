@@ -156,7 +156,7 @@ def cell(value: object, *, with_basis: bool = False) -> str:
 
 
 _LABELS = {
-    "vs_now": "against now", "kpis": "KPIs", "fits_odds": "fits", "faster_odds": "faster", "saves": "saves, if kept",
+    "vs_now": "against now", "kpis": "KPIs", "fits_odds": "fits", "faster_odds": "faster", "saves": "expected saving",
 }  # fmt: skip
 _SHORT = ("hbm", "mfu", "hlo", "id")
 
