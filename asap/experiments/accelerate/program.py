@@ -27,7 +27,7 @@ from asap.experiments.processes import with_devices, with_nodes
 from asap.experiments.remarks import note_on_attention
 from asap.experiments.shell import has_substitution
 from asap.experiments.tables.deepspeed import named_configuration
-from asap.experiments.tables.reader import read_table
+from asap.experiments.tables.reader import read_table, sources_of
 from asap.experiments.training_program import check_arguments
 from asap.stacks.accelerate import stack as accelerate
 from asap.stacks.accelerate.stack import FSDP, KIND, OPTION, is_fsdp, of_option
@@ -144,7 +144,9 @@ def read_program(program: Program, overrides: Iterable[str], experiment: Experim
     if assumed:
         listed = ", ".join(f"{key}={str(value).lower()}" for key, value in assumed.items())
         notes.append(f"not said, and taken as the program has it today: {listed}")
-    return read.knowing(*notes, *notes_on(said))
+    return read.knowing(
+        *notes, *notes_on(said), provenance=sources_of(spec("trainer"), StackSettings(stated, str(path)))
+    )
 
 
 _FILLED = {

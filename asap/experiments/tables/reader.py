@@ -127,12 +127,17 @@ def read_table(
     notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
-    said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
-    sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
+    sources = {"plan": path.name, "workload": path.name} | sources_of(spec, settings)
     return experiment.knowing(
         *_misread(spec, settings), *notes, *_notes(spec, full, sequence, plan, layers), first=unplanned,
         plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
     )  # fmt: skip
+
+
+def sources_of(spec: Spec, settings: StackSettings) -> dict[str, str]:
+    """Field of the workload → the setting that says it."""
+    said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
+    return {f"workload.{field}": settings.source(key) for field, key in said_by}
 
 
 _OF_FORWARD = ("activations",)
@@ -159,7 +164,8 @@ def _under_deepspeed(spec: Spec, settings: StackSettings, named: Any, path: Path
     known = read.workload.model_dump(exclude_none=True)
     kept = ("weight_precision", "sync_each_batch")
     workload = Workload.model_validate(known | {key: value for key, value in said.items() if key not in kept})
-    return read.knowing(*_misread(spec, settings), *_notes(spec, full, None), workload=workload)
+    remarks = (*_misread(spec, settings), *_notes(spec, full, None))
+    return read.knowing(*remarks, workload=workload, provenance=sources_of(spec, settings))
 
 
 def _with_devices(spec: Spec, settings: StackSettings, plan: Plan | None, experiment: Experiment) -> Experiment:
