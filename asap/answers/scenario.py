@@ -13,6 +13,7 @@ from asap.evidence.effect import carried_over
 from asap.experiments.create import NOT_USED, Statement
 from asap.experiments.experiment import refer_to_hardware
 from asap.experiments.launcher_settings import key_of_launcher, with_launcher_settings
+from asap.experiments.remarks import modelled_by_none
 from asap.hardware import default_topology
 from asap.levers.lever import Trial
 from asap.levers.table import TRIALS
@@ -140,11 +141,16 @@ def suppose(inquiry: Inquiry, change: Change, *, accumulates: bool = True) -> Su
         changed = replace(changed, outcomes=outcomes_of(now))
     new = [one for one in changed.warnings if one not in now.warnings and not one.endswith(NOT_USED)]
     if own and _modelled(study) == _modelled(now):
-        new.insert(0, f"{', '.join(f'{key}={value}' for key, value in own.items())} changes nothing that is predicted.")
+        why = _UNUSED if modelled_by_none(study.experiment, own) else _IDLE
+        new.insert(0, f"{', '.join(f'{key}={value}' for key, value in own.items())} {why}.")
     alone = trial is not None and scaled == study.plan and not any(getattr(change, name) for name in _BESIDE_SETTING)
     named = [f"{key}={value}" for key, value in own.items()] + ([trial.name] if trial and not change.setting else [])
     settings = "".join(f",{one}" for one in named)
     return Supposed(inquiry, changed, scaled, tuple(new), settings, same_program=alone)
+
+
+_UNUSED = "may change the step, and no prediction uses it: measure it"
+_IDLE = "changes nothing that is predicted"
 
 
 def _without_setting(change: Change, study: Study) -> tuple[str, Trial | None]:

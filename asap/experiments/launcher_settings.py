@@ -8,8 +8,9 @@ from typing import Any
 
 from asap.core.errors import AsapError, InsufficientEvidenceError, UsageError
 from asap.core.text import plain
-from asap.experiments.accelerate.arguments import ARGUMENTS
+from asap.experiments.accelerate.arguments import ARGUMENTS, is_setting
 from asap.experiments.accelerate.program import DEEPSPEED, Program, read_program
+from asap.experiments.accelerate.trainer_file import in_words_of_trainer
 from asap.experiments.configuration import read_settings
 from asap.experiments.experiment import Experiment
 from asap.experiments.files.documents import Document
@@ -20,6 +21,7 @@ from asap.stacks.spec import Spec, Word
 from asap.stacks.trainer.arguments import AUTO, SECTION
 
 _OURS, _SECTION = "asap.", f"{SECTION}."
+_FILES = (".json", ".toml", ".yaml", ".yml")
 _MISSPELT = 0.94
 """Likeness from which a word is taken for a misspelt setting."""
 
@@ -73,6 +75,10 @@ def with_launcher_settings(experiment: Experiment, changed: Mapping[str, str]) -
         InsufficientEvidenceError: its settings alone do not give the record again, as other files say the rest.
         ConfigError: the launcher would refuse them, or what they say is not modelled.
     """
+    if named := next((value for value in changed.values() if Path(value).suffix in _FILES), None):
+        raise InsufficientEvidenceError(
+            "names a file, which is not read here", where=plain(named, 60), hint="asap analyze FILE KEY=VALUE",
+        )  # fmt: skip
     said = {key: value for key, value in experiment.hyperparameters.items() if not key.startswith(_OURS)}
     again = None
     with suppress(AsapError):
@@ -102,12 +108,12 @@ def _by_stack(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
     alone = Experiment(id=experiment.id, hardware=experiment.hardware, model=experiment.model)
     arguments = {key: key.removeprefix(_SECTION) for key in said if key.startswith(_SECTION)}
     of_yaml = not arguments
-    if of_yaml:
-        arguments = {key: key for key in said if key in ARGUMENTS}
+    if of_yaml and said.keys() & ARGUMENTS:
+        arguments = {key: key for key in said if key in ARGUMENTS or not is_setting(key)}
     if arguments and table is not None and table.contract == "deepspeed":
         configuration = {key: value for key, value in said.items() if key not in arguments}
-        program = {name: said[key] for key, name in arguments.items()} | {DEEPSPEED: configuration}
-        return read_program(Program(path, program, {}, of_yaml=of_yaml), (), alone)
+        program = in_words_of_trainer({name: said[key] for key, name in arguments.items()}, path)
+        return read_program(Program(path, program | {DEEPSPEED: configuration}, {}, of_yaml=of_yaml), (), alone)
     if table is not None:
         return read_table(table, said, path, (), alone)
     return read_settings(Document(path, dict(said), {}), (), alone)

@@ -11,7 +11,7 @@ from asap.experiments.experiment import Experiment
 from asap.models import Architecture
 from asap.models.catalogue import find_architecture, known_architectures
 from asap.stacks.reading import is_on
-from asap.stacks.registry import table_of
+from asap.stacks.registry import spec, table_of
 from asap.stacks.spec import Spec, matches
 
 NO_BATCH = "the batch is not said"
@@ -59,6 +59,13 @@ def lengthening(experiment: Experiment) -> tuple[str, ...]:
     table, said = table_of(experiment.workload.framework), experiment.hyperparameters
     groups = table.unmodelled.items() if table is not None else ()
     return tuple(one for likely, usual in groups if "longer step" in likely for one in _unusual(said, usual))
+
+
+def modelled_by_none(experiment: Experiment, settings: Iterable[str]) -> bool:
+    """Whether a setting is among those that change a step or its HBM and that no prediction uses."""
+    tables = (table_of(experiment.workload.framework), spec("trainer"))
+    known = {key for table in tables if table is not None for keys in table.unmodelled.values() for key in keys}
+    return any(key in known or key.rpartition(".")[2] in known for key in settings)
 
 
 _STATED = {"sequence": "sequence_length", "precision": "precision", "attention": "attention"}

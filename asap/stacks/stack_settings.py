@@ -18,6 +18,8 @@ _MOST = 3
 _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 _WORDS = re.compile(r"[^\s,\[\]'\"]+")
 _DEEPEST = 8
+_WHOLE_WORDS, _ENDING = 10, 3
+"""Letters from which a name that lacks an ending, of as many letters at most, is taken for it (``…_checkpoint``)."""
 
 
 def near_misses(said: Collection[str], missing: Collection[str]) -> tuple[str, ...]:
@@ -35,8 +37,10 @@ def near_misses(said: Collection[str], missing: Collection[str]) -> tuple[str, .
 
 
 def nearest(key: str, missing: Collection[str], almost: float = _ALMOST) -> str | None:
-    """The missing name with nearly the same letters, or the same in another order."""
+    """The missing name with nearly the same letters, the same in another order, or a few more at its end."""
     swapped = next((name for name in missing if len(name) == len(key) and sorted(name) == sorted(key)), None)
+    if swapped is None and len(key) >= _WHOLE_WORDS:
+        swapped = next((name for name in missing if name.startswith(key) and len(name) - len(key) <= _ENDING), None)
     return swapped or next(iter(difflib.get_close_matches(key, missing, n=1, cutoff=almost)), None)
 
 
