@@ -1,7 +1,7 @@
 """Free words as a command: what they ask by the classifier, filled with the plans and quantities that they name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asap.answers.inquiry import Inquiry
@@ -104,6 +104,12 @@ def _of_plan(name: str, default: str | None = None) -> Filler:
         return Command(name, {"plan": plan} if plan else {})
 
     return fill
+
+
+def _memory(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
+    """Of a plan, or of one with the settings that the words suppose."""
+    supposed = _what_if(replace(slots, switched=slots.supposed), text, inquiry) if slots.supposed else None
+    return supposed or _of_plan("memory")(slots, text, inquiry)
 
 
 def _compare(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
@@ -243,7 +249,7 @@ def _opinion(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
 _FILLERS: dict[str, Filler] = {
     "explain": _of_plan("explain", "1"),
     "predict": _of_plan("predict", "1"),
-    "memory": _of_plan("memory"),
+    "memory": _memory,
     "line": _of_plan("line", "1"),
     "verify": _of_plan("verify", "1"),
     "worth": _worth,

@@ -4,7 +4,7 @@ A quantity is a number beside the noun that it counts; nothing is read from the 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -75,11 +75,15 @@ _PRECISIONS = {"fp8", "int8", "bf16", "fp32", "fp16"}
 _OPTIMIZERS = {"adamw", "adam", "adafactor", "sgd", "lion", "muon"}
 _POLICIES = {"full", "minimal", "none"}
 _SWITCHES = {
-    **dict.fromkeys(("offload", "offloading"), ("offload=none", "offload=optimizer+parameters")),
+    **dict.fromkeys(("offload", "offloading", "offloaded"), ("offload=none", "offload=optimizer+parameters")),
     **dict.fromkeys(("sequence", "sp"), ("sequence_parallel=false", "sequence_parallel=true")),
-    **dict.fromkeys(("remat", "recompute", "recomputation", "checkpointing"), ("remat=none", "remat=full")),
+    **dict.fromkeys(
+        ("remat", "recompute", "recomputation", "checkpointing", "recomputing"), ("remat=none", "remat=full")
+    ),
 }
 """Settings of a plan that words switch off and on."""
+_ACTS = {"offloading", "offloaded", "recomputing", "checkpointing"}
+"""Words that suppose a setting where a line asks whether something fits."""
 _OFF, _ON, _SWITCH = (
     {"disable", "disabled", "without", "drop"},
     {"enable", "enabled"},
@@ -121,6 +125,7 @@ class Slots:
         precision: named last.
         optimizer: named last.
         switched: settings of a plan that are switched off or on, as a plan says them.
+        supposed: those, and what a line that asks for a fit supposes.
         setting: one beside every plan, by its name.
         operations: words that look like the name of an operation.
         masked: the line with placeholders in place of all that.
@@ -136,6 +141,7 @@ class Slots:
     optimizer: str | None
     remat: str | None
     switched: tuple[str, ...]
+    supposed: tuple[str, ...]
     setting: str | None
     operations: tuple[str, ...]
     masked: str
@@ -194,6 +200,7 @@ def read_slots(text: str) -> Slots:
         optimizer=next((word for word in reversed(words) if word in _OPTIMIZERS), None),
         remat=_policy(words),
         switched=tuple(dict.fromkeys(_switched(words))),
+        supposed=tuple(dict.fromkeys(_switched(words, _ACTS))),
         setting=_setting(text),
         operations=operations,
         masked=_masked(text, spans),
@@ -296,7 +303,7 @@ def _policy(words: list[str]) -> str | None:
     return next((word for at in places for word in words[max(at - 2, 0) : at + 4] if word in _POLICIES), None)
 
 
-def _switched(words: list[str]) -> Iterator[str]:
+def _switched(words: list[str], acts: Collection[str] = ()) -> Iterator[str]:
     for at, word in enumerate(words):
         near = {*words[max(at - _BACK, 0) : at + _BACK]}
         off, on = (
@@ -304,8 +311,9 @@ def _switched(words: list[str]) -> Iterator[str]:
         )
         off |= "off" in words[at + 1 : at + _BACK]
         parallel = word != "sequence" or any(one.startswith("parallel") for one in words[at + 1 : at + 2])
-        if word in _SWITCHES and parallel and off != on:
-            yield _SWITCHES[word][on]
+        if word in _SWITCHES and parallel and (off != on or (word in acts and not off)):
+            setting, one = _SWITCHES[word][not off], "optimizer" in words and "parameters" not in words
+            yield setting.partition("+")[0] if one else setting
 
 
 def _setting(text: str) -> str | None:
