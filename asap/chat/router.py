@@ -184,11 +184,20 @@ def _solve(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     if target is not None:
         find = "chips" if {"chips", "nodes"} & {*slots.nouns} else "step_time"
         return Command("solve", {"find": find, "target": target})
-    if slots.counts.get("%") and "mfu" in text.lower():
-        return Command("solve", {"find": "mfu", "target": slots.counts["%"][0] / 100})
+    if (mfu := _mfu(slots, text, inquiry)) is not None:
+        return Command("solve", {"find": "mfu", "target": mfu})
     goals = {"microbatches": "microbatch", "global_batch": "batch", "sequence_length": "sequence", "chips": "chips"}
     found = next((goal for noun, goal in goals.items() if noun in slots.nouns), None)
     return None if found is None else Command("solve", {"find": found} | plan)
+
+
+def _mfu(slots: Slots, text: str, inquiry: Inquiry) -> float | None:
+    """An MFU that is named, or that a rate in TFLOP/s per chip comes to."""
+    if slots.counts.get("%") and "mfu" in text.lower():
+        return slots.counts["%"][-1] / 100
+    peaks = inquiry.study.slice.chip.peak_flops if inquiry.study.slice else {}
+    peak, rates = peaks.get("bf16") or peaks.get("fp16"), slots.counts.get("TFLOP/s")
+    return float(f"{rates[-1] * 1e12 / peak:.3g}") if peak and rates else None
 
 
 def _plausible(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
@@ -196,10 +205,11 @@ def _plausible(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
     for unit in UNITS:
         if slots.counts.get(unit):
             value = slots.counts[unit][0]
-            metric = {"%": "mfu", "tokens/s": "throughput", "s": "step_time", "ms": "step_time"}.get(unit)
+            metric = {"tokens/s": "throughput", "s": "step_time", "ms": "step_time"}.get(unit)
+            mfu = _mfu(slots, f"{text} mfu", inquiry) if unit in ("%", "TFLOP/s") else None
+            metric, scaled = (metric, seconds(value, unit)) if mfu is None else ("mfu", mfu)
             if metric is None:
                 return None
-            scaled = value / 100 if unit == "%" else seconds(value, unit)
             return Command("plausible", {"metric": metric, "value": scaled} | plan)
     return None
 
@@ -234,8 +244,8 @@ def _record(slots: Slots, text: str, inquiry: Inquiry) -> Command | None:
         if slots.counts.get(unit):
             arguments: Mapping[str, Any] = {"what": "step_time", "value": slots.counts[unit][-1], "unit": unit}
             return Command("record", {"plan": plan, **arguments})
-    if slots.counts.get("%") and "mfu" in text.lower():
-        return Command("record", {"plan": plan, "what": "mfu", "value": slots.counts["%"][-1], "unit": "%"})
+    if (mfu := _mfu(slots, text, inquiry)) is not None:
+        return Command("record", {"plan": plan, "what": "mfu", "value": 100 * mfu, "unit": "%"})
     if slots.network:
         return Command("record", {"what": "network", "about": slots.network})
     died = slots.plans or {"memory", "oom"} & {*text.lower().split()}

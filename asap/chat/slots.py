@@ -44,7 +44,7 @@ def seconds(value: float, unit: str) -> float:
 
 Noun = Literal[
     "global_batch", "sequence_length", "chips", "slices", "microbatches", "steps", "price", "s", "ms", "%", "GiB",
-    "tokens/s", "remat", "nodes", "micro_batch", "time",
+    "tokens/s", "TFLOP/s", "remat", "nodes", "micro_batch", "time",
 ]  # fmt: skip
 _NOUNS: dict[str, Noun] = {
     **{f"micro{joint}batch{size}": "micro_batch" for joint in ("", " ", "-", "_") for size in ("", " size", "_size")},
@@ -58,8 +58,9 @@ _NOUNS: dict[str, Noun] = {
     "dollars": "price", "dollar": "price", "s": "s", "sec": "s", "seconds": "s", "ms": "ms", "%": "%",
     "percent": "%", "mfu": "%", "remat": "remat", "rematerialisation": "remat", "rematerialization": "remat",
     "recomputation": "remat", "gib": "GiB", "gb": "GiB", "tokens/s": "tokens/s", "tok/s": "tokens/s",
+    **{f"{rate}{each}": "TFLOP/s" for rate in ("tflop/s", "tflops", "tflops/s") for each in ("", "/gpu", "/chip")},
 }  # fmt: skip
-UNITS = ("s", "ms", "%", "GiB", "tokens/s")
+UNITS = ("s", "ms", "%", "TFLOP/s", "GiB", "tokens/s")
 _FACTORS = {
     "double": 2.0, "doubles": 2.0, "doubled": 2.0, "doubling": 2.0, "twice": 2.0, "triple": 3.0, "triples": 3.0,
     "tripled": 3.0, "quadruple": 4.0, "quadrupled": 4.0, "half": 0.5, "halve": 0.5, "halves": 0.5, "halved": 0.5,
@@ -91,7 +92,7 @@ _OFF, _ON, _SWITCH = (
 )
 _TOKEN = re.compile(
     r"micro[ _-]?batch(?:[ _]size)?\b|"
-    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?(?=(?:m?s|sec|gi?b|x)?\b)(?!\.\d)|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
+    r"v\d\w?-\d+\b|[a-z]\d{2,3}-\d+\b|tok(?:en)?s?/s|\d[\d,]*(?:\.\d+)?[kKM]?(?=(?:m?s|sec|gi?b|tflops?|x)?\b)(?!\.\d)|[#%$]|[^\W\d_][\w'/-]*(?:\.\d+)?",
     re.I,
 )
 _NETWORK = re.compile(
