@@ -1,10 +1,11 @@
 """The runs that are open in this process, each once."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from asap.answers.inquiry import Inquiry
 from asap.core.errors import InsufficientEvidenceError
-from asap.evidence.fact import Origin
+from asap.evidence.fact import Origin, StatedFact
 from asap.experiments import ExperimentStore
 from asap.experiments.create import NOTHING_STATED, Statement, amend
 from asap.proposals.selection.ranked_candidates import RankedCandidates
@@ -51,6 +52,11 @@ class Inquiries:
     def keep(self, inquiry: Inquiry) -> None:
         """Keep a run that is open."""
         self._open[inquiry.id] = inquiry
+
+    def recorded(self, experiment: str, facts: Iterable[StatedFact]) -> Study:
+        """The study of an experiment with facts on its record; raises what :meth:`Inquiry.record` raises."""
+        self.of(experiment).record(facts)
+        return self.study(experiment)
 
     def study(self, experiment: str) -> Study:
         """The study of an experiment."""

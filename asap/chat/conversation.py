@@ -77,7 +77,8 @@ class Conversation:
     def opening(self, target: str) -> tuple[str, ...]:
         """Which analysis is discussed, how another is started, and the facts that are on record, a line each."""
         anew = " ".join((f"asap analyze {target}", *self.stated))
-        line = f"{self.id}, analysed {self.analysed_at}; session {self.session}. {anew} starts anew."
+        beside = f" with {' '.join(self.stated)}" if self.stated else ""
+        line = f"{self.id}{beside}, analysed {self.analysed_at}; session {self.session}. {anew} analyses it again."
         facts = (f"On record, {self.inquiry.number(one)}: {one} ({one.said_by})" for one in self.evidence)
         return (line, *facts)
 

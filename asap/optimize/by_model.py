@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from asap.answers.inquiry import Inquiry
 from asap.core.feedback import Feedback
 from asap.core.units import (
     Provenance,
@@ -13,6 +14,7 @@ from asap.core.units import (
     format_seconds,
     significant,
 )
+from asap.evidence.fact import StatedFact
 from asap.optimize.outcome import Code, Cost, Expectation, Outcome, Try, feedback
 from asap.optimize.report import Best, OptimizationReport
 from asap.optimize.stopping import Stopped
@@ -23,7 +25,6 @@ from asap.proposals.propose import propose
 from asap.proposals.recommend import add_trial, recommend
 from asap.proposals.selection.candidate import SURE_TO_FIT, fit_odds, log_interval
 from asap.proposals.selection.choice import MEASURABLE
-from asap.proposals.selection.ranked_candidates import rank_candidates
 from asap.proposals.test_worth import STEPS, WARM_UP_STEPS
 from asap.proposals.trials import most_promising
 from asap.study.start import ASSUMED
@@ -36,14 +37,16 @@ REGRETS = ((0.014, 0.0, 62), (1.375, 0.516, 13))
 many groups: of published runs that no fit has seen, and of sealed ones, which are unlike those (docs/accuracy.md)."""
 
 
-def optimize_by_model(study: Study) -> OptimizationReport:
-    """What to run by the model, without a session and without precedents.
+def optimize_by_model(study: Study, facts: Sequence[StatedFact] = ()) -> OptimizationReport:
+    """What to run by the model and after the facts, without a session.
 
     Raises:
         InsufficientEvidenceError: too little is known to predict any plan.
     """
-    ranked = rank_candidates(study, {})
-    found = propose(ranked, lambda study, plan: ())
+    inquiry = Inquiry(study)
+    inquiry.record(facts)
+    ranked, study = inquiry.revised.ranked, inquiry.study
+    found = propose(ranked, lambda study, plan: (), inquiry.proposals)
     now, first = found.incumbent, next(iter(found.proposals), None)
     start = start_line(study)
     tries = [_try(1, now, "what runs now" if start is None else ASSUMED)] if now else []

@@ -89,7 +89,7 @@ def _run(
                 analyze(
                     target, store=store, amend=lambda _, to=opened: to, settings=read_settings(model=model),
                     session=again, compile_options=turn.compile_options, preferences=turn.preferences,
-                    progress=progress,
+                    progress=progress, facts=turn.facts,
                 )  # fmt: skip
                 if turn.was_interrupted:
                     log.append(Kind.NOTE, {"event": INTERRUPTED})

@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from asap.core.errors import BadInputError, NotFoundError
+from asap.evidence.fact import EVIDENCE, RETRACTION, StatedFact
 from asap.experiments import Experiment
 from asap.reports.analysis import Analysis
 from asap.sharding_memory.record import Kind, Record
-from asap.sharding_memory.sessions import read_session, readable_sessions
+from asap.sharding_memory.sessions import read_session, readable, readable_sessions
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,34 @@ def latest_session(experiment: str, path: str | None = None, said: Sequence[str]
         if known and not is_replay(records) and (not said or stated_beside(records) == tuple(said)):
             return name
     return None
+
+
+_OF_RUN = ("model", "workload", "hardware", "plan")
+
+
+def standing_facts(experiment: Experiment, path: str | None, said: Sequence[str] = ()) -> tuple[StatedFact, ...]:
+    """What was stated in the latest session of a run, and not taken back; nothing where the run has changed since.
+
+    Args:
+        experiment: its record.
+        path: of what is no record.
+        said: what was stated of the run beside its record.
+    """
+    session = latest_session(experiment.id, path, said)
+    records = read_session(session) if session else []
+    with readable(session or ""):
+        before = Experiment.model_validate(opened_experiment(records)) if records else None
+        if before is None or any(getattr(before, part) != getattr(experiment, part) for part in _OF_RUN):
+            return ()
+        facts: list[StatedFact] = []
+        for fields in (record.fields for record in records if record.kind is Kind.NOTE):
+            if fields.get("event") == EVIDENCE:
+                new = StatedFact.model_validate(fields["evidence"])
+                facts = [*(old for old in facts if not new.supersedes(old)), new]
+            elif fields.get("event") == RETRACTION:
+                gone = StatedFact.model_validate(fields["fact"])
+                facts = [fact for fact in facts if fact != gone]
+    return tuple(facts)
 
 
 def analysis_index(records: Sequence[Record], experiment: str | None = None) -> int | None:

@@ -100,7 +100,9 @@ def test_a_chat_goes_on_with_what_was_stated_and_says_which_analysis_that_is(hom
     )
     assert (again.session, len(again.evidence), other.evidence) == (first.session, 1, ())
     assert latest.session in (again.session, other.session)
-    assert "asap analyze train.yml --hardware v5e-64 starts anew. On record, 1:" in " ".join(again.opening("train.yml"))
+    assert "asap analyze train.yml --hardware v5e-64 analyses it again. On record, 1:" in " ".join(
+        again.opening("train.yml")
+    )
 
 
 def test_every_turn_is_on_record_with_its_query(chat, say):

@@ -149,7 +149,7 @@ def test_without_a_session_for_this_slice_the_engine_proposes_alone(run_known):
     analysis = analyze("known", store=ExperimentStore(), session="first").analysis
     assert Plan.model_validate(json.loads(done.stdout)[0]["plan"]) == analysis.proposals[0].plan
     done = run_known("known", "--proposal", "1", "--hardware", "a100-4", "--format", "json")
-    assert "another model, workload or hardware" in done.stderr
+    assert "another model, workload, hardware or plan" in done.stderr
     with pytest.raises(NotFoundError, match="no proposal 9"):
         run_known("known", "--proposal", "9")
 

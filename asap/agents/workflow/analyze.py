@@ -17,13 +17,14 @@ from asap.answers.inquiries import Inquiries
 from asap.compiler.programs.options import CompileOptions
 from asap.core.errors import AsapError, BadInputError, InsufficientEvidenceError, NotFoundError, ServiceError
 from asap.core.secrets import redacted
+from asap.evidence.fact import EVIDENCE, StatedFact
 from asap.experiments import Experiment, ExperimentStore
 from asap.experiments.create import NOTHING_STATED, Statement, said_of
 from asap.experiments.create import amend as amended
 from asap.proposals import ProposalSet
 from asap.reports.analysis import Analysis, assemble
 from asap.sharding_memory import INTERRUPTED, Kind, Record, Worklog, new_session_name
-from asap.sharding_memory.analyses import StoredAnalysis, stored_analysis
+from asap.sharding_memory.analyses import StoredAnalysis, standing_facts, stored_analysis
 from asap.study.open_study import open_study, opened_path
 from asap.study.study import NO_PREFERENCES, Preferences, Study
 
@@ -67,6 +68,7 @@ def analyze(
     progress: Callable[[str], None] = lambda stage: None,
     compile_options: CompileOptions | None = None,
     preferences: Preferences = NO_PREFERENCES,
+    facts: Sequence[StatedFact] | None = None,
 ) -> AnalysisOutcome:
     """Have the agents analyse an experiment.
 
@@ -82,6 +84,7 @@ def analyze(
         compile_options: how to compile the baseline and the best plans with the TPU compiler; by default nothing is
             compiled.
         preferences: what the user asks beside the record.
+        facts: on record from the beginning; by default those of the run's latest session.
 
     Raises:
         UsageError: no such model is known, or it lacks its key, its extra or its address.
@@ -98,8 +101,11 @@ def analyze(
         amend = amend or (lambda record: amended(record, stated))
         study = open_study(target, store, amend, overrides=overrides, progress=progress)
         study = replace(study, preferences=preferences)
-        studies.add(study)
-        worklog.append(Kind.NOTE, _opened(study, opened_path(target, store), said_of(stated, overrides)))
+        path, said = opened_path(target, store), said_of(stated, overrides)
+        facts = standing_facts(study.experiment, path, said) if facts is None else facts
+        worklog.append(Kind.NOTE, _opened(study, path, said))
+        studies.add(noting(study, facts, target) if facts else study)
+        study = studies.recorded(study.experiment.id, facts)
         if compile_options is not None:
             verdicts = _compile(studies, study, compile_options, progress)
             note = {"event": _EVENT, "choice": compile_options.to_record(), "verdicts": verdicts}
@@ -112,7 +118,16 @@ def analyze(
         worklog.append(Kind.ERROR, {"where": "analysis", "type": type(error).__name__, "message": str(error)})
         raise
     worklog.append(Kind.RESULT, {"node": "analysis", "output": analysis.model_dump(mode="json", by_alias=True)})
+    for fact in facts:
+        worklog.append(Kind.NOTE, {"event": EVIDENCE, "evidence": fact.model_dump(mode="json")})
     return AnalysisOutcome(study.experiment, analysis, worklog.failed, failure)
+
+
+def noting(study: Study, facts: Sequence[StatedFact], target: str) -> Study:
+    """A study that says which facts of an earlier session hold for it."""
+    listed = "; ".join(map(str, facts))
+    note = f"on record from an earlier chat: {listed} (in asap chat {target}, forget 1 takes the first back)"
+    return replace(study, experiment=study.experiment.knowing(note))
 
 
 def _opened(study: Study, path: str | None, said: list[str]) -> dict[str, Any]:

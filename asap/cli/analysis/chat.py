@@ -1,7 +1,7 @@
 """``asap chat``: discuss an analysis."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -57,6 +57,7 @@ def chat(
     from asap.agents.settings import read_settings
     from asap.chat import open_conversation
     from asap.experiments import ExperimentStore
+    from asap.experiments.create import said_of
 
     how = _run_command(command, template, yes)
     settings = read_settings(model=llm, max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
@@ -66,7 +67,7 @@ def chat(
         conversation = open_conversation(
             experiment, ExperimentStore(), settings, session, show, stated=stated, overrides=overrides or ()
         )
-    _discuss(conversation, settings, experiment, how)
+    _discuss(conversation, settings, experiment, how, said=said_of(stated, overrides or ()))
 
 
 def continue_chat(session: str, settings: "Settings") -> None:
@@ -78,11 +79,17 @@ def continue_chat(session: str, settings: "Settings") -> None:
     _discuss(conversation, settings, conversation.id)
 
 
-def _discuss(conversation: "Conversation", settings: "Settings", target: str, how: "RunCommand | None" = None) -> None:
+def _discuss(
+    conversation: "Conversation",
+    settings: "Settings",
+    target: str,
+    how: "RunCommand | None" = None,
+    said: Sequence[str] = (),
+) -> None:
     from asap.chat.chat import Chat
 
     interactive = sys.stdin.isatty()
-    if interactive or conversation.evidence:
+    if interactive or conversation.evidence or tuple(said) != conversation.stated:
         for line in conversation.opening(target):
             warn(line)
     origin = "typed" if interactive else "piped"

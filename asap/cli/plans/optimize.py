@@ -108,11 +108,12 @@ def run(
     from asap.cli.shared.options import read_preferences
     from asap.core.errors import UsageError
     from asap.experiments import ExperimentStore
-    from asap.experiments.create import amend
+    from asap.experiments.create import amend, said_of
     from asap.optimize.request import Budget, Request
     from asap.optimize.session import Session
     from asap.sharding_memory import new_session_name
-    from asap.study.open_study import open_study
+    from asap.sharding_memory.analyses import standing_facts
+    from asap.study.open_study import open_study, opened_path
 
     if space is not None:
         from asap.experiments.create import NOTHING_STATED
@@ -152,7 +153,11 @@ def run(
     if evaluate == "model":
         from asap.optimize.by_model import optimize_by_model
 
-        _print(optimize_by_model(study), form)
+        said = said_of(stated, overrides or ())
+        facts = standing_facts(study.experiment, opened_path(experiment, ExperimentStore()), said)
+        for fact in facts:
+            warn(f"on record from an earlier chat: {fact}")
+        _print(optimize_by_model(study, facts), form)
         return
     from asap.proposals.typed_change import read_typed
 

@@ -140,8 +140,8 @@ def _proposed(record: "Experiment", path: str | None) -> "list[Plan]":
     except AsapError as error:
         return _engine_proposals(record, f"the latest session cannot be read: {error}")
     analysed = conversation.analysed_study.experiment
-    if any(getattr(analysed, part) != getattr(record, part) for part in ("model", "workload", "hardware")):
-        return _engine_proposals(record, f"session {session} analysed another model, workload or hardware")
+    if any(getattr(analysed, part) != getattr(record, part) for part in ("model", "workload", "hardware", "plan")):
+        return _engine_proposals(record, f"session {session} analysed another model, workload, hardware or plan")
     steps = [candidate.prediction.relative_step_time for candidate in conversation.proposals]
     gains = ", ".join(f"{rank}: {format_percent(each.value - 1)}" for rank, each in enumerate(steps, 1) if each)
     warn(f"proposals of session {session}" + (f", predicted step time against now {gains}" if gains else ""))
