@@ -91,6 +91,7 @@ class RecordAnswer(Answer):
     order_changed: bool
     before: tuple[str, ...] = Field(description="proposals, best first")
     order: tuple[PlanRow, ...] = Field(description="proposals after it, best first")
+    advice: str | None = Field(default=None, description="where nothing is proposed any more")
     ruled_out: tuple[str, ...] = ()
 
 
@@ -207,6 +208,7 @@ def _effect(inquiry: Inquiry, before: tuple[Plan, ...], **found: object) -> Reco
             "order_changed": before != after,
             "before": tuple(map(str, before)),
             "order": tuple(plan_row(inquiry, one.prediction) for one in inquiry.proposals),
+            "advice": inquiry.advice if before and not after else None,
             "ruled_out": tuple(str(plan) for plan in before if plan in inquiry.revised.excluded),
         }
     )

@@ -40,6 +40,7 @@ class OfferedTrial(BaseModel):
     )
     fit_odds: float | None = Field(default=None, description="that the run fits, where it fits without and not with it")
     fits: bool = Field(default=False, description="what runs does not fit, and is expected to fit with it")
+    too_little: bool = Field(default=False, description="what runs does not fit, with it neither")
     source: str
     stack: Stack = "maxtext"
     settings: dict[str, str] = Field(description="in the words of the run's stack")
@@ -79,20 +80,21 @@ def _promise(trial: OfferedTrial) -> tuple[bool, bool, bool, float]:
 
 
 def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
-    relative, saved, makes_fit, odds = None, 0.0, False, None
+    relative, saved, makes_fit, odds, too_little = None, 0.0, False, None, False
     if (pair := _predicted(study, trial.changed(run))) is not None:
         now, then = pair
         relative, (saved, makes_fit) = relative_to(now, then, study.experiment.model), _hbm_saved(now, then)
         odds = fit_odds(then) if fits(now) and not fits(then) else None
-    said, most = _in_words(relative, saved, odds), most_held(study.replay, trial.at_most)
+        too_little = not fits(now) and not fits(then)
+    said, most = _in_words(relative, saved, odds, too_little), most_held(study.replay, trial.at_most)
     if relative is not None and most is not None and most < 1 - relative.value:
         relative = relative.model_copy(update={"value": 1 - most, "low": None, "high": None})
         said = f"the recorded run holds {format_percent(most)} of a step that it could save"
     words = f"{trial.title[0].upper()}{trial.title[1:]}: {trial.reason}; {said}."
     return OfferedTrial(
         name=trial.name, title=trial.title, statement=words, relative_step_time=relative, saved_bytes=saved,
-        fits=makes_fit, fit_odds=odds, source=trial.source, stack=run.stack, settings=dict(trial.settings(run)),
-        line=setting_lines(run.stack, trial.settings(run), run.settings),
+        fits=makes_fit, too_little=too_little, fit_odds=odds, source=trial.source, stack=run.stack,
+        settings=dict(trial.settings(run)), line=setting_lines(run.stack, trial.settings(run), run.settings),
     )  # fmt: skip
 
 
@@ -126,10 +128,11 @@ def _hbm_saved(now: Prediction, then: Prediction) -> tuple[float, bool]:
     return (saved if counts else 0.0), counts and then.memory.fits and not now.memory.fits
 
 
-def _in_words(relative: Quantity | None, saved_bytes: float, odds: float | None) -> str:
+def _in_words(relative: Quantity | None, saved_bytes: float, odds: float | None, too_little: bool) -> str:
     if relative is None:
         return "only a run tells what it brings"
     tight = f"; it then fits with {format_odds(odds)}" if odds is not None else ""
+    tight += ", which is not enough" if too_little and saved_bytes > 0 else ""
     return f"modelled, {effect(relative, saved_bytes)}{tight}"
 
 

@@ -197,6 +197,7 @@ def _setting(trial: OfferedTrial) -> str:
     if (relative := trial.relative_step_time) is None:
         return trial.title
     odds = f", fits with {format_odds(trial.fit_odds)}" if trial.fit_odds is not None else ""
+    odds += ", which is not enough" if trial.too_little and trial.saved_bytes > 0 else ""
     return f"{trial.title} ({effect(relative, trial.saved_bytes)}{odds}, modelled)"
 
 
