@@ -32,7 +32,8 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
 
 def is_unexplained(outcome: MemoryOutcome, modelled: MemoryPrediction) -> bool:
     """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: what runs is then likelier
-    not as on record, and says nothing of other plans. A peak, and a compiler, say how much the plan holds."""
+    not as on record, which moves the odds of other plans and no figure. A peak, and a compiler, say how much the plan
+    holds."""
     told = outcome.fitted is not None and outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
     odds = modelled.probability_fits if told else None
     return odds is not None and (1 - odds if outcome.fitted else odds) >= SURPRISING
@@ -47,9 +48,9 @@ def memory_belief(study: Study) -> MemoryBelief | None:
     overhead = load_calibration().full.overhead(allocator_class(now.framework, hardware.chip.kind))
     found = [predict([one.plan], model, one.workload or now, hardware)[0] for one in outcomes]
     seen = [
-        Seen(one.memory.total.value, outcome.fitted, outcome.peak_bytes)
+        Seen(one.memory.total.value, outcome.fitted, outcome.peak_bytes, not is_unexplained(outcome, one.memory))
         for one, outcome in zip(found, outcomes, strict=True)
-        if one.memory is not None and not is_unexplained(outcome, one.memory)
+        if one.memory is not None
     ]
     return believed(overhead, hardware.chip.device_capacity, seen)
 
@@ -68,7 +69,8 @@ def _revised(prediction: Prediction, outcome: MemoryOutcome | None, belief: Memo
         return prediction
     odds = float(belief.probability_fits(memory.total.value))
     update: dict[str, object] = {"probability_fits": odds, "fits": odds >= FIT_CONFIDENCE and memory.fits_host}
-    return prediction.model_copy(update={"memory": _holding(memory, _believed(memory, belief), **update)})
+    total = _believed(memory, belief.of_explained)
+    return prediction.model_copy(update={"memory": _holding(memory, total, **update)})
 
 
 def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelief | None) -> MemoryPrediction:
@@ -78,8 +80,8 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
         total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=outcome.provenance, source=outcome.source)
         total = within(total, capacity) if outcome.fitted else total
     elif not is_unexplained(outcome, memory):
-        believed = _believed(memory, belief) if outcome.fitted and belief else total
-        total = within(believed, capacity, min if outcome.fitted else max)
+        found = _believed(memory, belief.of_explained if outcome.fitted and belief else None)
+        total = within(found, capacity, min if outcome.fitted else max)
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
     return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
 
@@ -107,9 +109,11 @@ def within(total: Quantity, capacity: float, bound: Callable[[float, float], flo
     return total.model_copy(update={name: bound(end, capacity) for name, end in known.items()})
 
 
-def _believed(memory: MemoryPrediction, belief: MemoryBelief) -> Quantity:
+def _believed(memory: MemoryPrediction, belief: MemoryBelief | None) -> Quantity:
     """What a plan needs at the required confidence, with its 90 % interval."""
     total = memory.total
+    if belief is None:
+        return total
     low, value, high = (total.value * belief.scale(odds) for odds in (0.05, FIT_CONFIDENCE, 0.95))
     ends = {"low": low, "high": high} if total.low is not None else {}
     return total.model_copy(update={"value": value, "source": f"{total.source}; {MOVED}", **ends})

@@ -38,11 +38,13 @@ class Seen:
         held: modelled bytes at the required confidence.
         fitted: whether it did; None where its peak is known.
         peak: measured bytes.
+        explained: whether the scatter of the model explains it.
     """
 
     held: float
     fitted: bool | None = None
     peak: float | None = None
+    explained: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class MemoryBelief:
         """The probability at each of some ratios of held bytes to the capacity."""
         room = self._room(np.exp(_FILL) * self.capacity)[:, None]
         return (self._weights * _below((room - self._shared) / np.sqrt(1 - SHARED))).sum(axis=-1)
+
+    @property
+    def of_explained(self) -> "MemoryBelief | None":
+        """From what the model explains alone."""
+        return believed(self.overhead, self.capacity, [one for one in self.seen if one.explained])
 
     def scale(self, likelihood: float) -> float:
         """From the modelled bytes of a plan to those that it needs at most, as likely as is said."""
