@@ -18,7 +18,7 @@ from asap.experiments.logs.values import scalar
 from asap.experiments.tables.reader import read_table
 from asap.stacks.registry import STACK, folder_of, irrelevant, specs, table_of
 from asap.stacks.spec import Spec, Word
-from asap.stacks.trainer.arguments import AUTO, SECTION
+from asap.stacks.trainer.arguments import AUTO, SECTION, TRAINER_MICRO_BATCH
 
 _OURS, _SECTION = "asap.", f"{SECTION}."
 _FILES = (".json", ".toml", ".yaml", ".yml")
@@ -59,7 +59,7 @@ def _keys(experiment: Experiment) -> tuple[set[str], set[str]]:
     table, said = table_of(experiment.workload.framework), experiment.hyperparameters
     known = {*table.words(), *irrelevant(folder_of(table))} if table is not None else set[str]()
     place = _SECTION if any(key.startswith(_SECTION) for key in said) else ""
-    if place or said.keys() & ARGUMENTS:
+    if place or TRAINER_MICRO_BATCH in said or (table is not None and table.contract == "deepspeed"):
         known |= {f"{place}{key}" for key in (*ARGUMENTS, *irrelevant("trainer"))}
     return {key for key, value in said.items() if value != AUTO}, known
 
@@ -110,10 +110,12 @@ def _by_stack(experiment: Experiment, said: Mapping[str, Any]) -> Experiment:
     of_yaml = not arguments
     if of_yaml and said.keys() & ARGUMENTS:
         arguments = {key: key for key in said if key in ARGUMENTS or not is_setting(key)}
-    if arguments and table is not None and table.contract == "deepspeed":
-        configuration = {key: value for key, value in said.items() if key not in arguments}
+    by_deepspeed = table is not None and table.contract == "deepspeed"
+    if arguments and (by_deepspeed or not of_yaml):
         program = in_words_of_trainer({name: said[key] for key, name in arguments.items()}, path)
-        return read_program(Program(path, program | {DEEPSPEED: configuration}, {}, of_yaml=of_yaml), (), alone)
+        rest = {key: value for key, value in said.items() if key not in arguments}
+        beside, launched = ({DEEPSPEED: rest}, {}) if by_deepspeed else ({}, rest)
+        return read_program(Program(path, program | beside, launched, of_yaml=of_yaml), (), alone)
     if table is not None:
         return read_table(table, said, path, (), alone)
     return read_settings(Document(path, dict(said), {}), (), alone)

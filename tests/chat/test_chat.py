@@ -2,6 +2,7 @@
 
 import pytest
 
+from asap.agents.workflow.analyze import analyze
 from asap.chat import open_conversation, restore
 from asap.chat.chat import NOTHING, Chat
 from asap.chat.verbs import USAGE
@@ -100,9 +101,12 @@ def test_a_chat_goes_on_with_what_was_stated_and_says_which_analysis_that_is(hom
     )
     assert (again.session, len(again.evidence), other.evidence) == (first.session, 1, ())
     assert latest.session in (again.session, other.session)
-    assert "asap analyze train.yml --hardware v5e-64 analyses it again. On record, 1:" in " ".join(
-        again.opening("train.yml")
-    )
+    opening = " ".join(again.opening("train.yml"))
+    assert "asap analyze train.yml --hardware v5e-64 analyses it again. On record, 1:" in opening
+    anew = analyze(str(file), store=store, stated=here)
+    assert any(note.startswith("on record from an earlier chat: ") for note in anew.experiment.notes)
+    assert first.evidence[0].plan not in [one.plan for one in anew.analysis.proposals]
+    assert open_conversation(str(file), store, session=anew.analysis.session).evidence == again.evidence
 
 
 def test_every_turn_is_on_record_with_its_query(chat, say):

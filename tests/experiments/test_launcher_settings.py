@@ -14,17 +14,28 @@ from asap.study.study import study_of
 from tests.experiments.golden.readings import cases, laid_out
 
 TITAN = '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 4\nseq_len = 4096\n'
-BATCHES = ("per_device_train_batch_size", "per_device_batch_size", "local_batch_size", "micro_batch_size")
+SECTION, SIZES = (
+    "TrainingArguments.",
+    ("per_device_train_batch_size", "per_device_batch_size", "local_batch_size", "micro_batch_size"),
+)
+CHANGES = {
+    **dict.fromkeys(SIZES, "4"),
+    "disable_gradient_checkpointing": "true", "gradient_checkpointing": "false", "remat_policy": "full",
+    "tensor_model_parallel_size": "2", "overlap_comm": "true",
+}  # fmt: skip
 
 
 def outcomes(case, folder):
     """Of each change: whether the settings on record are read as the file with the same override is."""
     path, known = laid_out(case, folder), Experiment.model_validate(case["experiment"])
     run = read_configuration(path, case["overrides"], known)
-    for key in {key_of_launcher(run, each) for each in BATCHES} if run.hyperparameters else ():
+    changes = ((key_of_launcher(run, word), value) for word, value in CHANGES.items()) if run.hyperparameters else ()
+    for key, value in changes:
+        if key is None:
+            continue
         try:
-            again = with_launcher_settings(run, {key: "4"} if key else {})
-            file = read_configuration(path, (*case["overrides"], *([f"{key}=4"] if key else [])), known)
+            again = with_launcher_settings(run, {key: value})
+            file = read_configuration(path, (*case["overrides"], f"{key.removeprefix(SECTION)}={value}"), known)
             yield "read" if (again.plan, again.workload) == (file.plan, file.workload) else "other"
         except InsufficientEvidenceError:
             yield "unread"
