@@ -74,10 +74,10 @@ def _everywhere(arguments: list[str]) -> list[str]:
 
 def _todays(arguments: list[str]) -> list[str]:
     """The arguments without names of earlier releases; each such name gets a line."""
-    from asap.cli.app import renamed
+    from asap.cli.app import as_overrides, renamed
 
     at = next((i for i, word in enumerate(arguments) if word not in GLOBAL_OPTIONS), len(arguments))
-    words, said = renamed(arguments[at:])
+    words, said = renamed(as_overrides(arguments[at:]))
     for line in said:
         if "--quiet" not in arguments[:at]:
             print(f"asap: {line}", file=sys.stderr)

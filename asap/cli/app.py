@@ -145,6 +145,23 @@ OPTIONS = {
 """Command → option that it had → option that it has."""
 
 
+def as_overrides(arguments: Sequence[str]) -> list[str]:
+    """The arguments with settings that are typed as a launcher's options, such as ``--training.compile`` and
+    ``--training.seq_len 4096``, as ``key=value``; nothing behind ``--`` is touched."""
+    words, found = list(arguments), list[str]()
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            return [*found, word, *words]
+        name, equals, value = word.removeprefix("--").partition("=")
+        if word.startswith("--") and "." in name:
+            if not equals and words and "=" not in words[0] and not words[0].startswith("-"):
+                value = words.pop(0)
+            word = f"{name}={value or 'true'}"
+        found.append(word)
+    return found
+
+
 def renamed(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments with today's names, and what to say of each old one; nothing behind ``--`` is touched."""
     words, said = list(arguments), []
