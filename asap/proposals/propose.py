@@ -13,7 +13,7 @@ from asap.proposals.proposal import Citation, Proposal, Recommendation
 from asap.proposals.proposal_set import ProposalSet
 from asap.proposals.reasons.explain import changed_settings, confidence, impacts, larger_batch, reasons, trade_offs
 from asap.proposals.reasons.modelled_step import modelled_step
-from asap.proposals.recommend import add_smallest_fit, add_trial, after_judgement, recommend
+from asap.proposals.recommend import add_smallest_fit, add_trial, after_broken_rules, after_judgement, recommend
 from asap.proposals.selection.candidate import Candidate
 from asap.proposals.selection.ranked_candidates import RankedCandidates
 from asap.proposals.selection.strategy import title
@@ -44,7 +44,7 @@ def propose(ranked: RankedCandidates, cite: Cite, picked: Sequence[Candidate] | 
     return ProposalSet(
         incumbent=ranked.incumbent,
         proposals=proposals,
-        recommendation=after_judgement(advice, judgement),
+        recommendation=after_broken_rules(after_judgement(advice, judgement), study),
         smallest_fit=least,
         judgement=judgement,
         considered=ranked.considered,

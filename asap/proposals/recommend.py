@@ -12,6 +12,7 @@ from asap.proposals.selection.choice import LEAST_WORTH, MEASURABLE
 from asap.proposals.situation import OTHER, TOO_TIGHT, Situation
 from asap.proposals.smallest_fit import SmallestFit
 from asap.proposals.trials import OfferedTrial, effect
+from asap.study.study import BREAKS, Study
 
 _FIRST_PROPOSAL = "proposal 1"
 _SETTING_FIRST = "Start with a setting, not with a plan:"
@@ -86,6 +87,15 @@ def recommend(
             doubt = f"Published runs gained by such a change; {doubt[0].lower()}{doubt[1:]}"
     statement = f"If you test one, test {named}. {doubt}, so keeping what you have is as good an answer for now."
     return Recommendation(first=1, keep_incumbent=True, statement=statement)
+
+
+def after_broken_rules(advice: Recommendation, study: Study) -> Recommendation:
+    """Advice that says first that what is on record may not start; nothing where it ran."""
+    broken = [one.removeprefix(BREAKS).strip() for one in study.warnings if one.startswith(BREAKS)]
+    if not broken or study.profile is not None:
+        return advice
+    doubt = f"What is on record may not start: {' '.join(one[0].lower() + one[1:] for one in broken)}"
+    return advice.model_copy(update={"statement": f"{doubt} {advice.statement}"})
 
 
 def add_trial(

@@ -246,4 +246,8 @@ def _check_incumbent(study: Study) -> tuple[str, ...]:
     experiment, topology = study.experiment, study.slice.topology if study.slice else None
     layout = refusal_of_layout(study.plan, experiment.workload.framework, experiment.hyperparameters, topology)
     reasons = (*(violation.sentence for violation in broken), *([layout] if layout else []))
-    return tuple(f"The plan on record breaks a rule: {reason}." for reason in reasons)
+    return tuple(f"{BREAKS} {reason}." for reason in reasons)
+
+
+BREAKS = "The plan on record breaks a rule:"
+"""How the warning begins that says so."""
