@@ -262,13 +262,7 @@ def _cause(facts: Facts, entry: Entry, found: Seen) -> Cause:
     less = "" if gain == found.share else f"; without it at most {format_percent(gain)} less"
     shares = f"{share_of_time(facts, found.share)}{guessed}{detail}{less}"
     return Cause(
-        name=entry.name,
-        kind=entry.kind,
-        seen=entry.seen,
-        certainty="stated" if found.stated else "from names",
-        share=found.share,
-        gain=gain,
-        advice=advice,
-        statement=f"{entry.seen[0].upper()}{entry.seen[1:]} ({shares}). Change: {advice}.",
-        source=entry.source,
-    )
+        name=entry.name, kind=entry.kind, seen=entry.seen, certainty="stated" if found.stated else "from names",
+        share=found.share, gain=gain, advice=advice,
+        statement=f"{entry.seen[0].upper()}{entry.seen[1:]} ({shares}). Change: {advice}.", source=entry.source,
+    )  # fmt: skip

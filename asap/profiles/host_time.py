@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asap.core.units import format_percent, format_seconds
 from asap.profiles.cpu import CpuEvents, origin_of
 from asap.profiles.xplane.columns import Integers, distinct, union
 from asap.profiles.xplane.planes import Line, Plane
@@ -93,6 +94,18 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
         open_ &= ~inside
     shares |= _rest(moments, length, open_, waits, activities, window)
     return {kind: share for kind, share in sorted(shares.items(), key=lambda each: -each[1]) if share > 0}
+
+
+def before_first(activities: Activities, window: tuple[int, int]) -> str | None:
+    """What the host did before the device had anything to do, where that took longer than the window itself."""
+    first = int(np.concatenate([window[:1], *(begin for begin, _ in activities.spans.values())]).min())
+    before = window[0] - first
+    if before <= window[1] - window[0]:
+        return None
+    took = split((np.array([first]), np.array(window[:1])), activities, before)
+    parts = ", ".join(f"{kind.replace('_', ' ')} {format_percent(share)}" for kind, share in took.items())
+    busy = f"The host was busy for {format_seconds(1e-9 * before)} before the device's first operation ({parts})"
+    return f"{busy}; that is no part of the window: record later, or mark steps."
 
 
 def _rest(

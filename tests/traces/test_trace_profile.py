@@ -124,3 +124,14 @@ def test_the_generic_kernel_of_nccl_is_the_collective_that_pytorch_annotates(tmp
     rank.ran(("cudaLaunchKernel", 2, 5), "kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t()", 20, 10, 290)
     (collective,) = read_recording(write(tmp_path / "run", [rank.events])).kpis.collectives
     assert collective.kind == "reduce-scatter"
+
+
+@pytest.mark.parametrize(("before", "said"), [(9000, True), (9, False)])
+def test_what_the_host_does_before_the_first_operation_is_no_part_of_the_window(tmp_path, before, said):
+    rank = Rank(1.0)
+    rank.add("cuda_runtime", "cudaMalloc", HOST, 0, before)
+    rank.ran(("cudaLaunchKernel", before, 5), "kernel", "gemm", 7, before + 110, 290)
+    rank.add("cuda_runtime", "cudaDeviceSynchronize", HOST, before + 6, 400)
+    profile = read_recording(write(tmp_path / "run", [rank.events]))
+    assert not profile.host
+    assert any("before the device's first operation (allocation" in each for each in profile.warnings) is said
