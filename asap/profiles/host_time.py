@@ -211,14 +211,14 @@ def _joined(parts: Iterable[Spans]) -> Spans:
 
 def _activities_of_plane(plane: Plane) -> Activities | None:
     """Of the threads that launch programs; ``None`` where none was recorded."""
-    kinds = {number: kind for number, name in plane.names.items() if (kind := activity_of(name))}
-    launching = [number for number, kind in kinds.items() if kind == LAUNCH]
+    launches = next(activity.pattern for activity in _activities() if activity.kind == LAUNCH).search
+    launching = [number for number, name in plane.names.items() if launches(name) and activity_of(name) == LAUNCH]
     spans: dict[str, list[Spans]] = defaultdict(list)
     for line in plane.lines:
         if not line.has_any(launching):
             continue
         start, end, metadata = _spans(line)
-        for kind, rows in _by_kind(metadata, kinds).items():
+        for kind, rows in _by_kind(metadata, plane.names).items():
             spans[kind].append((start[rows], end[rows]))
     if not spans:
         return None
@@ -226,11 +226,11 @@ def _activities_of_plane(plane: Plane) -> Activities | None:
     return Activities(joined, joined.get(SYNCHRONISATION, Activities({}).blocking))
 
 
-def _by_kind(metadata: Integers, kinds: Mapping[int, str]) -> dict[str, Integers]:
+def _by_kind(metadata: Integers, names: Mapping[int, str]) -> dict[str, Integers]:
     numbers: dict[str, list[int]] = defaultdict(list)
     for number in distinct(metadata).tolist():
-        if number in kinds:
-            numbers[kinds[number]].append(number)
+        if kind := activity_of(names.get(number, "")):
+            numbers[kind].append(number)
     return {kind: np.flatnonzero(np.isin(metadata, found)) for kind, found in numbers.items()}
 
 
