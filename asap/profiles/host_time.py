@@ -84,7 +84,7 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
     length = np.diff(moments)
     open_ = _covers(moments, begin, end)
     shares = {}
-    for kind in (activity.kind for activity in _activities()):
+    for kind in dict.fromkeys(activity.kind for activity in _activities()):
         spans = activities.spans.get(kind)
         if spans is None or kind in (LAUNCH, SYNCHRONISATION):
             continue
