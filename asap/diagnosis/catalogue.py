@@ -44,7 +44,8 @@ class Sign(BaseModel):
 
     An operation counts if one of ``kernel``, ``operator``, ``hlo`` (the category of XLA), ``precision``, ``traits``,
     ``collective``, ``communicates`` and ``host_copy`` is as given, or none of them is; and if it is as all others say.
-    ``needs`` names operations of which a part of the time must be. ``least_below_us`` is the time by the roofline.
+    ``unless`` names kernels that do not count, and ``needs`` operations of which a part of the time must be.
+    ``least_below_us`` is the time by the roofline.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +59,7 @@ class Sign(BaseModel):
     communicates: bool = False
     host_copy: bool = False
     category: str | None = None
+    unless: str | None = None
     unless_traits: tuple[Trait, ...] = ()
     efficiency_below: float | None = None
     each_below_us: float | None = None
@@ -121,6 +123,8 @@ class Sign(BaseModel):
             return False
         if op.is_collective != (self.communicates or self.collective is not None):
             return False
+        if self.unless is not None and self._patterns["unless"].search(op.name):
+            return False
         each = None if op.time_s is None or not op.occurrences else op.time_s / op.occurrences
         least = None if each is None or op.roofline_efficiency is None else each * op.roofline_efficiency
         return (
@@ -132,7 +136,7 @@ class Sign(BaseModel):
 
     @cached_property
     def _patterns(self) -> dict[str, re.Pattern[str]]:
-        fields = ("kernel", "operator", "hlo", "category", "needs")
+        fields = ("kernel", "operator", "hlo", "category", "unless", "needs")
         return {name: re.compile(text, re.IGNORECASE) for name in fields if (text := getattr(self, name))}
 
 
@@ -262,13 +266,7 @@ def _cause(facts: Facts, entry: Entry, found: Seen) -> Cause:
     less = "" if gain == found.share else f"; without it at most {format_percent(gain)} less"
     shares = f"{share_of_time(facts, found.share)}{guessed}{detail}{less}"
     return Cause(
-        name=entry.name,
-        kind=entry.kind,
-        seen=entry.seen,
-        certainty="stated" if found.stated else "from names",
-        share=found.share,
-        gain=gain,
-        advice=advice,
-        statement=f"{entry.seen[0].upper()}{entry.seen[1:]} ({shares}). Change: {advice}.",
-        source=entry.source,
-    )
+        name=entry.name, kind=entry.kind, seen=entry.seen, certainty="stated" if found.stated else "from names",
+        share=found.share, gain=gain, advice=advice,
+        statement=f"{entry.seen[0].upper()}{entry.seen[1:]} ({shares}). Change: {advice}.", source=entry.source,
+    )  # fmt: skip

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
+from asap.core.text import plain
 from asap.core.units import format_percent, format_seconds
 from asap.diagnosis.catalogue import causes_of
 from asap.diagnosis.diagnosis import Bottleneck, Cause, Diagnosis, Evidence, Finding
-from asap.diagnosis.facts import STEP_TIME_VARIATION, STREAMING, Facts, Shares, mean_efficiency, shares_of
+from asap.diagnosis.facts import LEADING, STEP_TIME_VARIATION, STREAMING, Facts, Shares, mean_efficiency, shares_of
 from asap.diagnosis.findings import RULES
 from asap.hardware.chip import Chip
 from asap.plans import Plan
@@ -167,7 +168,9 @@ def _useful_work(efficiency: float | None) -> str:
 
 
 def _missing_evidence(facts: Facts) -> str:
-    known = "most of the time lies in operations whose bound is unknown"
+    unknown = sorted(facts.shares.operations["unknown"], key=lambda op: -op.fraction)[:LEADING]
+    named = ", ".join(f"{plain(op.name, 40)} {format_percent(op.fraction)}" for op in unknown)
+    known = f"most of the time lies in operations whose bound is unknown ({named})"
     return known if facts.profile.operations else "the profile holds no device operations"
 
 

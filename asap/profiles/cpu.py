@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asap.profiles.hlo.program import DAMAGED, instructions_of
 from asap.profiles.totals import HOST, PS, CpuInstruction, Total, Totals
 from asap.profiles.xplane.columns import Integers, alike, covered, distinct, own_times
 from asap.profiles.xplane.planes import Events, Plane
@@ -20,7 +21,9 @@ from asap.profiles.xprof.converter import Conversion
 from asap.profiles.xprof.tables import MemoryProfile, Peaks, StepRow, Summary
 
 PS_PER_NS = 1000
-_NAME, _DEVICE, _MODULE, _RUN = "hlo_op", "device_ordinal", "hlo_module", "run_id"
+_NAME, _DEVICE, _MODULE, _PROGRAM, _RUN = "hlo_op", "device_ordinal", "hlo_module", "program_id", "run_id"
+_LOOKED_UP = 0.01
+"""Share of the time from which it is worth a look where an operation comes from."""
 _STEP = "step_num"
 
 
@@ -34,6 +37,7 @@ class CpuWork:
     plane: Plane
     device: Integers
     run: Integers
+    programs: Integers
     modules: Integers
     names: Integers
     start: Integers
@@ -47,7 +51,7 @@ class CpuWork:
     def of_device(self, device: int) -> "CpuWork":
         """What it did of one virtual device."""
         rows = np.flatnonzero(self.device == device)
-        columns = (self.device, self.run, self.modules, self.names, self.start, self.end)
+        columns = (self.device, self.run, self.programs, self.modules, self.names, self.start, self.end)
         return CpuWork(self.plane, *(column[rows] for column in columns))
 
 
@@ -80,18 +84,21 @@ class CpuEvents:
                 runs[key] = (min(first, start), max(last, end))
         return runs
 
-    def summed(self) -> Totals:
-        """What all of it took."""
-        totals = Totals()
+    def summed(self, planes: Sequence[Plane]) -> Totals:
+        """What all of it took; of what took long, the compiled programs on the planes tell where it comes from."""
+        totals, times = Totals(), dict[tuple[int, str, str], Total]()
         for (_, module, _), (first, last) in self.runs.items():
             totals.modules[module].append(PS * (last - first))
         for work in self.work:
-            order, lots = alike(work.modules, work.names)
+            order, lots = alike(work.programs, work.modules, work.names)
             own, counts = np.add.reduceat(own_times(work.start, work.end)[order], lots), np.diff([*lots, len(order)])
-            which = (column[order[lots]] for column in (work.modules, work.names))
-            for module, name, time, count in np.stack([*which, own, counts], axis=1).tolist():
-                instruction = CpuInstruction(work.plane.text(module), work.plane.text(name))
-                totals.operations[instruction] += Total(PS * time, count)
+            which = (column[order[lots]] for column in (work.programs, work.modules, work.names))
+            for program, module, name, time, count in np.stack([*which, own, counts], axis=1).tolist():
+                key = (program, work.plane.text(module), work.plane.text(name))
+                times[key] = times.get(key, Total()) + Total(PS * time, count)
+        paths = _paths(times, planes)
+        for (program, module, name), total in times.items():
+            totals.operations[CpuInstruction(module, name, paths.get((program, name), ""))] += total
         for device in {device for work in self.work for device in distinct(work.device).tolist()}:
             mine = [work.of_device(device) for work in self.work]
             start, end = (np.concatenate([getattr(work, side) for work in mine]) for side in ("start", "end"))
@@ -99,6 +106,16 @@ class CpuEvents:
             totals.windows_s += PS * int(end.max() - start.min())
             totals.busy_s += PS * covered(start, end)
         return totals
+
+
+def _paths(times: Mapping[tuple[int, str, str], Total], planes: Sequence[Plane]) -> dict[tuple[int, str], str]:
+    """The paths of the user's operations by program and name, of what takes long; none where no program tells."""
+    least = _LOOKED_UP * sum(total.seconds for total in times.values())
+    wanted = [(program, name) for (program, _, name), total in times.items() if total.seconds > least]
+    try:
+        return {key: instruction.op_name for key, instruction, _, _ in instructions_of(wanted, planes)}
+    except DAMAGED:
+        return {}
 
 
 def read_cpu(planes: Sequence[Plane]) -> CpuEvents:
@@ -113,7 +130,7 @@ def read_cpu(planes: Sequence[Plane]) -> CpuEvents:
         if plane.name == HOST and plane.stat_ids.keys() & {_NAME, _STEP}:
             origin = origin_of(plane)
             for line in plane.lines:
-                events = line.events((_NAME, _DEVICE, _MODULE, _RUN, _STEP))
+                events = line.events((_NAME, _DEVICE, _MODULE, _PROGRAM, _RUN, _STEP))
                 start = (line.timestamp_ns - origin) * PS_PER_NS + events.offset
                 marks += _marks(events, start)
                 work += _operations(plane, events, start)
@@ -145,16 +162,11 @@ def _marks(events: Events, start: Integers) -> Iterator[Mark]:
 
 
 def _operations(plane: Plane, events: Events, start: Integers) -> Iterator[CpuWork]:
-    stats = events.stats
-    if _NAME not in stats or _DEVICE not in stats:
-        return
-    rows = np.flatnonzero(stats[_NAME].known & stats[_DEVICE].known)
-    if not len(rows):
-        return
-    end = start + events.duration
-    rows = rows[np.lexsort((-end[rows], start[rows]))]
-    run, module = (stats[name].value[rows] if name in stats else np.zeros_like(rows) for name in (_RUN, _MODULE))
-    yield CpuWork(plane, stats[_DEVICE].value[rows], run, module, stats[_NAME].value[rows], start[rows], end[rows])
+    columns = device, _, _, _, name = [events.column(each) for each in (_DEVICE, _RUN, _PROGRAM, _MODULE, _NAME)]
+    rows, end = np.flatnonzero(name.known & device.known), start + events.duration
+    if len(rows):
+        rows = rows[np.lexsort((-end[rows], start[rows]))]
+        yield CpuWork(plane, *(column.value[rows] for column in columns), start=start[rows], end=end[rows])
 
 
 MS_PER_PS = 1e-9

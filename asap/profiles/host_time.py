@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asap.core.units import format_percent, format_seconds
 from asap.profiles.cpu import CpuEvents, origin_of
 from asap.profiles.xplane.columns import Integers, distinct, union
 from asap.profiles.xplane.planes import Line, Plane
@@ -83,7 +84,7 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
     length = np.diff(moments)
     open_ = _covers(moments, begin, end)
     shares = {}
-    for kind in (activity.kind for activity in _activities()):
+    for kind in dict.fromkeys(activity.kind for activity in _activities()):
         spans = activities.spans.get(kind)
         if spans is None or kind in (LAUNCH, SYNCHRONISATION):
             continue
@@ -93,6 +94,18 @@ def split(waits: Spans, activities: Activities, window: int) -> dict[str, float]
         open_ &= ~inside
     shares |= _rest(moments, length, open_, waits, activities, window)
     return {kind: share for kind, share in sorted(shares.items(), key=lambda each: -each[1]) if share > 0}
+
+
+def before_first(activities: Activities, window: tuple[int, int]) -> str | None:
+    """What the host did before the device had anything to do, where that took longer than the window itself."""
+    first = int(np.concatenate([window[:1], *(begin for begin, _ in activities.spans.values())]).min())
+    before = window[0] - first
+    if before <= window[1] - window[0]:
+        return None
+    took = split((np.array([first]), np.array(window[:1])), activities, before)
+    parts = ", ".join(f"{kind.replace('_', ' ')} {format_percent(share)}" for kind, share in took.items())
+    busy = f"The host was busy for {format_seconds(1e-9 * before)} before the device's first operation ({parts})"
+    return f"{busy}; that is no part of the window: record later, or mark steps."
 
 
 def _rest(
@@ -198,14 +211,14 @@ def _joined(parts: Iterable[Spans]) -> Spans:
 
 def _activities_of_plane(plane: Plane) -> Activities | None:
     """Of the threads that launch programs; ``None`` where none was recorded."""
-    kinds = {number: kind for number, name in plane.names.items() if (kind := activity_of(name))}
-    launching = [number for number, kind in kinds.items() if kind == LAUNCH]
+    launches = next(activity.pattern for activity in _activities() if activity.kind == LAUNCH).search
+    launching = [number for number, name in plane.names.items() if launches(name) and activity_of(name) == LAUNCH]
     spans: dict[str, list[Spans]] = defaultdict(list)
     for line in plane.lines:
         if not line.has_any(launching):
             continue
         start, end, metadata = _spans(line)
-        for kind, rows in _by_kind(metadata, kinds).items():
+        for kind, rows in _by_kind(metadata, plane.names).items():
             spans[kind].append((start[rows], end[rows]))
     if not spans:
         return None
@@ -213,11 +226,11 @@ def _activities_of_plane(plane: Plane) -> Activities | None:
     return Activities(joined, joined.get(SYNCHRONISATION, Activities({}).blocking))
 
 
-def _by_kind(metadata: Integers, kinds: Mapping[int, str]) -> dict[str, Integers]:
+def _by_kind(metadata: Integers, names: Mapping[int, str]) -> dict[str, Integers]:
     numbers: dict[str, list[int]] = defaultdict(list)
     for number in distinct(metadata).tolist():
-        if number in kinds:
-            numbers[kinds[number]].append(number)
+        if kind := activity_of(names.get(number, "")):
+            numbers[kind].append(number)
     return {kind: np.flatnonzero(np.isin(metadata, found)) for kind, found in numbers.items()}
 
 

@@ -64,7 +64,7 @@ def _read(file: Path) -> Host:
     totals = totals_of(planes, with_kernels=gpu is None or gpu.hides_kernels)
     events = None if totals.devices else read_cpu(planes)
     if events:
-        totals.add(events.summed())
+        totals.add(events.summed(planes))
     return Host(
         totals,
         read_tpu(planes),

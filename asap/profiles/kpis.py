@@ -43,17 +43,12 @@ def gpu_busy(rows: Sequence[StepRow], operations: Sequence[Operation]) -> Busy:
 def kpis_from(steps: Steps | None, busy: Busy, operations: Sequence[Operation]) -> Kpis:
     """Put the KPIs together; without operations communication is unknown, not zero."""
     return Kpis(
-        step_time_s=steps.mean if steps else None,
-        step_time_min_s=steps.least if steps else None,
-        step_time_max_s=steps.most if steps else None,
-        step_time_stddev_s=steps.deviation if steps else None,
-        steps=steps.count if steps else None,
-        duty_cycle=busy.duty_cycle,
-        idle=busy.idle,
-        input=busy.input,
+        step_time_s=steps.mean if steps else None, step_time_min_s=steps.least if steps else None,
+        step_time_max_s=steps.most if steps else None, step_time_stddev_s=steps.deviation if steps else None,
+        steps=steps.count if steps else None, duty_cycle=busy.duty_cycle, idle=busy.idle, input=busy.input,
         communication=sum(op.fraction for op in operations if op.is_collective) if operations else None,
         collectives=collectives_of(operations),
-    )
+    )  # fmt: skip
 
 
 def _share(percent: float | None) -> float | None:

@@ -132,22 +132,13 @@ def _hlo_operation(row: HloRow, peaks: Peaks, scale: Scale) -> Operation:
     time_s = scale.each(row.total_self_time * US)
     bound = bound_of_kernel(row.hlo_op_name) if opaque else bound_of(row.bound_by)
     return Operation(
-        name=row.hlo_op_name,
-        category=row.category,
-        fraction=row.total_self_time_percent / PERCENT,
-        time_s=time_s,
-        occurrences=scale.each(row.occurrences),
-        bound="host" if host_copy or is_input(row.category) else bound,
-        bound_by_name=opaque and bound != "unknown",
-        opaque=opaque,
-        shape=result_shape(row.hlo_op_expression),
-        source=row.source_info or None,
-        collective=collective,
-        collective_wait=waits,
-        host_copy=host_copy,
-        kernels=row.kernels,
+        name=row.hlo_op_name, category=row.category, fraction=row.total_self_time_percent / PERCENT, time_s=time_s,
+        occurrences=scale.each(row.occurrences), bound="host" if host_copy or is_input(row.category) else bound,
+        bound_by_name=opaque and bound != "unknown", operator=row.tf_op_name or None, opaque=opaque,
+        shape=result_shape(row.hlo_op_expression), source=row.source_info or None, collective=collective,
+        collective_wait=waits, host_copy=host_copy, kernels=row.kernels,
         **({} if opaque or _is_hidden(row, peaks) else _rates(row, peaks, time_s, host_copy)),
-    )
+    )  # fmt: skip
 
 
 def _rates(row: HloRow, peaks: Peaks, time_s: float, host_copy: bool) -> dict[str, Any]:
@@ -195,14 +186,16 @@ def host_copy_operations(copies: Mapping[str, Total], scale: Scale) -> tuple[Ope
 
 def cpu_operations(totals: Mapping[CpuInstruction, Total], scale: Scale) -> tuple[Operation, ...]:
     """Operations of virtual devices: times only; the category comes from the name of the instruction."""
-    return longest_first(_cpu_operation(instruction.name, total, scale) for instruction, total in totals.items())
+    return longest_first(_cpu_operation(instruction, total, scale) for instruction, total in totals.items())
 
 
-def _cpu_operation(name: str, total: Total, scale: Scale) -> Operation:
+def _cpu_operation(instruction: CpuInstruction, total: Total, scale: Scale) -> Operation:
+    name = instruction.name
     collective, waits = collective_of(name)
     base = base_name(name).removeprefix("wrapped_")
     category = "fusion" if base.endswith("fusion") else base
-    return _timed(name, category, total, scale, collective=collective, collective_wait=waits)
+    facts = {"collective": collective, "collective_wait": waits, "operator": instruction.path or None}
+    return _timed(name, category, total, scale, **facts)
 
 
 def _timed(name: str, category: str, total: Total, scale: Scale, **facts: Any) -> Operation:

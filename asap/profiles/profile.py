@@ -100,9 +100,7 @@ class Operation(BaseModel):
     roofline_efficiency: float | None = Field(default=None, description="of the bound that applies; may exceed 1")
     bound: Bound = "unknown"
     bound_by_name: bool = Field(default=False, description="the bound is a guess from the name, not measured")
-    operator: str | None = Field(
-        default=None, description="of PyTorch that launched it, the nearest whose cost is known"
-    )
+    operator: str | None = Field(default=None, description="of PyTorch that launched it; of JAX its path")
     precision: str | None = Field(default=None, description="of its inputs: bf16, fp8, fp32, …")
     traits: tuple[Trait, ...] = ()
     kernels: tuple[str, ...] = Field(default=(), exclude=True, description="of a GPU that it starts")

@@ -142,33 +142,25 @@ def _profile(run: ProfileRun, conversion: Conversion, totals: Totals, facts: _Fa
     unmarked = () if marked else (kpis.STEP_MARKERS,)
     no_memory = (kpis.MEMORY,) if totals.devices and used is None else ()
     return Profile(
-        source=plain(run.path),
-        extent=facts.extent,
-        framework="xla",
-        device_type=conversion.summary.device_type or None if facts.devices else None,
-        devices=facts.devices or None,
-        hosts=len(run.files),
-        kpis=kpis_from(module[1] if module else marked, facts.busy, facts.operations),
-        operations=facts.operations,
-        roofline=_roofline(conversion),
-        peak_hbm_bytes=used,
-        hbm_capacity_bytes=capacity,
+        source=plain(run.path), extent=facts.extent, framework="xla",
+        device_type=conversion.summary.device_type or None if facts.devices else None, devices=facts.devices or None,
+        hosts=len(run.files), kpis=kpis_from(module[1] if module else marked, facts.busy, facts.operations),
+        operations=facts.operations, roofline=_roofline(conversion), peak_hbm_bytes=used, hbm_capacity_bytes=capacity,
         gaps=(*facts.gaps, *unmarked, *no_memory),
         warnings=(*run.warnings, *conversion.warnings, *_warnings(conversion, totals, facts, marked, module)),
-    )
+    )  # fmt: skip
 
 
 def _roofline(conversion: Conversion) -> Roofline:
     peak_flop_rate, peak_bandwidth = si_peaks(conversion.peaks)
     program = conversion.program
     return Roofline(
-        peak_flop_rate=peak_flop_rate,
-        peak_hbm_bandwidth=peak_bandwidth,
+        peak_flop_rate=peak_flop_rate, peak_hbm_bandwidth=peak_bandwidth,
         ridge_point=conversion.peaks.hbm_ridge_point or None,
         operational_intensity=program.hbm_operational_intensity if program else None,
         program_bound=bound_of(program.bound_by) if program else "unknown",
         program_efficiency=program.roofline_efficiency if program else None,
-    )
+    )  # fmt: skip
 
 
 def _warnings(

@@ -24,10 +24,11 @@ _PS_PER_NS = 1000
 
 
 class CpuInstruction(NamedTuple):
-    """An operation of a module."""
+    """An operation of a module, and the path of the user's operation that it comes from, where that was looked up."""
 
     module: str
     name: str
+    path: str = ""
 
 
 class Total(NamedTuple):

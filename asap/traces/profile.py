@@ -12,7 +12,7 @@ from typing import Literal
 from asap.core.text import plain
 from asap.hardware import Chip, find_chip
 from asap.profiles import Gap, Profile
-from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, split
+from asap.profiles.host_time import SYNCHRONISATION, Activities, activity_of, before_first, split
 from asap.profiles.kpis import JAX_TRACE, NO_BACKWARD_PASS, Busy, kpis_from, looks_like_training
 from asap.profiles.operations import Steps
 from asap.profiles.operators import program_roofline
@@ -53,39 +53,39 @@ def profile_of(
     marked = any(rank.steps for rank in ranks)
     steps = _steps(graph) if marked else None
     device = next((rank.device for rank in ranks if rank.device), None)
-    named = find_chip(device) if device else None
-    chip = named.chip if named else chip
+    chip = named.chip if device and (named := find_chip(device)) else chip
     kernels = kernel_operations(settled, hosts, chip, steps.mean if steps else None)
     operations, trains = kernels.operations, looks_like_training(str(name) for rank in ranks for name in rank.names)
     framework = _FRAMEWORKS.get(graph.trace.format)
     no_costs = Gap(what=_NO_COSTS, capture=_CAPTURES[framework])
     exposed = [EXPOSED] if any(op.is_collective for op in operations) else []
+    read = [each for each in settled if len(each[0].calls) and (each[0].rank in hosts or not hosts)]
+    known = [(*each, _activities(each[0], hosts)) for each in read]
+    before = () if marked else filter(None, (before_first(activities, times.window) for _, times, activities in known))
     worlds = [rank.world_size for rank in ranks if rank.world_size]
     return Profile(
         source=plain(source), extent="step" if marked else "window", framework=framework, device_type=device,
         devices=max(worlds, default=len(ranks) if len(ranks) > 1 else None),
         kpis=kpis_from(steps, _busy(settled), operations), operations=operations, modules=kernels.modules,
-        host=_host(settled, hosts), roofline=program_roofline(operations, chip),
+        host=_host(known), roofline=program_roofline(operations, chip),
         gaps=() if any(op.roofline_efficiency for op in operations) else (no_costs,),
-        warnings=(*exposed, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
+        warnings=(*exposed, *before, *([] if trains else [NO_BACKWARD_PASS]), *doubts(graph), *graph.trace.notes),
     )  # fmt: skip
 
 
-def _host(ranks: Sequence[_Timed], hosts: Mapping[int, HostWork]) -> dict[str, float]:
+def _host(known: Sequence[tuple[RankTrace, RankTimes, Activities]]) -> dict[str, float]:
     """What the host did while the device waited for it, mean over the ranks of which that was read."""
     shares: defaultdict[str, float] = defaultdict(float)
-    known = [(rank, times) for rank, times in ranks if len(rank.calls) and (rank.rank in hosts or not hosts)]
-    for rank, times in known:
-        work = hosts.get(rank.rank)
-        activities = work.shifted(_origin(rank, work)) if work else _activities(rank)
-        found = split(host_waits(rank, times), activities, times.window[1] - times.window[0])
-        for kind, share in found.items():
+    for rank, times, activities in known:
+        for kind, share in split(host_waits(rank, times), activities, times.window[1] - times.window[0]).items():
             shares[kind] += share / len(known)
     return dict(sorted(shares.items(), key=lambda each: -each[1]))
 
 
-def _activities(rank: RankTrace) -> Activities:
-    """By the calls and spans of the trace alone, of the threads that launch."""
+def _activities(rank: RankTrace, hosts: Mapping[int, HostWork]) -> Activities:
+    """Of the threads that launch; where their work was not read, by the calls and spans of the trace alone."""
+    if work := hosts.get(rank.rank):
+        return work.shifted(_origin(rank, work))
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for events in (rank.calls, rank.spans):
         for name, start, end in zip(events.name.tolist(), events.start.tolist(), events.end.tolist(), strict=True):
@@ -126,8 +126,7 @@ def _starts_up(lengths: Sequence[float]) -> bool:
 def _steps(graph: Graph) -> Steps:
     """Of the slowest rank."""
     measured = [[times.measured_s for times in rank] for rank in iterations(graph)]
-    settled = [times[1:] if _starts_up(times) else times for times in measured]
-    times = max(settled, key=median)
+    times = max((each[1:] if _starts_up(each) else each for each in measured), key=median)
     return Steps(median(times), min(times), max(times), pstdev(times), len(times))
 
 

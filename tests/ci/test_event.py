@@ -64,20 +64,17 @@ def test_a_pull_request_of_the_same_repository_is_named_by_the_event(number):
     assert number(FORK_RUN | {"workflow_run": run}, state) is None
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{", "[]", "{}", {"repository": {"full_name": "o/r"}},
-        {"repository": {"full_name": "../../x"}, "workflow_run": FORK_RUN["workflow_run"]},
-        {"repository": {"full_name": "o/r"}, "workflow_run": {"head_sha": "x y"}},
-        {"repository": {"full_name": "o/r"}, "workflow_run": 7},
-        {"repository": "o/r", "workflow_run": FORK_RUN["workflow_run"]},
-        FORK_RUN | {"workflow_run": FORK_RUN["workflow_run"] | {"pull_requests": [7]}},
-        {"repository": {"full_name": "o/r"}, "pull_request": {"number": float("inf"), "head": {"sha": HEAD}}},
-        {"repository": {"full_name": "o/r"}, "pull_request": {"number": 10**30, "head": {"sha": HEAD}}},
-        {"repository": {"full_name": "o/r\n"}, "pull_request": {"number": 7, "head": {"sha": HEAD}}}, "[" * 100_000,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("content", [
+    "{", "[]", "{}", {"repository": {"full_name": "o/r"}},
+    {"repository": {"full_name": "../../x"}, "workflow_run": FORK_RUN["workflow_run"]},
+    {"repository": {"full_name": "o/r"}, "workflow_run": {"head_sha": "x y"}},
+    {"repository": {"full_name": "o/r"}, "workflow_run": 7},
+    {"repository": "o/r", "workflow_run": FORK_RUN["workflow_run"]},
+    FORK_RUN | {"workflow_run": FORK_RUN["workflow_run"] | {"pull_requests": [7]}},
+    {"repository": {"full_name": "o/r"}, "pull_request": {"number": float("inf"), "head": {"sha": HEAD}}},
+    {"repository": {"full_name": "o/r"}, "pull_request": {"number": 10**30, "head": {"sha": HEAD}}},
+    {"repository": {"full_name": "o/r\n"}, "pull_request": {"number": 7, "head": {"sha": HEAD}}}, "[" * 100_000,
+])  # fmt: skip
 def test_another_event_is_one_clear_error(event, content):
     with pytest.raises(BadInputError):
         read_event(event(content))

@@ -58,17 +58,14 @@ def lowered(steps):
     return partial(steps, "lowered")
 
 
-@pytest.mark.parametrize(
-    ("model", "plans"),
-    [
-        (DENSE, ["data=2 seq=2 model=2 remat=selective", "stage=2 data=2 model=2 microbatches=2 remat=full",
-                 "replica=2 microbatches=2 remat=minimal", "data=2 remat=save_out_proj",
-                 "model=2 remat=save_qkv_proj", "data=2 seq=2 model=2; loss_chunks=4",
-                 "data=2 seq=2 model=2; loss_chunks=16 head_gathered_once=true",
-                 "replica=2 data=2 microbatches=2; loss_chunks=8 head_gathered_once=true"]),
-        (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("model", "plans"), [
+    (DENSE, ["data=2 seq=2 model=2 remat=selective", "stage=2 data=2 model=2 microbatches=2 remat=full",
+             "replica=2 microbatches=2 remat=minimal", "data=2 remat=save_out_proj",
+             "model=2 remat=save_qkv_proj", "data=2 seq=2 model=2; loss_chunks=4",
+             "data=2 seq=2 model=2; loss_chunks=16 head_gathered_once=true",
+             "replica=2 data=2 microbatches=2; loss_chunks=8 head_gathered_once=true"]),
+    (EXPERTS, ["expert=4 data=2 remat=full", "expert=2 model=2 seq=2 remat=minimal"]),
+])  # fmt: skip
 def test_every_plan_trains_the_same_model(losses, model, plans):
     found = losses(model, "data=1 remat=none", *plans)
     single = found.pop("data=1 remat=none")

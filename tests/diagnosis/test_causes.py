@@ -9,6 +9,7 @@ from asap.profiles import Operation, Profile
 from asap.traces.recording import read_graph, read_recording
 from asap.traces.summary import report_replay
 from planted_steps import FAULTS, SIZES, record
+from tests.cases import cases
 
 H100 = load_chip("h100")
 
@@ -53,3 +54,11 @@ def test_advice_is_in_the_words_of_the_stack(stack):
     operation = Operation(name="all-gather.5", category="all-gather", fraction=0.4, collective="all-gather")
     advice = diagnose(Profile(source="test", operations=(operation,)), stack=stack).causes[0].advice
     assert ("--overlap-param-gather" in advice) == (stack == "megatron")
+
+
+@cases("path, cause")
+def test_the_path_of_the_users_operation_names_its_cause(path, cause):
+    operation = Operation(name="loop_fusion.5", category="fusion", fraction=0.4, operator=path)
+    found = diagnose(Profile(source="test", operations=(operation,)))
+    assert [each.name for each in found.causes] == [cause] * (cause is not None)
+    assert "(loop_fusion.5 40.0 %)" in found.statement

@@ -93,16 +93,13 @@ def test_a_chip_of_ones_own_is_found_and_goes_before_a_bundled_one(own_chips: Pa
     assert "example-1" in known_chips()
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("name = ", "is not TOML"), (OWN.replace("hbm_bytes = 6e10", "hbm_bytes = -1"), "hbm_bytes"),
-        (OWN.replace("hbm_bytes = 6e10", ""), "hbm_bytes"),
-        (OWN.replace('hbm_bytes = "us", ', ""), "no source for hbm_bytes"),
-        (OWN.replace('kind = "gpu"', 'kind = "tpu"'), "torus"), (OWN.replace('kind = "gpu"', 'kind = "npu"'), "kind"),
-        (OWN + "colour = 1\n", "colour"), ("\xff\xfe\x00", "cannot be read"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("name = ", "is not TOML"), (OWN.replace("hbm_bytes = 6e10", "hbm_bytes = -1"), "hbm_bytes"),
+    (OWN.replace("hbm_bytes = 6e10", ""), "hbm_bytes"),
+    (OWN.replace('hbm_bytes = "us", ', ""), "no source for hbm_bytes"),
+    (OWN.replace('kind = "gpu"', 'kind = "tpu"'), "torus"), (OWN.replace('kind = "gpu"', 'kind = "npu"'), "kind"),
+    (OWN + "colour = 1\n", "colour"), ("\xff\xfe\x00", "cannot be read"),
+])  # fmt: skip
 def test_a_bad_file_is_one_clear_line(own_chips: Path, text: str, complaint: str) -> None:
     (own_chips / "bad.toml").write_bytes(text.encode("latin-1"))
     with pytest.warns(StoreWarning) as caught:

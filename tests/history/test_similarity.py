@@ -38,16 +38,13 @@ def test_the_same_run_is_most_similar():
     assert score(a_record(**KNOWN), **same, plan=Plan.parse("data=16")) == pytest.approx(1 - WEIGHTS["text"] / 2)
 
 
-@pytest.mark.parametrize(
-    ("nearer", "farther"),
-    [
-        ({"bottleneck": "hbm"}, {"bottleneck": "compute"}), ({"bound": "hbm"}, {"bound": "compute"}),
-        ({"chip": "v5p"}, {"chip": "v4"}), ({"chip": "v4"}, {"chip": "h100"}), ({"devices": 16}, {"devices": 32}),
-        ({"devices": 32}, {"devices": 256}), ({"parameters": 7e9}, {"parameters": 70e9}),
-        ({"plan": Plan.parse("data=16")}, {"plan": Plan.parse("data=8 model=2")}),
-        ({"plan": Plan.parse("data=8 model=2")}, {"plan": Plan.parse("model=16")}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("nearer", "farther"), [
+    ({"bottleneck": "hbm"}, {"bottleneck": "compute"}), ({"bound": "hbm"}, {"bound": "compute"}),
+    ({"chip": "v5p"}, {"chip": "v4"}), ({"chip": "v4"}, {"chip": "h100"}), ({"devices": 16}, {"devices": 32}),
+    ({"devices": 32}, {"devices": 256}), ({"parameters": 7e9}, {"parameters": 70e9}),
+    ({"plan": Plan.parse("data=16")}, {"plan": Plan.parse("data=8 model=2")}),
+    ({"plan": Plan.parse("data=8 model=2")}, {"plan": Plan.parse("model=16")}),
+])  # fmt: skip
 def test_nearer_is_more_similar(nearer, farther):
     assert score(a_record(**KNOWN), **nearer) > score(a_record(**KNOWN), **farther)
 

@@ -23,22 +23,19 @@ for step in range(40):
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "overrides", "changed"),
-    [
-        ("a.yaml", "parallelism:\n  tp: 1\n  pp: 2\nlr: 1e-4\n", Overrides(stack="nanotron", text=NANOTRON),
-         {"parallelism": {"tp": 4, "pp": 2, "dp": 2}, "lr": "1e-4", "tokens": {"micro_batch_size": 1}}),
-        ("a.json", '{"zero_optimization": {"stage": 3}}', Overrides(stack="deepspeed",
-          text='{"zero_optimization": {"stage": 2}}'),
-         {"zero_optimization": {"stage": 2}}),
-        ("a.toml", "# mine\n[training]\nsteps = 1 # one\n",
-         Overrides(stack="torchtitan", text="[training]\nsteps = 4"), {"training": {"steps": 4}}),
-        ("a.yml", "steps: 5\n", Overrides(stack="maxtext", text="ici_fsdp_parallelism=8 remat_policy=full"),
-         {"steps": 5, "ici_fsdp_parallelism": 8, "remat_policy": "full"}),
-        ("a.yaml", "model: {tp: 1}", Overrides(stack="nemo", text="model.tp=4 +trainer.nodes=2"),
-         {"model": {"tp": 4}, "trainer": {"nodes": 2}}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "overrides", "changed"), [
+    ("a.yaml", "parallelism:\n  tp: 1\n  pp: 2\nlr: 1e-4\n", Overrides(stack="nanotron", text=NANOTRON),
+     {"parallelism": {"tp": 4, "pp": 2, "dp": 2}, "lr": "1e-4", "tokens": {"micro_batch_size": 1}}),
+    ("a.json", '{"zero_optimization": {"stage": 3}}', Overrides(stack="deepspeed",
+      text='{"zero_optimization": {"stage": 2}}'),
+     {"zero_optimization": {"stage": 2}}),
+    ("a.toml", "# mine\n[training]\nsteps = 1 # one\n",
+     Overrides(stack="torchtitan", text="[training]\nsteps = 4"), {"training": {"steps": 4}}),
+    ("a.yml", "steps: 5\n", Overrides(stack="maxtext", text="ici_fsdp_parallelism=8 remat_policy=full"),
+     {"steps": 5, "ici_fsdp_parallelism": 8, "remat_policy": "full"}),
+    ("a.yaml", "model: {tp: 1}", Overrides(stack="nemo", text="model.tp=4 +trainer.nodes=2"),
+     {"model": {"tp": 4}, "trainer": {"nodes": 2}}),
+])  # fmt: skip
 def test_a_try_has_a_copy_of_the_file_with_its_settings(tmp_path, name, text, overrides, changed):
     original, folder = tmp_path / name, tmp_path / "a try"
     original.write_text(text)
@@ -66,15 +63,12 @@ def test_a_launcher_that_reads_a_file_is_run_with_it(tmp_path):
     assert (outcome.status, outcome.step_time_s, outcome.feedback) == ("done", 1.23, ())
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("a.yaml", "parallelism: [1, 2]", "parallelism is no section"), ("a.yaml", "- 1", "is no mapping"),
-        ("a.yaml", "a: [", "cannot be parsed"), ("a.yaml", "a: !!python/name:os.system x", "cannot be parsed"),
-        ("a.json", "{", "cannot be parsed"), ("a.toml", "a = ", "cannot be parsed"),
-        ("a.py", "a = 1", "neither YAML, JSON nor TOML"), ("a.json", "[" * 100_000, "cannot be parsed"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "says"), [
+    ("a.yaml", "parallelism: [1, 2]", "parallelism is no section"), ("a.yaml", "- 1", "is no mapping"),
+    ("a.yaml", "a: [", "cannot be parsed"), ("a.yaml", "a: !!python/name:os.system x", "cannot be parsed"),
+    ("a.json", "{", "cannot be parsed"), ("a.toml", "a = ", "cannot be parsed"),
+    ("a.py", "a = 1", "neither YAML, JSON nor TOML"), ("a.json", "[" * 100_000, "cannot be parsed"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_changed_is_refused(tmp_path, name, text, says):
     path = tmp_path / name
     path.write_text(text)

@@ -18,17 +18,9 @@ def device(vendor: str, capability: tuple[int, int], cores: int, mhz: int, bandw
     return {"device_vendor": vendor, "compute_cap_major": capability[0], "compute_cap_minor": capability[1], **figures}
 
 
-@pytest.mark.parametrize(("stats", "model", "flop_rate", "bandwidth"), [
-    (device(AMD, (9, 4), 304, 2100, 2.6624e12), "AMD GPU - gfx942", 1.3074e15, 5.3e12),
-    (device(AMD, (9, 4), 304, 2100, 3.072e12), "AMD GPU - gfx942", 1.3074e15, 6e12),
-    (device(AMD, (9, 5), 256, 2400, 4.096e12), "AMD GPU - gfx950", 2.5166e15, 8e12),
-    (device(AMD, (9, 4), 304, 2100, 5.3e12), "AMD GPU - gfx942", 1.3074e15, 5.3e12),
-    (device(AMD, (9, 4), 38, 2100, 3.328e11), "AMD GPU - gfx942", 1.6343e14, 3.328e11),
-    (device(NVIDIA, (9, 0), 132, 1980, 3.35e12), "Nvidia GPU (Hopper)", 1.0705e15, 3.35e12),
-    (device(NVIDIA, (12, 0), 170, 2400, 1.79e12), "Nvidia GPU (Blackwell)", 170 * 2.4e9 * 8192, 1.79e12),
-    (device("Other", (1, 0), 1, 1000, 1e12), "Other GPU", 0.0, 1e12),
-])  # fmt: skip
-def test_only_a_halved_bandwidth_of_a_whole_known_chip_is_replaced(stats, model, flop_rate, bandwidth):
+@cases("figures, model, flop_rate, bandwidth")
+def test_only_a_halved_bandwidth_of_a_whole_known_chip_is_replaced(figures, model, flop_rate, bandwidth):
+    stats = device(*figures)
     peaks, told = peaks_of(stats)
     assert model_of(stats) == model
     assert (peaks.peak_flop_rate or 0) * 1e9 == pytest.approx(flop_rate, rel=1e-3)

@@ -1,5 +1,6 @@
 """The HLO around an operation: programs that a profile carries, and what stands around an instruction in them."""
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asap.core.errors import InsufficientEvidenceError, NotFoundError, ProfileError
+from asap.profiles import read_profile
 from asap.profiles.hlo.program import CompiledProgram
 from asap.profiles.surroundings import computation_of, surroundings
 from asap.profiles.xplane.wire import BYTES
@@ -51,6 +53,17 @@ def _with_program(proto):
     metadata = plane("/host:metadata")
     metadata.metadata("jit_loss(1)", **{"Hlo Proto": proto})
     return serialised([metadata])
+
+
+def test_an_operation_of_a_cpu_has_the_path_of_the_users_operation(compiled, write):
+    proto, text = compiled
+    name = re.search(r"%(\S+) = \S+ dot\(.*dot_general", text)[1]
+    host, metadata = plane("/host:CPU"), plane("/host:metadata")
+    metadata.metadata("jit_loss(1)", **{"Hlo Proto": proto, "program_id": 7})
+    run = {"hlo_op": name, "hlo_module": "jit_loss", "run_id": 1, "device_ordinal": 0, "program_id": 7}
+    host.line(1, "pool", [host.event(name, 0, 9, **run)])
+    (operation,) = read_profile(write(serialised([host, metadata]))).operations
+    assert operation.operator.endswith("dot_general")
 
 
 def test_a_program_is_what_xla_prints_of_it(compiled):

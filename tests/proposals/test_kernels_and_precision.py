@@ -55,33 +55,30 @@ LINER = "plugins: [axolotl.integrations.liger.LigerPlugin]\nliger_fused_linear_c
 LINEAR = "nemo_automodel.components.loss.linear_ce.FusedLinearCrossEntropy"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "hardware", "line", "gain", "saved_gib"),
-    [
-        ("fused_attention", TRAINER.format(batch=1, kernel="eager"), "h100-8",
-         "--attn_implementation flash_attention_2", 0.1, None),
-        ("fused_attention", MEGATRON.format(kernel="--attention-backend unfused"), "a100-8",
-         "--attention-backend fused", 0.1, None),
-        ("fused_attention", MEGATRON.format(kernel="--transformer-impl local"), "h100-8", "--use-flash-attn", 0.1,
-         None),
-        ("fused_attention", MAXTEXT.format(kernel="dot_product", devices=16), "h100-16", "attention: cudnn_flash_te",
-         0.1, None),
-        ("fused_attention", MAXTEXT.format(kernel="dot_product", devices=64), "v6e-64", "attention: flash", 0.1, None),
-        ("fused_loss", llama(), "h100-8", "--use_liger_kernel true", None, 4),
-        ("fused_loss", FACTORY.format(more=""), "h100-8", "enable_liger_kernel: true", None, 4),
-        ("fused_loss", FACTORY.replace("deepspeed: zero3.json", "fsdp: full_shard auto_wrap").format(more=""), "h100-8",
-         "enable_liger_kernel: true", None, 4),
-        ("fused_loss", AXOLOTL.format(more=""), "h100-8", LINER, None, 4),
-        ("fused_loss", AUTOMODEL.format(loss="masked_ce.MaskedCrossEntropy"), "h100-8",
-         f"loss_fn: {{_target_: {LINEAR}}}\nmodel: {{output_hidden_states: true}}  # its other keys stay", None, 4),
-        ("mixed_precision", WHOLE.format(more=""), "h100-8", "--bf16", 0.5, None),
-        ("mixed_precision", TUNE.format(more=""), "h100-8", "--bf16 true", 0.5, None),
-        ("mixed_precision", TITAN.format(more="mixed_precision_param = 'float32'"), "h100-8",
-         '[training]\nmixed_precision_param = "bfloat16"', 0.5, None),
-        ("tensor_overlap", TITAN.format(more=TENSOR), "h100-64",
-         '[parallelism]\nenable_async_tensor_parallel = true', 0.05, None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "hardware", "line", "gain", "saved_gib"), [
+    ("fused_attention", TRAINER.format(batch=1, kernel="eager"), "h100-8",
+     "--attn_implementation flash_attention_2", 0.1, None),
+    ("fused_attention", MEGATRON.format(kernel="--attention-backend unfused"), "a100-8",
+     "--attention-backend fused", 0.1, None),
+    ("fused_attention", MEGATRON.format(kernel="--transformer-impl local"), "h100-8", "--use-flash-attn", 0.1,
+     None),
+    ("fused_attention", MAXTEXT.format(kernel="dot_product", devices=16), "h100-16", "attention: cudnn_flash_te",
+     0.1, None),
+    ("fused_attention", MAXTEXT.format(kernel="dot_product", devices=64), "v6e-64", "attention: flash", 0.1, None),
+    ("fused_loss", llama(), "h100-8", "--use_liger_kernel true", None, 4),
+    ("fused_loss", FACTORY.format(more=""), "h100-8", "enable_liger_kernel: true", None, 4),
+    ("fused_loss", FACTORY.replace("deepspeed: zero3.json", "fsdp: full_shard auto_wrap").format(more=""), "h100-8",
+     "enable_liger_kernel: true", None, 4),
+    ("fused_loss", AXOLOTL.format(more=""), "h100-8", LINER, None, 4),
+    ("fused_loss", AUTOMODEL.format(loss="masked_ce.MaskedCrossEntropy"), "h100-8",
+     f"loss_fn: {{_target_: {LINEAR}}}\nmodel: {{output_hidden_states: true}}  # its other keys stay", None, 4),
+    ("mixed_precision", WHOLE.format(more=""), "h100-8", "--bf16", 0.5, None),
+    ("mixed_precision", TUNE.format(more=""), "h100-8", "--bf16 true", 0.5, None),
+    ("mixed_precision", TITAN.format(more="mixed_precision_param = 'float32'"), "h100-8",
+     '[training]\nmixed_precision_param = "bfloat16"', 0.5, None),
+    ("tensor_overlap", TITAN.format(more=TENSOR), "h100-64",
+     '[parallelism]\nenable_async_tensor_parallel = true', 0.05, None),
+])  # fmt: skip
 def test_what_saves_is_told_in_the_words_of_the_stack(study, name, text, hardware, line, gain, saved_gib):
     trial = offered(study(text, hardware), name)
     assert trial.line == line

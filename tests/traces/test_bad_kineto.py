@@ -14,6 +14,7 @@ from asap.traces.analysis.iterations import device_iterations, step_time
 from asap.traces.graph.build import build_graph
 from asap.traces.recording import load_trace
 from asap.traces.summary import describe, report_replay
+from tests.cases import cases
 
 
 @settings(max_examples=40, deadline=None)
@@ -28,18 +29,10 @@ def test_a_cut_file_is_refused_in_one_line(tmp_path_factory, seed, compressed):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("document", "message"), [
-    ("", "no list of traceEvents"), ("{}", "no list of traceEvents"), ("\x00\x01garbage", "no list of traceEvents"),
-    ('{"traceEvents": [{"ph": "X", "ts": "soon"}]}', "unknown form"),
-    ('{"traceEvents": [{"ph": "X", "args": {"correlation": "x"}}]}', "unknown form"),
-    ('{"traceEvents": [1, 2]}', "unknown form"),
-    ('{"a":' * 2000 + '"traceEvents": []', "nested too deeply"),
-    ('{"traceEvents": [{"ph": "X", "args": ' + '{"a":' * 20000 + "}", "nested too deeply|cut off"),
-    ('{"traceEvents": [{"ph": "X", "args": ' + "[" * 20000 + "]", "nested too deeply|cut off"),
-])  # fmt: skip
-def test_what_is_no_trace_is_named(read, document, message):
+@cases("start, unit, times, rest, message")
+def test_what_is_no_trace_is_named(read, start, unit, times, rest, message):
     with pytest.raises(BadInputError, match=message):
-        read(document)
+        read(start + unit * times + rest)
 
 
 def test_a_trace_without_gpu_says_so(read, events):

@@ -124,3 +124,21 @@ def test_the_generic_kernel_of_nccl_is_the_collective_that_pytorch_annotates(tmp
     rank.ran(("cudaLaunchKernel", 2, 5), "kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t()", 20, 10, 290)
     (collective,) = read_recording(write(tmp_path / "run", [rank.events])).kpis.collectives
     assert collective.kind == "reduce-scatter"
+
+
+@pytest.mark.parametrize(("before", "said"), [(9000, True), (9, False)])
+def test_what_the_host_does_before_the_first_operation_is_no_part_of_the_window(tmp_path, before, said):
+    rank = Rank(1.0)
+    rank.add("cuda_runtime", "cudaMalloc", HOST, 0, before)
+    rank.ran(("cudaLaunchKernel", before, 5), "kernel", "gemm", 7, before + 110, 290)
+    rank.add("cuda_runtime", "cudaDeviceSynchronize", HOST, before + 6, 400)
+    found = read_recording(write(tmp_path / "run", [rank.events]))
+    assert (found.host, any("first operation (allocation" in each for each in found.warnings)) == ({}, said)
+
+
+def test_a_long_first_convolution_is_first_use_as_a_long_launch_is(tmp_path):
+    rank = Rank(1.0)
+    rank.ran(("cudaLaunchKernel", 0, 5), "kernel", "gemm", 7, 10, 100)
+    rank.add("cpu_op", "aten::cudnn_convolution", HOST, 100, 4000)
+    rank.ran(("cudaLaunchKernel", 4100, 3000), "kernel", "gemm", 7, 7110, 100)
+    assert read_recording(write(tmp_path / "run", [rank.events])).host["first_use"] > 0.95

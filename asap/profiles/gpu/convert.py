@@ -13,7 +13,7 @@ from asap.profiles.cpu import PS_PER_NS, has_groups_of_tensorflow, joined_steps,
 from asap.profiles.gpu.chip import model_of, peaks_of
 from asap.profiles.gpu.steps import Events, step_rows
 from asap.profiles.hlo.cost import Costs, category_of, costs_of, expression_of
-from asap.profiles.hlo.program import DAMAGED, CompiledProgram, Instruction, protos_of
+from asap.profiles.hlo.program import DAMAGED, Instruction, instructions_of
 from asap.profiles.totals import PS
 from asap.profiles.xplane.columns import alike
 from asap.profiles.xplane.planes import Plane, Value
@@ -167,14 +167,8 @@ def _read(plane: Plane, operations: _Operations, kernels: _Kernels) -> Events | 
 def _compiled(
     operations: Iterable[tuple[int, str]], planes: Sequence[Plane]
 ) -> Iterator[tuple[tuple[int, str], Compiled]]:
-    programs = {number: CompiledProgram(proto) for number, proto in dict(reversed([*protos_of(planes)])).items()}
-    for number, name in operations:
-        program = programs.get(number)
-        found = program.find(name) if program else None
-        if program is not None and found is not None:
-            instruction, around = found
-            expression = expression_of(instruction, around)
-            yield (number, name), Compiled(instruction, expression, costs_of(instruction, around, program))
+    for key, instruction, around, program in instructions_of(operations, planes):
+        yield key, Compiled(instruction, expression_of(instruction, around), costs_of(instruction, around, program))
 
 
 def _hlo_rows(
@@ -189,21 +183,12 @@ def _hlo_rows(
         flop_rate, bandwidth = costs.flops * each_second / GIGA, costs.bytes * each_second / GIB
         bound, efficiency = _stand(flop_rate, bandwidth, peaks)
         yield HloRow(
-            program_id=str(number & (1 << 64) - 1),
-            category=category_of(instruction),
-            hlo_op_name=name,
-            hlo_op_expression=expression,
-            kernels=tuple(total.kernels),
-            tf_op_name=instruction.op_name,
-            occurrences=total.occurrences,
-            total_self_time=total.time * US_PER_PS,
-            total_self_time_percent=100 * total.time / total_time if total_time else 0.0,
-            model_flop_rate=flop_rate,
-            hbm_bw=bandwidth,
-            bound_by=bound,
-            roofline_efficiency=efficiency,
-            source_info=instruction.source,
-        )
+            program_id=str(number & (1 << 64) - 1), category=category_of(instruction), hlo_op_name=name,
+            hlo_op_expression=expression, kernels=tuple(total.kernels), tf_op_name=instruction.op_name,
+            occurrences=total.occurrences, total_self_time=total.time * US_PER_PS,
+            total_self_time_percent=100 * total.time / total_time if total_time else 0.0, model_flop_rate=flop_rate,
+            hbm_bw=bandwidth, bound_by=bound, roofline_efficiency=efficiency, source_info=instruction.source,
+        )  # fmt: skip
 
 
 def _program_row(rows: Sequence[HloRow], peaks: Peaks, total_time: int) -> RooflineRow | None:

@@ -119,6 +119,16 @@ def compiled(planes: Sequence[Plane]) -> "list[CompiledProgram]":
         return [CompiledProgram(proto) for proto in protos]
 
 
+def instructions_of(
+    wanted: Iterable[tuple[int, str]], planes: Sequence[Plane]
+) -> "Iterator[tuple[tuple[int, str], Instruction, Computation, CompiledProgram]]":
+    """Those of the wanted numbers of a program and names of an instruction that the programs of a file hold."""
+    programs = {number: CompiledProgram(proto) for number, proto in dict(reversed([*protos_of(planes)])).items()}
+    for number, name in wanted:
+        if (program := programs.get(number)) and (found := program.find(name)):
+            yield (number, name), *found, program
+
+
 class CompiledProgram:
     """A module.
 

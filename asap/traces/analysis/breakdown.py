@@ -147,7 +147,8 @@ class _Timeline(NamedTuple):
     @classmethod
     def of(cls, rank: RankTrace, times: RankTimes) -> "_Timeline":
         communicates = rank.operations.kind == OperationKind.COMMUNICATION
-        moments = np.unique(np.concatenate([times.start, times.end, times.arrival, *times.blocked, times.window]))
+        points = np.concatenate([*times[:2], times.arrival, *times.blocked, times.window])
+        moments = np.unique(points.clip(*times.window))
         waited = np.minimum(times.arrival, times.end)
         between = np.array([*(call.pair is not None for call in rank.collectives), False], dtype=bool)
         between = communicates & between[rank.operations.collective]
