@@ -106,9 +106,6 @@ class HealthAnswer(Answer):
     warnings: tuple[str, ...] = ()
 
 
-_NO_STEP = "No step was measured: give --step-time SECONDS, a log that shows it, or `ran now = SECONDS` in a chat."
-
-
 class Health(Query):
     """Say whether the run is as fast as its model, batch and hardware let expect, and what may explain it where it is
     not: the measured step beside the modelled one, MFU, duty cycle, goodput."""
@@ -121,7 +118,9 @@ class Health(Query):
             expected = inquiry.incumbent
             return HealthAnswer(
                 verdict="not known",
-                statement=_NO_STEP if measured is None else None,
+                statement=None
+                if measured
+                else "No step was measured: give --step-time, or `ran now = 4.1s` in a chat.",
                 measured=figure("now", "measured_step_time", measured),
                 expected=figure("now", "step_time", expected.step_time) if expected and not measured else None,
                 differs=None,

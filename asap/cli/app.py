@@ -149,17 +149,13 @@ def as_overrides(arguments: Sequence[str]) -> list[str]:
     """The arguments with settings that are typed as a launcher's options, such as ``--training.compile`` and
     ``--training.seq_len 4096``, as ``key=value``; nothing behind ``--`` is touched."""
     words, found = list(arguments), list[str]()
-    while words:
-        word = words.pop(0)
-        if word == "--":
-            return [*found, word, *words]
-        name, equals, value = word.removeprefix("--").partition("=")
-        if word.startswith("--") and "." in name:
-            if not equals and words and "=" not in words[0] and not words[0].startswith("-"):
-                value = words.pop(0)
-            word = f"{name}={value or 'true'}"
-        found.append(word)
-    return found
+    while words and words[0] != "--":
+        name, equals, value = words.pop(0).partition("=")
+        if name.startswith("--") and "." in name:
+            bare = equals or not words or "=" in words[0] or words[0].startswith("-")
+            name, equals, value = name[2:], "=", (value or "true") if bare else words.pop(0)
+        found.append(name + equals + value)
+    return [*found, *words]
 
 
 def renamed(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -31,9 +31,8 @@ def outcomes_of(study: Study) -> tuple[MemoryOutcome, ...]:
 
 
 def is_unexplained(outcome: MemoryOutcome, modelled: MemoryPrediction) -> bool:
-    """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: what runs is then likelier
-    not as on record, which moves the odds of other plans and no figure. A peak, and a compiler, say how much the plan
-    holds."""
+    """Whether a plan died that is all but sure to fit, or ran that is all but sure not to: it is likelier not as on
+    record, which moves odds of other plans and no figure. A peak, and a compiler, say how much the plan holds."""
     told = outcome.fitted is not None and outcome.peak_bytes is None and outcome.provenance is Provenance.MEASURED
     odds = modelled.probability_fits if told else None
     return odds is not None and (1 - odds if outcome.fitted else odds) >= SURPRISING

@@ -90,12 +90,9 @@ def recommend(
 
 
 def after_broken_rules(advice: Recommendation, study: Study) -> Recommendation:
-    """Advice that says first that what is on record may not start; nothing where it ran."""
-    broken = [one.removeprefix(BREAKS).strip() for one in study.warnings if one.startswith(BREAKS)]
-    if not broken or study.profile is not None:
-        return advice
-    doubt = f"What is on record may not start: {' '.join(one[0].lower() + one[1:] for one in broken)}"
-    return advice.model_copy(update={"statement": f"{doubt} {advice.statement}"})
+    """Advice that says first which rules the plan on record breaks, where nothing tells that it ran."""
+    broken = [one for one in study.warnings if one.startswith(BREAKS)] if study.profile is None else []
+    return advice.model_copy(update={"statement": " ".join((*broken, advice.statement))})
 
 
 def add_trial(

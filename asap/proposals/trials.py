@@ -40,7 +40,7 @@ class OfferedTrial(BaseModel):
     )
     fit_odds: float | None = Field(default=None, description="that the run fits, where it fits without and not with it")
     fits: bool = Field(default=False, description="what runs does not fit, and is expected to fit with it")
-    too_little: bool = Field(default=False, description="what runs does not fit, with it neither")
+    too_little: bool = Field(default=False, description="it saves HBM, and what runs fits neither without nor with it")
     source: str
     stack: Stack = "maxtext"
     settings: dict[str, str] = Field(description="in the words of the run's stack")
@@ -85,7 +85,7 @@ def _offered(study: Study, run: Run, trial: Trial) -> OfferedTrial:
         now, then = pair
         relative, (saved, makes_fit) = relative_to(now, then, study.experiment.model), _hbm_saved(now, then)
         odds = fit_odds(then) if fits(now) and not fits(then) else None
-        too_little = not fits(now) and not fits(then)
+        too_little = saved > 0 and not fits(now) and not fits(then)
     said, most = _in_words(relative, saved, odds, too_little), most_held(study.replay, trial.at_most)
     if relative is not None and most is not None and most < 1 - relative.value:
         relative = relative.model_copy(update={"value": 1 - most, "low": None, "high": None})
@@ -131,9 +131,14 @@ def _hbm_saved(now: Prediction, then: Prediction) -> tuple[float, bool]:
 def _in_words(relative: Quantity | None, saved_bytes: float, odds: float | None, too_little: bool) -> str:
     if relative is None:
         return "only a run tells what it brings"
-    tight = f"; it then fits with {format_odds(odds)}" if odds is not None else ""
-    tight += ", which is not enough" if too_little and saved_bytes > 0 else ""
-    return f"modelled, {effect(relative, saved_bytes)}{tight}"
+    return f"modelled, {effect(relative, saved_bytes)}{fit_words(odds, too_little)}"
+
+
+def fit_words(odds: float | None, too_little: bool) -> str:
+    """Of the fit, where a setting puts it at risk or does not bring it."""
+    if odds is not None:
+        return f", fits with {format_odds(odds)}"
+    return ", which is not enough" if too_little else ""
 
 
 def effect(relative: Quantity, saved_bytes: float) -> str:

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from asap.core.units import format_odds
 from asap.diagnosis import Bottleneck
 from asap.flags import FlagReview
 from asap.profiles import Gap
 from asap.proposals import Proposal
-from asap.proposals.trials import OfferedTrial, effect
+from asap.proposals.trials import OfferedTrial, effect, fit_words
 from asap.reports import phrases
 from asap.reports.analysis import Analysis
 from asap.reports.labels import batch_size, experiment_facts, listed, name_or_size
@@ -196,9 +195,8 @@ def _captures(gaps: tuple[Gap, ...]) -> str:
 def _setting(trial: OfferedTrial) -> str:
     if (relative := trial.relative_step_time) is None:
         return trial.title
-    odds = f", fits with {format_odds(trial.fit_odds)}" if trial.fit_odds is not None else ""
-    odds += ", which is not enough" if trial.too_little and trial.saved_bytes > 0 else ""
-    return f"{trial.title} ({effect(relative, trial.saved_bytes)}{odds}, modelled)"
+    fit = fit_words(trial.fit_odds, trial.too_little)
+    return f"{trial.title} ({effect(relative, trial.saved_bytes)}{fit}, modelled)"
 
 
 def _flags(review: FlagReview) -> str:

@@ -54,6 +54,7 @@ class Preferences:
 
 
 NO_PREFERENCES = Preferences()
+BREAKS = "The plan on record breaks a rule:"
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,3 @@ def _check_incumbent(study: Study) -> tuple[str, ...]:
     layout = refusal_of_layout(study.plan, experiment.workload.framework, experiment.hyperparameters, topology)
     reasons = (*(violation.sentence for violation in broken), *([layout] if layout else []))
     return tuple(f"{BREAKS} {reason}." for reason in reasons)
-
-
-BREAKS = "The plan on record breaks a rule:"
-"""How the warning begins that says so."""

@@ -125,8 +125,7 @@ def analyze(
 
 def noting(study: Study, facts: Sequence[StatedFact], target: str) -> Study:
     """A study that says which facts of an earlier session hold for it."""
-    listed = "; ".join(map(str, facts))
-    note = f"on record from an earlier chat: {listed} (in asap chat {target}, forget 1 takes the first back)"
+    note = f"on record from an earlier chat: {'; '.join(map(str, facts))} (forget 1, in asap chat {target})"
     return replace(study, experiment=study.experiment.knowing(note))
 
 
