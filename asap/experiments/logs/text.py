@@ -38,6 +38,7 @@ class _Prefix:
     """Text before each line."""
 
     pattern: re.Pattern[bytes]
+    of_process: bool = False
 
     def carries(self, lines: bytes) -> bool:
         """Whether every line has it, but for what kubectl and docker say of themselves."""
@@ -122,6 +123,14 @@ class Unwrapper:
             text = carrier.unwrapped(text)
         return text
 
+    def process(self, text: bytes) -> str:
+        """What launchers wrote before a line that tells its process."""
+        said = b""
+        for carrier in self.prefixes:
+            said += found[0] if carrier.of_process and (found := carrier.pattern.match(text)) else b""
+            text = carrier.unwrapped(text)
+        return f"{clean(said)}{rank_of(clean(text))}"
+
 
 def lines_of(text: bytes) -> bytes:
     """The lines of a text that is in memory, each with its end."""
@@ -151,7 +160,10 @@ def _carriers() -> tuple[_Prefix | _Json, ...]:
             for one in table("carriers")["json"]
         ),
         *(
-            _Prefix(re.compile(rf"^{_OWN_COLOUR}(?:{one['pattern']}){_OWN_COLOUR} ?".encode(), re.MULTILINE))
+            _Prefix(
+                re.compile(rf"^{_OWN_COLOUR}(?:{one['pattern']}){_OWN_COLOUR} ?".encode(), re.MULTILINE),
+                of_process=one.get("some", False),
+            )
             for one in table("carriers")["prefix"]
         ),
     )
