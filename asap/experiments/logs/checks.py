@@ -26,6 +26,8 @@ _ENDLESS = 1e9
 """Epochs of data whose end is not known: the Trainer prints the largest integer."""
 _SHORTEST_S = 5.0
 """Between two lines whose times are whole seconds: one more or less is a fifth."""
+_WITHOUT_TIED = ("tflops", "mfu", "parameters")
+"""What torchtitan counts without the matrix that embeddings and outputs share, in some releases."""
 _OF_PEFT = "adapter_config.json"
 """What PEFT saves beside the log of a run that trains adapters."""
 _MOST_ADAPTERS = 0.5
@@ -96,6 +98,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
             value = (value or {}).get(part)
         if value and (known := number(str(value))):
             found[name] = known * (unit or [1.0])[0]
+    if reading.stack == "torchtitan" and experiment.model and experiment.model.tied_embeddings:
+        found = {name: value for name, value in found.items() if name not in _WITHOUT_TIED}
     if reading.stack == "trainer" and found.get("context", 1) > 1:
         found.pop("samples_rate", None)  # of all devices, as if none shared a sequence
     return found

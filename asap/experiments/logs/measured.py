@@ -82,14 +82,17 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 
 
 def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
-    """Lines that say how long a run has taken, in whole seconds, with the time of a step since one long before."""
-    before: tuple[int, int] | None = None
+    """Lines that say how long a run has taken with the time of a step since one before, long ago where the time is one
+    of whole seconds."""
+    before: tuple[int, float] | None = None
     for form, fields, line, offset in lines:
-        passed, step = duration(fields.get("elapsed", "")), step_index(fields)
+        exact, step = number(fields.get("elapsed_milliseconds", "")), step_index(fields)
+        passed = duration(fields.get("elapsed", "")) if exact is None else exact / 1e3
         if passed is not None and step is not None:
-            if before and step > before[0] and (since := passed - before[1]) >= _LONG_BEFORE:
+            since = passed - before[1] if before else 0.0
+            if before and step > before[0] and since >= (_LONG_BEFORE if exact is None else 1e-6):
                 fields = fields | {"seconds": str(since / (step - before[0]))}
-            if before is None or step < before[0] or "seconds" in fields:
+            if before is None or step < before[0] or since < 0 or "seconds" in fields:
                 before = (step, passed)
         yield form, fields, line, offset
 

@@ -154,18 +154,12 @@ def rank_of(line: str) -> str:
 def _carriers() -> tuple[_Prefix | _Json, ...]:
     escaped = r"(?:(?<=[^\\]\\)|(?<=[^\\]\\\\\\))"  # by one backslash or three
     string = rf'[ \t]*:[ \t]*"([^"]*(?:{escaped}"[^"]*)*)"'
+    known, own = table("carriers"), _OWN_COLOUR
+    members = ((rf'"{one["member"]}"{string}', one.get("cuts", False)) for one in known["json"])
+    prefixes = ((rf"^{own}(?:{one['pattern']}){own} ?", one.get("some", False)) for one in known["prefix"])
     return (
-        *(
-            _Json(re.compile(rf'"{one["member"]}"{string}'.encode()), one.get("cuts", False))
-            for one in table("carriers")["json"]
-        ),
-        *(
-            _Prefix(
-                re.compile(rf"^{_OWN_COLOUR}(?:{one['pattern']}){_OWN_COLOUR} ?".encode(), re.MULTILINE),
-                of_process=one.get("some", False),
-            )
-            for one in table("carriers")["prefix"]
-        ),
+        *(_Json(re.compile(text.encode()), cuts) for text, cuts in members),
+        *(_Prefix(re.compile(text.encode(), re.MULTILINE), some) for text, some in prefixes),
     )
 
 
