@@ -139,7 +139,7 @@ def _documents(
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             said = {key: scalar(str(value)) for key, value in block.values.items()}
             yield block.line, mesh_of_maxtext(reading) | said, shaped
-        elif block.kind.startswith(("json", "yaml")):
+        elif block.kind.startswith(("json", "yaml")) and reading.stack != "nanochat":
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
             said = {key: value for key, value in block.values.items() if value not in (None, "", [], {})}
