@@ -5,11 +5,6 @@ from asap.experiments.experiment import Experiment, HardwareReference, refer_to_
 from asap.experiments.store import ExperimentStore, Listing, Paths
 
 __all__ = [
-    "Experiment",
-    "ExperimentStore",
-    "HardwareReference",
-    "Listing",
-    "Paths",
-    "read_configuration",
+    "Experiment", "ExperimentStore", "HardwareReference", "Listing", "Paths", "read_configuration",
     "refer_to_hardware",
-]
+]  # fmt: skip

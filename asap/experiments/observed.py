@@ -10,19 +10,9 @@ from asap.core.errors import ConfigError
 from asap.core.units import format_bytes, format_seconds
 
 EndingKind = Literal[
-    "out_of_memory",
-    "out_of_host_memory",
-    "collective_timeout",
-    "communication_error",
-    "not_a_number",
-    "hardware_error",
-    "out_of_data",
-    "refused_settings",
-    "stopped",
-    "crashed",
-    "completed",
-    "running",
-]
+    "out_of_memory", "out_of_host_memory", "collective_timeout", "communication_error", "not_a_number",
+    "hardware_error", "out_of_data", "refused_settings", "stopped", "crashed", "completed", "running",
+]  # fmt: skip
 
 
 class Allocation(BaseModel):

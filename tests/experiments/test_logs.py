@@ -88,8 +88,8 @@ def test_each_form_is_read(form, write):
     assert str(found.plan).startswith(form.get("plan", ""))
     assert found.observed.ending.kind == form["ending"]
     assert [name for name in form.get("unrecorded", ()) if getattr(found.workload, name) is not None] == []
-    assert "note" not in form or any(form["note"] in note for note in found.notes)
-    assert "plan" not in form or found.model.layers
+    assert [form.get(key, "\n") in "; ".join(found.notes) for key in ("note", "unsaid")] == ["note" in form, False]
+    assert "plan" not in form or (found.model.layers and form.get("padded", found.model.vocab) == found.model.vocab)
     assert not {"plan", "step"} <= {*form} or found.measured.seconds == pytest.approx(form["step"], rel=0.002)
 
 

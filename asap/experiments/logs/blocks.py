@@ -69,11 +69,12 @@ class Collector:
 
     def __init__(
         self, start: BlockStart, found: re.Match[str], line: str, number: int, offset: int,
-        before: Sequence[str] = (), rank: str = "",
+        before: Sequence[str] = (), rank: str = "", process: str = "",
     ):  # fmt: skip
         self.block = RawBlock(start.kind, line.strip()[:200], number, offset)
         self.open = True
         self._is_plain = start.kind == "yaml" and not rank  # "key: [" looks like a rank
+        self._process = process if start.kind in ("json", "call") else ""  # every rank prints these, line by line
         self._headless = start.headless
         self._begun = start.kind != "arguments" or "arguments" in line
         self._depth, self._quote, self._skipped, self._length, self._part = 0, "", 0, 0, ""
@@ -89,6 +90,10 @@ class Collector:
                 self.feed(one)
         elif start.kind == "command":
             self.block.lines.append(line.rstrip("\n"))
+
+    def is_of_another(self, process: str) -> bool:
+        """Whether a launcher says that a line is of another process than the block."""
+        return bool(self._process) and not self._process.startswith(process.strip())
 
     def feed(self, line: str) -> None:
         """Take the next line of the log, if it belongs to the block."""

@@ -26,12 +26,8 @@ _ENDLESS = 1e9
 """Epochs of data whose end is not known: the Trainer prints the largest integer."""
 _SHORTEST_S = 5.0
 """Between two lines whose times are whole seconds: one more or less is a fifth."""
-_OTHER_STEPS = {
-    "generates": "generates text in its steps: reinforcement learning",
-    "compares": "compares answers in its steps: preference optimization, or a reward model",
-    "encodes": "trains an encoder, an encoder with a decoder, or a classifier: that",
-    "other": "trains no language model: that",
-}
+_WITHOUT_TIED = ("tflops", "mfu", "parameters")
+"""What torchtitan counts without the matrix that embeddings and outputs share, in some releases."""
 _OF_PEFT = "adapter_config.json"
 """What PEFT saves beside the log of a run that trains adapters."""
 _MOST_ADAPTERS = 0.5
@@ -102,6 +98,8 @@ def quantities(reading: LogReading, settings: LogSettings, experiment: Experimen
             value = (value or {}).get(part)
         if value and (known := number(str(value))):
             found[name] = known * (unit or [1.0])[0]
+    if reading.stack == "torchtitan" and experiment.model and experiment.model.tied_embeddings:
+        found = {name: value for name, value in found.items() if name not in _WITHOUT_TIED}
     if reading.stack == "trainer" and found.get("context", 1) > 1:
         found.pop("samples_rate", None)  # of all devices, as if none shared a sequence
     return found
@@ -172,7 +170,7 @@ def check_trains_all(reading: LogReading, settings: LogSettings, path: Path) -> 
     layers, hidden, vocab = settings.layers or 0, settings.hidden or 0, settings.vocab or 0
     least = (vocab + 2 * layers * hidden) * hidden if layers and vocab else None  # embeddings, queries, outputs
     share = settings.trainable / whole if settings.trainable and (whole := settings.parameters or least) else 1.0
-    if other := _OTHER_STEPS.get(settings.objective or ""):
+    if other := table("checks")["other_steps"].get(settings.objective or ""):
         hint = "asap resolve FILE shows what the log says; give a run that trains on text"
         raise ConfigError(f"{other} is not modelled", where=str(path), hint=hint)
     said = _OF_PEFT if path.with_name(_OF_PEFT).is_file() else settings.adapters

@@ -39,6 +39,8 @@ class Sizes:
     sequences: float | None = None
     devices: int | None = None
     accumulation: int | None = None
+    clock: float | None = None
+    """A step by the times of its lines, which counts where they say no other, and settings say of what run."""
 
     def seconds(self, fields: dict[str, str]) -> float | None:
         """The time of a step from the fields of its line, the most exact one first."""
@@ -62,6 +64,7 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
     whole = [seconds for _, fields, *_ in totals if (seconds := sizes.seconds(fields))]
     if whole and (not times or (unique[0][0].bar and steady_count(times) < FEWEST)):
         times = [(None, whole[-1])]
+    times = times or ([(None, sizes.clock)] if sizes.clock else [])
     steady = unique[len(unique) - steady_count(times) :] if len(times) > 1 else unique[1:] or unique
     return Measured(
         step=step_times(times),
@@ -79,14 +82,17 @@ def measured(lines: Sequence[StepLine], totals: Sequence[StepLine], sizes: Sizes
 
 
 def _by_elapsed(lines: Iterable[StepLine]) -> Iterator[StepLine]:
-    """Lines that say how long a run has taken, in whole seconds, with the time of a step since one long before."""
-    before: tuple[int, int] | None = None
+    """Lines that say how long a run has taken with the time of a step since one before, long ago where the time is one
+    of whole seconds."""
+    before: tuple[int, float] | None = None
     for form, fields, line, offset in lines:
-        passed, step = duration(fields.get("elapsed", "")), step_index(fields)
+        exact, step = number(fields.get("elapsed_milliseconds", "")), step_index(fields)
+        passed = duration(fields.get("elapsed", "")) if exact is None else exact / 1e3
         if passed is not None and step is not None:
-            if before and step > before[0] and (since := passed - before[1]) >= _LONG_BEFORE:
+            since = passed - before[1] if before else 0.0
+            if before and step > before[0] and since >= (_LONG_BEFORE if exact is None else 1e-6):
                 fields = fields | {"seconds": str(since / (step - before[0]))}
-            if before is None or step < before[0] or "seconds" in fields:
+            if before is None or step < before[0] or since < 0 or "seconds" in fields:
                 before = (step, passed)
         yield form, fields, line, offset
 
@@ -194,13 +200,8 @@ class StepFeed:
         return next((times for times in self._times.values() if times), [])
 
 
-_SPECIFIC = (
-    "out_of_memory", "out_of_host_memory", "not_a_number", "hardware_error", "out_of_data", "collective_timeout",
-    "communication_error", "stopped", "crashed",
-)  # fmt: skip
-"""From what is a cause to what follows from others."""
 _CASCADE = ("communication_error", "stopped", "crashed")
-"""What other ranks print because one failed."""
+"""What other ranks print because one failed, from what is a cause to what follows from others."""
 _REFUSALS = ("AssertionError", "ValueError", "ConfigError", "ArgumentError", "ValidationError", "NotImplementedError")
 _ALLOCATION = "allocation"
 _NAN_STEPS = 3
@@ -211,6 +212,8 @@ _MEMORY = ("needed", "requested", "in_use", "free", "capacity")
 def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, str]) -> Ending:
     """The ending of a run, by its lines that tell one, those of its steps, and the last step and their number as single
     lines or settings have them."""
+    ended = max((one.offset for one in found if cast(EndingForm, one.form).kind == "completed"), default=-1)
+    steps = _without_evaluation(steps, ended)
     # a progress bar is drawn once more behind what a program says at its end, or at its failure
     going_on = [step for step in steps if not step[0].bar or step[1].get("step") != step[1].get("total_steps")]
     again = takewhile(lambda step: step[0].bar and step_index(step[1]) == step_index(going_on[-1][1]), going_on[::-1])
@@ -230,9 +233,7 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
     if all(kind == "collective_timeout" for _, kind in causes):  # others wait for the one that failed before
         before = [one for one in failures if one[1] == "crashed" and one[0].offset < causes[0][0].offset]
         causes = [one for one in before if "exception" in cast(EndingForm, one[0].form).read(one[0].text)] or causes
-    first, kind = min(
-        causes, key=lambda one: (_SPECIFIC.index(one[1]), one[0].offset) if one[1] in _CASCADE else (0, one[0].offset)
-    )
+    first, kind = min(causes, key=lambda one: (1 + _CASCADE.index(one[1]) if one[1] in _CASCADE else 0, one[0].offset))
     alike = [one for one, other in failures if other == kind]
     figures: dict[str, str] = {}
     for one in alike:
@@ -241,6 +242,14 @@ def ending_of(found: Sequence[Found], steps: Sequence[Any], said: Mapping[str, s
         kind = "refused_settings"
     largest = _largest([one for one in listed if one not in behind]) if kind == "out_of_memory" else ()
     return _ending(kind, first, steps, figures).model_copy(update={"largest": largest})
+
+
+def _without_evaluation(steps: Sequence[Any], ended: int) -> list[Any]:
+    """Steps but for the bars of another length that a program draws behind what it says at the end of training."""
+    length = next((one[1].get("total_steps") for one in reversed(steps) if one[0].bar and one[3] < ended), None)
+    return [
+        one for one in steps if not (length and one[0].bar and one[3] > ended) or one[1].get("total_steps") == length
+    ]
 
 
 def _by_count(steps: Sequence[StepLine], said: Mapping[str, str]) -> Ending:

@@ -54,6 +54,8 @@ _BACK, _LATELY = 5, 8
 """Ranks may print steps out of order by fewer than so many, and the same one so many lines later."""
 _AXES = re.compile(r"[\[(]([^\[\]()]*)[\])],? ?(?:and sizes )?\[([\d, ]+)\]")
 _NAMED_AXES = re.compile(r"\b([a-z]\w*)=(\d{1,7})\b")
+_BATCHES = {"micro_batch", "accumulation"}
+"""What programs say of a run before its first step, and of an evaluation not."""
 _BARE_KEY = re.compile(r"\w+:")
 _CALLED = re.compile(r"\b(?:(\w+)\((?=\w+=|$)|(\w+Config) \{|(\w+ config))|\*{3,} (Experiment) configuration")
 
@@ -192,7 +194,8 @@ def reading_of(found: Scan, path: Path) -> LogReading:
     )
     said = settings_of(reading)
     tokens = said.global_batch * said.sequence if said.global_batch and said.sequence else None
-    sizes = Sizes(tokens, said.global_batch, said.devices, said.accumulation)
+    clock = figures.get("step_by_clock") if blocks or said.model_dump(exclude_none=True) else None
+    sizes = Sizes(tokens, said.global_batch, said.devices, said.accumulation, clock)
     return reading.model_copy(update={"measured": measured(steps, totals, sizes)})
 
 
@@ -216,7 +219,9 @@ def _cuts(found: Scan) -> list[tuple[int, int]]:
         again = again and not (after[0].bar or any(step == one for one in lately))
         if between or again:
             cuts.append((before[3], between[0] if between else after[3]))
-    if found.steps and (late := [offset for offset in settings if offset > found.steps[-1][3]]):
+    said = [(one.offset, one.form.read(one.text)) for one in found.statements if isinstance(one.form, Form)]
+    batches = (offset for offset, fields in said if _BATCHES & fields.keys())
+    if found.steps and (late := sorted(one for one in (*settings, *batches) if one > found.steps[-1][3])):
         ended = [one.offset for one in found.endings if one.offset < late[0]]
         if ended:
             cuts.append((found.steps[-1][3], late[0]))

@@ -23,6 +23,7 @@ from asap.experiments.logs.settings import LogSettings, settings_of
 from asap.experiments.logs.values import scalar
 from asap.experiments.maxtext.architecture import over_model
 from asap.experiments.observed import Observed
+from asap.experiments.remarks import still_open
 from asap.hardware import find_chip
 from asap.models import Workload
 from asap.plans import Mesh, Plan, Remat
@@ -138,7 +139,7 @@ def _documents(
         elif block.kind == "maxtext" and (block.complete or "model_name" in block.values):
             said = {key: scalar(str(value)) for key, value in block.values.items()}
             yield block.line, mesh_of_maxtext(reading) | said, shaped
-        elif block.kind.startswith(("json", "yaml")):
+        elif block.kind.startswith(("json", "yaml")) and reading.stack != "nanochat":
             yield block.line, block.values, shaped
         elif "per_device_train_batch_size" in block.values and settings.model:
             said = {key: value for key, value in block.values.items() if value not in (None, "", [], {})}
@@ -167,6 +168,8 @@ def _as_megatron(settings: LogSettings, block: SettingsBlock) -> dict[str, Any]:
     filled = _renamed(settings, "megatron_settings")
     if not values.get("deepspeed"):
         filled.pop("zero_stage", None)
+    if filled.get("padded_vocab_size") == block.values.get("vocab_size"):
+        filled.pop("padded_vocab_size", None)  # no line says how it is padded: the reader knows
     return values | {key: value for key, value in filled.items() if value and values.get(key) in (None, 0)}
 
 
@@ -244,9 +247,11 @@ def _filled(settings: LogSettings, reading: LogReading, path: Path, experiment: 
     update: dict[str, Any] = {}
     sources: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    nameless = experiment.model is None or not (experiment.model.name or experiment.model.layers)
     if experiment.model is None and (sized := model_of_shapes(reading.stack, settings)):
         update["model"], sources["model"] = sized, path.name
-    elif experiment.model is None and settings.model:
+    elif nameless and settings.model:
+        experiment = experiment.model_copy(update={"notes": still_open(experiment.notes, ("model",))})
         update["model"], notes = read_named_model(settings.model.rstrip("/").rpartition("/")[2].replace(" ", "-"))
         sources["model"] = path.name
     said = {

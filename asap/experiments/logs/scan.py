@@ -127,6 +127,9 @@ class _Pass:
     def _text(self, line: bytes) -> str:
         return clean(self._unwrapper.lines(line) if self._unwrapper else line)
 
+    def _process(self, line: bytes) -> str:
+        return self._unwrapper.process(line) if self._unwrapper else ""
+
     def _look(self, chunk: bytes) -> int:
         """Take every line that a table knows; how many lines there are."""
         number, counted, done = self.scan.lines, 0, -1
@@ -218,14 +221,16 @@ class _Pass:
         if inside or (found := start.pattern.search(line)) is None:
             return -1
         before = lines_before(start, line, chunk, place, self._text)
-        collector = Collector(start, found, line, number - len(before), base + place, before, rank)
+        process = self._process(chunk[place:end])
+        collector = Collector(start, found, line, number - len(before), base + place, before, rank, process)
         position = self._collect(collector, chunk, end + 1)
         return position - 2 if start.kind != "yaml" else place
 
     def _collect(self, collector: Collector, chunk: bytes, place: int) -> int:
         """Give lines to a block, for as long as they are its own; where the first that is not begins."""
         while collector.open and (end := chunk.find(b"\n", place)) >= 0:
-            collector.feed(self._text(chunk[place:end]))
+            if not collector.is_of_another(self._process(chunk[place:end])):
+                collector.feed(self._text(chunk[place:end]))
             place = end + 1
         if collector.open:
             self._collectors.append(collector)

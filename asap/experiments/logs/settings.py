@@ -140,6 +140,7 @@ def _derive(found: dict[str, Any], reading: LogReading) -> None:
 
 _DATA_PARALLEL = ("trainer", "llm-foundry", "torchtune", "litgpt", "nanochat", "nanogpt", "olmo")
 """Programs that spread the batch over all devices, and nothing else."""
+_RANKS = "_ranks"
 _WHOLE, _FEW = 0.02, 40
 """Rates of three digits tell fewer devices than these apart: each may be off by half a hundredth."""
 _OF_DEEPSPEED = frozenset(("global_batch", "micro_batch", "accumulation", "zero", "precision"))
@@ -210,7 +211,9 @@ def _of_statements(said: Mapping[str, str]) -> dict[str, Any]:
     known = table("settings")
     for name, text in said.items():
         axis = known["mesh"].get(name.removeprefix("mesh.")) if name.startswith("mesh.") else name
-        if axis in _COUNTS and text.isdigit() and int(text):
+        if name.endswith(_RANKS) and (axis := name.removesuffix(_RANKS)) in _COUNTS:
+            found[axis] = len(text.split())
+        elif axis in _COUNTS and text.isdigit() and int(text):
             found[axis] = int(text)
         elif axis in ("parameters", "trainable", "micro_batch") and (axis != "trainable" or "adapted" not in said):
             found[axis] = number(text) or None

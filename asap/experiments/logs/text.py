@@ -38,6 +38,7 @@ class _Prefix:
     """Text before each line."""
 
     pattern: re.Pattern[bytes]
+    of_process: bool = False
 
     def carries(self, lines: bytes) -> bool:
         """Whether every line has it, but for what kubectl and docker say of themselves."""
@@ -122,6 +123,14 @@ class Unwrapper:
             text = carrier.unwrapped(text)
         return text
 
+    def process(self, text: bytes) -> str:
+        """What launchers wrote before a line that tells its process."""
+        said = b""
+        for carrier in self.prefixes:
+            said += found[0] if carrier.of_process and (found := carrier.pattern.match(text)) else b""
+            text = carrier.unwrapped(text)
+        return f"{clean(said)}{rank_of(clean(text))}"
+
 
 def lines_of(text: bytes) -> bytes:
     """The lines of a text that is in memory, each with its end."""
@@ -145,15 +154,12 @@ def rank_of(line: str) -> str:
 def _carriers() -> tuple[_Prefix | _Json, ...]:
     escaped = r"(?:(?<=[^\\]\\)|(?<=[^\\]\\\\\\))"  # by one backslash or three
     string = rf'[ \t]*:[ \t]*"([^"]*(?:{escaped}"[^"]*)*)"'
+    known, own = table("carriers"), _OWN_COLOUR
+    members = ((rf'"{one["member"]}"{string}', one.get("cuts", False)) for one in known["json"])
+    prefixes = ((rf"^{own}(?:{one['pattern']}){own} ?", one.get("some", False)) for one in known["prefix"])
     return (
-        *(
-            _Json(re.compile(rf'"{one["member"]}"{string}'.encode()), one.get("cuts", False))
-            for one in table("carriers")["json"]
-        ),
-        *(
-            _Prefix(re.compile(rf"^{_OWN_COLOUR}(?:{one['pattern']}){_OWN_COLOUR} ?".encode(), re.MULTILINE))
-            for one in table("carriers")["prefix"]
-        ),
+        *(_Json(re.compile(text.encode()), cuts) for text, cuts in members),
+        *(_Prefix(re.compile(text.encode(), re.MULTILINE), some) for text, some in prefixes),
     )
 
 

@@ -18,28 +18,8 @@ from asap.experiments.shell.variables import gpu_of_directives, has_substitution
 from asap.experiments.shell.words import Option, options, words
 
 __all__ = [
-    "EVALUATED",
-    "SCRIPTS",
-    "Command",
-    "Given",
-    "Option",
-    "Start",
-    "check_made",
-    "commands_within",
-    "environment_of",
-    "find_start",
-    "gpu_of_directives",
-    "has_substitution",
-    "is_script",
-    "made_files",
-    "options",
-    "read_commands",
-    "script_text",
-    "slurm_variables",
-    "starts_in",
-    "undecided_options",
-    "unread_line",
-    "with_given",
-    "with_sources",
-    "words",
-]
+    "EVALUATED", "SCRIPTS", "Command", "Given", "Option", "Start", "check_made", "commands_within",
+    "environment_of", "find_start", "gpu_of_directives", "has_substitution", "is_script", "made_files", "options",
+    "read_commands", "script_text", "slurm_variables", "starts_in", "undecided_options", "unread_line",
+    "with_given", "with_sources", "words",
+]  # fmt: skip
