@@ -79,7 +79,7 @@ def _known(memory: MemoryPrediction, outcome: MemoryOutcome, belief: MemoryBelie
         total = Quantity(value=outcome.peak_bytes, unit="bytes", provenance=outcome.provenance, source=outcome.source)
         total = within(total, capacity) if outcome.fitted else total
     elif not is_unexplained(outcome, memory):
-        found = _believed(memory, belief.of_explained if outcome.fitted and belief else None)
+        found = _believed(memory, belief.of_explained if belief else None)
         total = within(found, capacity, min if outcome.fitted else max)
     ran = outcome.fitted if outcome.fitted is not None else (outcome.peak_bytes or 0) <= capacity
     return _holding(memory, total, fits=ran, probability_fits=None if ran else 0.0)
