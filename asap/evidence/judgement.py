@@ -126,7 +126,7 @@ class Judgement(BaseModel):
         measured = format_seconds(self.measured_s)
         if self.verdict == "inside":
             if not self.is_apart:
-                return f"The measured step, {measured}, is what such a run should take: {expected} modelled."
+                return f"The measured step, {measured}, is what the model expects of these settings: {expected}."
             longer = f"{format_percent(abs(self.factor - 1), 0)} {'longer' if self.factor > 1 else 'shorter'}"
             is_far = is_outside(self.measured_s, self.expected)
             also = ", but near the MFU of the best published runs on this chip" if is_far else ""

@@ -32,7 +32,7 @@ def order_sentence(analysis: Analysis) -> str:
     if len(analysis.proposals) < 2:
         return ""
     added = _precedents(analysis)
-    moved = f" Precedents move this order, and no figure, by {added}." if added else ""
+    moved = f" Published runs count in this order (gain {added}), and in no figure." if added else ""
     if analysis.incumbent is None or phrases.is_assumed(analysis):
         return f"Ordered by the expected step time{odds}.{moved}"
     if analysis.situation in TOO_TIGHT:
