@@ -118,7 +118,7 @@ def confidence(study: Study, prediction: Prediction, citations: tuple[Citation, 
         baseline = "the start" if is_start(study.experiment) else "the plan that runs"
         basis.append(f"its mesh differs from that of {baseline} by {counted(moved, 'factor')} of two")
     precedents = [citation.title for citation in citations if citation.kind == "precedent"]
-    basis += [f"precedent: {name}" for name in precedents] or ["no single precedent is similar enough to cite"]
+    basis += [f"precedent: {name}" for name in precedents] or ["no precedent is similar enough"]
     basis += prediction.notes
     return Confidence(faster=_faster(prediction.relative_step_time), basis=tuple(basis))
 
