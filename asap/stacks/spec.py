@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from asap.stacks.rules import Rule
+
 Meaning = str | int | bool
 Layout = Literal["data", "replica", "hybrid"]
 """What devices that see different sequences do with parameters: share them, copy them, share copies in groups."""
@@ -254,6 +256,7 @@ class Spec(_Part):
     model: Model = Model()
     refused: tuple[Refusal, ...] = ()
     notes: tuple[Note, ...] = ()
+    rules: tuple[Rule, ...] = Field(default=(), description="what it refuses, needs or gives up under some plans")
     deepspeed: str | None = Field(default=None, description="names a DeepSpeed configuration that shards the run")
     by_code: tuple[str, ...] = Field(default=(), description="settings that the stack's own code reads")
     switches: tuple[str, ...] = Field(default=(), description="options without a value")

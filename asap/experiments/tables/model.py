@@ -36,7 +36,7 @@ def with_model(
         said = ({}, (_HANGS.format(", ".join(sorted(open_))),)) if open_ else own.model_of(settings)
         return _of_code(spec, said, settings, experiment)
     if spec.model.section is not None:
-        return _with_fields(spec, settings, _of_section(spec, settings, path, experiment))
+        return _with_said(spec, settings, _of_section(spec, settings, path, experiment))
     return _with_said(spec, settings, _shaped_or_named(spec, settings, path, experiment))
 
 
@@ -89,7 +89,7 @@ def _with_said(spec: Spec, settings: StackSettings, experiment: Experiment) -> E
     found = {field: said for field, word in spec.model.over.items() if (said := _said(word, settings)) is not None}
     if experiment.model is None or not found:
         return experiment
-    return experiment.model_copy(update={"model": experiment.model.model_copy(update=found)})
+    return experiment.model_copy(update={"model": _validated(experiment.model.model_dump() | found, settings)})
 
 
 def _of_section(spec: Spec, settings: StackSettings, path: Path, experiment: Experiment) -> Experiment:

@@ -35,7 +35,6 @@ Settings = Mapping[str, object]
 KIND, PROCESSES, MACHINES = "distributed_type", "num_processes", "num_machines"
 FSDP, SIZES = "fsdp_config", "parallelism_config"
 SHARD, REPLICATE, TENSOR, CONTEXT = "dp_shard_size", "dp_replicate_size", "tp_size", "cp_size"
-_DEGREES = {TENSOR: "model", CONTEXT: "seq"}
 OF_PROGRAM = "# arguments of the program that trains:"
 """Between the lines of the configuration and those of the command."""
 _MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
@@ -162,18 +161,8 @@ def counted(settings: Settings, devices: int | None) -> dict[str, object]:
 
 def refusals(settings: Settings, wanted: Mapping[str, Any]) -> Iterator[str]:
     """Why it does not run a plan beside its settings."""
-    data, replica = wanted["data"], wanted["replica"]
-    for name, axis in _DEGREES.items():
-        if wanted[axis] > 1 and size_key(settings, name) not in settings:
-            yield f"{name} needs a program that loads its model for it"
-    if wanted["offload"] and data == 1:
-        yield "only parameters that FSDP shards are offloaded"
-    if data == 1 < replica and wanted["model"] * wanted["seq"] > 1:
-        yield "no model that is split otherwise is replicated without a data degree of two or more"
-    if data == 1 == wanted["seq"] and wanted["model"] > 1:
-        yield "FSDP has nothing to shard beside tensors split over all devices"
     first = is_fsdp(settings) and _version(settings) != "2"
-    if first and replica > 1 < data and data != _of_machine(settings):
+    if first and wanted["replica"] > 1 < wanted["data"] != _of_machine(settings):
         yield "version 1 of FSDP replicates over machines alone, and fsdp_version: 2 has sizes for it"
 
 
@@ -183,7 +172,7 @@ def written(settings: Settings, wanted: Mapping[str, Any], changed: Mapping[str,
     found = dict(changed)
     data, replica = wanted["data"], wanted["replica"]
     sharded = data > 1 or wanted["seq"] > 1
-    sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, *_DEGREES)}
+    sizes = {size_key(settings, name) for name in (SHARD, REPLICATE, TENSOR, CONTEXT)}
     if sharded and not is_fsdp(settings):
         found = {KIND: "FSDP", **_NEW, **{key: value for key, value in found.items() if key != KIND}}
     elif not sharded or _version(settings) != "2":

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from asap.core.errors import ConfigError, PlanError
-from asap.plans.plan import Offload, Plan, Remat
+from asap.plans.plan import Offload, Plan
 from asap.stacks.deepspeed.stack import offloaded
 from asap.stacks.registry import lacking, spec
+from asap.stacks.rules import facts_of, refusals
 from asap.stacks.stack_settings import StackSettings
 
 JOINT = "joint_of_options"
@@ -112,9 +113,12 @@ def in_words_of_deepspeed(plan: Plan, current: Arguments, arguments: Mapping[str
     Raises:
         PlanError: Megatron-DeepSpeed cannot express the plan.
     """
-    if (refused := next((reason for reason, holds in _refusals(plan, current).items() if holds), None)) is not None:
+    table, stage = spec("megatron-deepspeed"), {**current, ZERO: stage_of(current)}
+    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
+    refused = _NO_ARGUMENTS if moved else next(refusals(table.rules, facts_of(plan), stage), None)
+    if refused is not None:
         raise PlanError(refused, hint=_ELSEWHERE if refused == _NO_ARGUMENTS else None)
-    missing = spec("megatron-deepspeed").names["missing"]
+    missing = table.names["missing"]
     changed = {key: value for key, value in arguments.items() if key not in missing}
     if str(current.get(ULYSSES) or 1) != str(plan.degree("seq")):
         changed[ULYSSES] = str(plan.degree("seq"))
@@ -132,30 +136,6 @@ def reminder(changed: Mapping[str, str | bool]) -> str:
     keys = {"micro_batch_size": "train_micro_batch_size_per_gpu", ZERO: "zero_optimization.stage"}
     also = [key for argument, key in keys.items() if argument in changed]
     return f"  # change {' and '.join(also)} of the DeepSpeed configuration likewise" if also else ""
-
-
-def _refusals(plan: Plan, current: Arguments) -> dict[str, bool]:
-    """What DeepSpeed does not have, or not together, and whether the plan has it."""
-    stage, sharded, split = stage_of(current), plan.degree("data") > 1, plan.degree("model") > 1
-    stages, experts, sequence = (plan.degree(axis) > 1 for axis in ("stage", "expert", "seq"))
-    moved = set(plan.offload) != {*offloaded_by_deepspeed(current)}
-    return {
-        _NO_ARGUMENTS: (sharded and stage != 3) or plan.pipeline_repeats > 1 or moved,
-        "ZeRO stage 3 shards over all data-parallel processes: data alone, or replica alone": (
-            sharded and plan.degree("replica") > 1
-        ),
-        f"DeepSpeed has no pipeline stages with ZeRO stage {stage}": stages and (stage == 2 or sharded),
-        "the experts of Megatron-DeepSpeed are not modelled": experts,
-        "Megatron-DeepSpeed has no arguments for the precision of moments": bool(
-            plan.first_moment or plan.second_moment
-        ),
-        "DeepSpeed's sequence parallelism works with neither tensor nor pipeline parallelism": (
-            sequence and (split or stages)
-        ),
-        f"Megatron-DeepSpeed has no recomputation like remat={plan.remat and plan.remat.value}": (
-            plan.remat not in (None, Remat.NONE, Remat.SELECTIVE, Remat.FULL)
-        ),
-    }
 
 
 _GATES = ("geglu", "gelu_tanh")

@@ -17,8 +17,8 @@ from asap.stacks.megatron.reading import notes_on as notes_on
 from asap.stacks.megatron.reading import of_plan as of_plan
 from asap.stacks.megatron.reading import plan_of as plan_of
 from asap.stacks.megatron.reading import prepared as prepared
-from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, reminder
-from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required, unsplit
+from asap.stacks.megatron.releases import JOINT, Changes, is_megatron_deepspeed, is_set, reminder
+from asap.stacks.megatron.requirements import CHECKPOINTS, check, of_start, remarks, required
 from asap.stacks.megatron.stages import (
     FIRST_AND_LAST,
     GRANULARITY,
@@ -34,6 +34,8 @@ from asap.stacks.megatron.stages import (
 from asap.stacks.registry import spec as table_of
 from asap.stacks.spec import Spec
 
+_SEQUENCE = "sequence_parallel"
+"""To be left out without tensor parallelism: Megatron-LM does so itself, NeMo does not."""
 _VIRTUAL_SIZE, _OF_STAGES = "virtual_pipeline_model_parallel_size", (VIRTUAL, LAYERS_EACH)
 _OF_FSDP = (FSDP, STRATEGY, INSTANCES, CHECKPOINTS, "use_distributed_optimizer", "use_torch_fsdp2")
 _WITHOUT_VALUE = (
@@ -59,7 +61,7 @@ def changes(
     arguments = to_arguments(plan, current, global_batch=global_batch, layers=layers)
     if spec.contract == "nemo":
         _of_nemo(arguments)  # which refuses what NeMo has no words for
-        arguments |= unsplit(plan, current)
+        arguments |= {_SEQUENCE: False} if plan.degree("model") == 1 and is_set(current, _SEQUENCE) else {}
     if spec.contract != "megatron":
         arguments = in_words_of_core(arguments)
     elif not is_megatron_deepspeed(current):

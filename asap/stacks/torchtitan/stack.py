@@ -10,7 +10,7 @@ from asap.plans.validity import Degrees
 from asap.stacks.registry import spec
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
-from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, refused, required
+from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, required
 from asap.stacks.torchtitan.model import VARIANT, own_settings
 from asap.stacks.torchtitan.model import model_of as model_of
 from asap.stacks.torchtitan.settings import counted as counted
@@ -56,11 +56,6 @@ def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     if isinstance(last, dict) and "optimizer_name" in last:
         found["optimizer.name"] = last["optimizer_name"]
     return found | {PYTHON: True}
-
-
-def refusals(settings: Settings, asked: Mapping[str, Any]) -> Iterator[str]:
-    """What torchtitan refuses."""
-    return refused(asked["plan"], settings)
 
 
 def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
