@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from asap.core.text import plain
 from asap.plans.axes import AXES
 from asap.plans.degrees import micro_batch
 from asap.plans.plan import Plan
@@ -33,6 +34,7 @@ class Rule(BaseModel):
     refuses: str = Field(default="", description="why the stack does not run it, with {names} of facts and settings")
     sets: dict[str, str] = Field(default_factory=dict, description="settings that it needs")
     drops: tuple[str, ...] = Field(default=(), description="settings that it has to do without")
+    notes: str = Field(default="", description="what a reader should know, with {names} likewise")
 
     @field_validator("plan")
     @classmethod
@@ -42,11 +44,11 @@ class Rule(BaseModel):
         return text
 
     def holds(self, facts: Facts, settings: Settings) -> bool:
-        """Whether it is of this plan and these settings."""
+        """Whether it is of this plan and these settings; without facts of a plan, of rules that need none."""
         return all(
-            any(_compared(facts[name], sign, words) for name in names) != negated
+            facts and any(_compared(facts[name], sign, words) for name in names) != negated
             for names, sign, words, negated in _terms(self.plan)
-        ) and all(_is_said(settings, keys.split("|"), how) for keys, how in self.beside.items())
+        ) and are_said(self.beside, settings)
 
 
 def facts_of(plan: Plan, global_batch: int | None = None, layout: str = "") -> Facts:
@@ -71,9 +73,12 @@ def facts_of(plan: Plan, global_batch: int | None = None, layout: str = "") -> F
 
 def refusals(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> Iterator[str]:
     """Why a stack does not run a plan beside its settings."""
-    for rule in rules:
-        if rule.refuses and rule.holds(facts, settings):
-            yield _NAMED.sub(lambda found: _shown(facts.get(found[1], settings.get(found[1]))), rule.refuses)
+    return (_filled(rule.refuses, facts, settings) for rule in rules if rule.refuses and rule.holds(facts, settings))
+
+
+def notes(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> Iterator[str]:
+    """What a reader should know of a plan beside its settings."""
+    return (_filled(rule.notes, facts, settings) for rule in rules if rule.notes and rule.holds(facts, settings))
 
 
 def needed(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> dict[str, str]:
@@ -88,8 +93,17 @@ def dropped(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> tuple[
     return tuple(key for rule in rules if rule.drops and rule.holds(facts, settings) for key in rule.drops)
 
 
-def _shown(said: object) -> str:
-    return ", ".join(map(str, said)) if isinstance(said, frozenset) else str(said)
+def are_said(beside: Mapping[str, str], settings: Settings) -> bool:
+    """Whether settings say what a row asks of them."""
+    return all(_is_said(settings, keys.split("|"), how) for keys, how in beside.items())
+
+
+def _filled(text: str, facts: Facts, settings: Settings) -> str:
+    def shown(found: re.Match[str]) -> str:
+        said = facts.get(found[1], settings.get(found[1]))
+        return ", ".join(said) if isinstance(said, frozenset) else plain(str(said), 40)
+
+    return _NAMED.sub(shown, text)
 
 
 @cache
@@ -107,7 +121,7 @@ def _compared(fact: int | frozenset[str] | None, sign: str, words: list[str]) ->
 
 
 def _is_said(settings: Settings, keys: list[str], how: str) -> bool:
-    sections = tuple(key for key in keys if key.endswith("."))
+    sections = tuple(key for key in keys if key.endswith((".", "_")))
     within = (value for key, value in settings.items() if sections and key.startswith(sections))
     said = [str(value).casefold() for value in (*map(settings.get, keys), *within) if value is not None]
     if how in ("said", "unsaid"):

@@ -206,12 +206,12 @@ def planned(
     recompute = {*keys_of(*spec.recompute), *spec.names.get("recomputation", ())} & unsettled
     counts = open_batch - asked if batch.accumulation else open_batch
     unsaid = spec.recompute_unsaid if plan.remat is Remat.NONE else None
-    unknown = unsaid is not None and not any(key in settings for key in unsaid.keys)
+    unknown = unsaid is not None and unsaid.holds({}, settings)
     update: dict[str, Any] = {"microbatches": None} if counts else {}
     update |= {"remat": None} if recompute or unknown else {}
     left = sorted((open_batch | (recompute & {*keys_of(*spec.recompute)})) - asked)
     notes = (f"set by a variable whose value is not said: {', '.join(left)}",) if left else ()
-    notes += (unsaid.text,) if unsaid and unknown else ()
+    notes += (unsaid.notes,) if unsaid and unknown else ()
     return plan.model_copy(update=update), notes
 
 

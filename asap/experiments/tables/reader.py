@@ -22,8 +22,9 @@ from asap.models import Architecture, Workload
 from asap.plans import Plan, Remat
 from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
-from asap.stacks.reading import axis_degree, field_of, global_batch_of, layout_of, meaning, moves
+from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
 from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
+from asap.stacks.rules import facts_of
 from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
@@ -127,8 +128,9 @@ def read_table(
     notes += (f"set by a variable whose value is not said: {', '.join(left)}; add as key=value",) if left else ()
     doubts = ((said, left) for said, left in spec.doubtful.items() if left in unsettled and said in settings)
     notes += tuple(f"{said} means another thing by version: add {left}=…" for said, left in doubts)
-    said_by = ((field, key) for field, words in spec.workload.items() for key in word_keys(words) if key in settings)
-    sources = {"plan": path.name, "workload": path.name} | {f"workload.{f}": settings.source(key) for f, key in said_by}
+    said_by = ((field, key_of(spec, field, full)) for field in spec.workload)
+    sources = {f"workload.{field}": settings.source(key) for field, key in said_by if key in settings and key}
+    sources |= {"plan": path.name, "workload": path.name}
     return experiment.knowing(
         *_misread(spec, settings), *notes, *_notes(spec, full, sequence, plan, layers), first=unplanned,
         plan=plan, workload=workload, hyperparameters=settings.harmless() | {STACK: spec.name}, provenance=sources,
@@ -253,7 +255,8 @@ def _notes(
     own = code(folder_of(spec))
     more = own.notes(settings) if own is not None and hasattr(own, "notes") else ()
     of_plan = own.notes_on(settings, plan, layers) if own is not None and hasattr(own, "notes_on") else ()
-    return (*table_notes(spec, settings, sequence), *more, *of_plan)
+    facts = facts_of(plan, layout=layout_of(spec, settings)) if plan else {}
+    return (*table_notes(spec, settings, sequence, facts), *more, *of_plan)
 
 
 def _misread(spec: Spec, settings: StackSettings) -> tuple[str, ...]:

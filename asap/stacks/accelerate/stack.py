@@ -13,7 +13,7 @@ from asap.core.errors import PlanError
 from asap.core.text import plain
 from asap.plans.degrees import DEVICES_UNKNOWN, InexpressiblePlanError, degree
 from asap.plans.plan import Plan
-from asap.stacks.reading import field_of, is_on
+from asap.stacks.reading import field_of
 from asap.stacks.spec import Spec
 from asap.stacks.trainer.arguments import (
     KEEP,
@@ -45,12 +45,6 @@ _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRI
 UNWRAPPED, _WRAPS, _ANY = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy", 1e15
 _NEW = {f"{FSDP}.fsdp_version": "2", _WRAPS: "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
-_UNIT = "no policy wraps the layers, so FSDP gathers all at once: with auto_wrap or TRANSFORMER_BASED_WRAP it does not"
-_SYNCS = f"{SECTION}.accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
-_WHOLE_GRADIENTS = (
-    "gradients are kept whole between microbatches, as the Trainer does by default: sync_each_batch in"
-    " gradient_accumulation_kwargs of accelerator_config keeps them sharded"
-)
 OPTION = "fsdp"
 """The Trainer's own argument, which says a strategy without a configuration of Accelerate."""
 WORDS = tuple(name.lower() for name in _STRATEGIES)
@@ -106,14 +100,6 @@ def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
 def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
     """What to add where the batch is not known."""
     return asked_for_batch({_ACCUMULATION: 1, **settings}, _MICRO_BATCH, _ACCUMULATION) if plan else ()
-
-
-def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
-    """What FSDP keeps whole for longer than is modelled, by its settings under a plan."""
-    if plan and is_fsdp(settings) and (plan.microbatches or 1) > 1 and not is_on(settings, _SYNCS):
-        yield _WHOLE_GRADIENTS
-    if plan and is_fsdp(settings) and _wraps(settings) == UNWRAPPED:
-        yield _UNIT
 
 
 def _wraps(settings: Settings) -> str:

@@ -1,6 +1,6 @@
 """What of LLM Foundry no table says: when FSDP shards, and MPT's shapes (``llmfoundry/models/mpt``)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from asap.stacks.reading import is_on
 
@@ -19,19 +19,6 @@ def prepared(settings: Settings, devices: int | None = None) -> dict[str, object
     if replicas and devices and not devices % replicas:
         found["nproc"] = devices // replicas
     return found
-
-
-def workload(settings: Settings) -> dict[str, object]:
-    """What its own models have by default."""
-    named = "model.pretrained_model_name_or_path" in settings or "model.attn_config.attn_impl" in settings
-    compiles = any(key.startswith("compile_config") for key in settings)
-    return {"compiled": compiles, **({} if named else {"attention": "flash"})}
-
-
-def notes(settings: Settings) -> Iterator[str]:
-    """What a reader should know beside the table's notes."""
-    if settings.get(_BATCH) in (None, _FOUND):
-        yield f"{_BATCH}={_FOUND} is found by the run: add {_BATCH}=N"
 
 
 def model_fields(settings: Settings) -> dict[str, object]:

@@ -1,9 +1,8 @@
 """What of OLMo no table says: replicas without FSDP, and the width of its MLP (``olmo/config.py``)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 Settings = Mapping[str, object]
-_NONE = ("null", "none", "None")
 
 
 def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
@@ -13,18 +12,6 @@ def prepared(settings: Settings, devices: int | None = None) -> dict[str, object
     if replicas and devices and not devices % replicas:
         found["nproc_per_node"] = devices // replicas
     return found | ({"fsdp.sharding_strategy": "NO_SHARD"} if found.get("distributed_strategy") == "ddp" else {})
-
-
-def workload(settings: Settings) -> dict[str, object]:
-    """Whether it compiles."""
-    return {"compiled": any(key.startswith("compile.") for key in settings)}
-
-
-def notes(settings: Settings) -> Iterator[str]:
-    """What a reader should know beside the table's notes."""
-    said = str(settings.get("activation_checkpointing"))
-    if said not in ("whole_layer", *_NONE):
-        yield f"activation_checkpointing={said[:40]} is not modelled: what is recomputed stays unknown"
 
 
 def model_fields(settings: Settings) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Any
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
-from asap.stacks.registry import spec
+from asap.stacks.reading import field_of
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
 from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, required
@@ -25,7 +25,6 @@ _RECOMPUTATION, _GROUPS = "activation_checkpoint", "optimizer.param_groups"
 _BUDGET, _FORCED = f"{_RECOMPUTATION}.memory_budget", f"{_RECOMPUTATION}.force_recompute_mm_shapes_by_fqns"
 _ADAPTERS = re.compile(r"(?:^|\.)(?:q?lora|dora|peft|adapters?)\.(?:enabled?|use\w*)$")
 """Switches of adapters, without which the rest of their section says nothing."""
-_MOMENTS = "fused_opt_states_bf16"
 _KERNELS = {
     "flex": "flex", "flex_flash": "flex (flash attention 4)", "irope": "flex", "varlen": "varlen",
 }  # fmt: skip
@@ -72,18 +71,10 @@ def lines(_: Spec, changed: Mapping[str, str], current: Settings) -> str:
 
 
 def workload(settings: Settings) -> dict[str, object]:
-    """Precision, the kernel of attention, and what is compiled."""
+    """The kernel of attention."""
     variant = VARIANT.search(str(settings.get("model.flavor") or ""))
     kernel = attention_backend(settings) or (variant and variant[1])
-    found: dict[str, object] = {
-        "precision": _precision(settings),
-        "attention": _KERNELS.get(str(kernel), "flash"),
-        "compiled": _compiles(settings, "model"),
-        "compiled_loss": _compiles(settings, "loss"),
-    }
-    if settings.get("optimizer.implementation") == _MOMENTS:
-        found |= {"first_moment_precision": "bf16", "second_moment_precision": "bf16"}
-    return found
+    return {"attention": _KERNELS.get(str(kernel), "flash")}
 
 
 def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *_: object) -> dict[str, Any]:
@@ -95,7 +86,7 @@ def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *
     return rings | {
         "zero_stage": 3 if sharded else None,
         "sequence_parallel": split,
-        "overlaps_tensor": overlaps and _compiles(settings, "model") if split else None,
+        "overlaps_tensor": overlaps and field_of(titan.TABLE, "compiled", settings) if split else None,
         "experts_over": titan.experts_over(settings, model is not None and model.is_moe),
     }
 
@@ -106,7 +97,7 @@ _OVERLAPS = "enable_async_tensor_parallel"
 
 def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[str]:
     """What of the settings the plan says otherwise, or leaves open."""
-    if PYTHON in settings and _precision(settings) is None:
+    if PYTHON in settings and field_of(titan.TABLE, "precision", settings) is None:
         yield _UNKNOWN
     if own := own_settings(settings, of_shapes=False):
         yield f"not read, as no torchtitan has it: {own}"
@@ -115,26 +106,6 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
     over = titan.experts_over(settings) if plan else ()
     if plan is not None and (folded := tuple(axis for axis in over if plan.degree(axis) > 1)):
         yield f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}"
-
-
-def _precision(settings: Settings) -> str | None:
-    """Of matrix products; ``None`` where they may run in fp8 by the Python of a run, which its JSON does not tell."""
-    converters = " ".join(str(settings.get(key, "")) for key in ("model.converters", "model.converters.print"))
-    switches = (_is_on(settings, key) for key in spec("torchtitan").names["fp8"])
-    if "nvfp4" in converters:
-        return "fp4"
-    if "float8" in converters or "mx" in converters or any(switches) or settings.get("training.fp8_linear") is not None:
-        return "fp8"
-    if settings.get("training.mixed_precision_param") == "float32":
-        return "fp32"
-    return None if PYTHON in settings else "bf16"
-
-
-def _compiles(settings: Settings, component: str) -> bool:
-    """Whether a component is compiled: both are by default, ``model`` and ``loss``."""
-    enabled = settings.get("compile.enable", settings.get("training.compile"))
-    said = settings.get("compile.components")
-    return str(enabled).casefold() in _ON and (said is None or component in str(said))
 
 
 def _is_on(settings: Settings, key: str) -> bool:
