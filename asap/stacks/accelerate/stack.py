@@ -42,7 +42,7 @@ _MICRO_BATCH, _ACCUMULATION, _RECOMPUTE, _KEEP = (
 )
 _STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
 """As Accelerate counts them, from 1."""
-UNWRAPPED, _WRAPS, _ANY = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy", 1e15
+UNWRAPPED, _WRAPS = "NO_WRAP", f"{FSDP}.fsdp_auto_wrap_policy"
 _NEW = {f"{FSDP}.fsdp_version": "2", _WRAPS: "TRANSFORMER_BASED_WRAP"}
 """What a configuration without FSDP needs for it: without a policy the model is one unit, gathered whole."""
 OPTION = "fsdp"
@@ -79,16 +79,13 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
 
 
 def workload(settings: Settings) -> dict[str, object]:
-    """Numerics and kernels that the arguments of the program say, and when FSDP scatters gradients."""
+    """Numerics and kernels that the arguments of the program say."""
     arguments, sharded = arguments_of(settings), layout(settings) != "replica"
-    syncs = field_of(TRAINER, "sync_each_batch", arguments)
-    units = of_units(_wraps(settings), _keeps_gathered(settings)) if sharded else {}
     return fields_of(arguments) | {
         "framework": "Accelerate FSDP" if is_fsdp(settings) else "Accelerate DDP",
         "precision": precision(arguments, settings),
         "weight_precision": weight_precision(arguments, settings, sharded),
-        "sync_each_batch": syncs if sharded else None,
-        **units,
+        "sync_each_batch": field_of(TRAINER, "sync_each_batch", arguments) if sharded else None,
     }
 
 
@@ -100,23 +97,6 @@ def of_plan(_: Settings, plan: Plan | None, *__: object) -> dict[str, object]:
 def open_batch(settings: Settings, plan: Plan | None) -> tuple[str, ...]:
     """What to add where the batch is not known."""
     return asked_for_batch({_ACCUMULATION: 1, **settings}, _MICRO_BATCH, _ACCUMULATION) if plan else ()
-
-
-def _wraps(settings: Settings) -> str:
-    return str(settings.get(fsdp_key(settings, "auto_wrap_policy"))).upper()
-
-
-def of_units(policy: str, kept: bool) -> dict[str, object]:
-    """What a device holds whole of what FSDP shards: weights that stay gathered until the backward pass are a second
-    copy on the device itself; a model that no policy wraps is one unit, and its gradients wait whole as well."""
-    one = policy == UNWRAPPED
-    return {"secondary_shards": 1 if one or kept else None, "reduction_buffers": _ANY if one else None}
-
-
-def _keeps_gathered(settings: Settings) -> bool:
-    reshards = str(settings.get(fsdp_key(settings, "reshard_after_forward"))).casefold()
-    second = _version(settings) == "2" and reshards == "false"
-    return second or _strategy(settings) in ("SHARD_GRAD_OP", "HYBRID_SHARD_ZERO2")
 
 
 def counted(settings: Settings, devices: int | None) -> dict[str, object]:

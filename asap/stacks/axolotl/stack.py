@@ -1,16 +1,14 @@
-"""What of Axolotl no table says: when FSDP shards, and what that does with weights and gradients."""
+"""What of Axolotl no table says: when FSDP shards, and what that does with weights."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from asap.core.text import plain
-from asap.stacks.accelerate.stack import of_units
 from asap.stacks.reading import is_on
 
 Settings = Mapping[str, object]
 _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
-_SYNCS = "accelerator_config.gradient_accumulation_kwargs.sync_each_batch"
 _FEW_BITS, _COUNTED_BITS = re.compile(r"(?<!\d)[48]-?bit$"), re.compile(r"adam\w*?_?(32|8|4)bit$")
 
 
@@ -31,7 +29,7 @@ def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
 
 
 def workload(settings: Settings) -> dict[str, object]:
-    """Weights that stay in the bf16 that they are loaded in, and when gradients are scattered.
+    """Weights that stay in the bf16 that they are loaded in.
 
     Version 1 of FSDP turns weights into fp32 (accelerate's ``prepare_model``), version 2 does not
     (``monkeypatch/accelerate/fsdp2.py``).
@@ -41,12 +39,7 @@ def workload(settings: Settings) -> dict[str, object]:
         is_on(settings, "fp8") or str(settings.get("bf16", settings.get("bfloat16", "auto"))).casefold() != "false"
     )
     kept = str(settings.get("bf16")) == "full" or (half and not (sharded and _version(settings) != "2"))
-    gathered = _of_fsdp(settings, "sharding_strategy").upper() == "SHARD_GRAD_OP"
-    stays = gathered or _of_fsdp(settings, "reshard_after_forward") == "false"
-    return {
-        "weight_precision": "bf16" if kept else None,
-        "sync_each_batch": is_on(settings, _SYNCS) if sharded and _SYNCS in settings else None,
-    } | (of_units(_of_fsdp(settings, "auto_wrap_policy").upper(), stays) if sharded else {})
+    return {"weight_precision": "bf16" if kept else None}
 
 
 def notes(settings: Settings) -> Iterator[str]:

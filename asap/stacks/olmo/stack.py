@@ -15,19 +15,7 @@ def prepared(settings: Settings, devices: int | None = None) -> dict[str, object
 
 
 def model_fields(settings: Settings) -> dict[str, object]:
-    """The MLP, whose width counts both of its inner matrices where it is gated; keys, positions."""
-
-    def said(name: str, default: object) -> str:
-        return str(settings.get(f"model.{name}", default)).casefold()
-
-    gated = said("activation_type", "swiglu") == "swiglu"
-    whole = int(said("mlp_hidden_size", int(said("mlp_ratio", 4)) * int(said("d_model", 0))))
-    inner = whole // 2 if gated else whole
-    placed = "true" in (said("rope", False), said("alibi", False))
-    return {
-        "kv_heads": settings.get("model.n_kv_heads", 1 if said("multi_query_attention", False) == "true" else None),
-        "d_ff": inner,
-        "gated_mlp": gated,
-        "learned_positions": 0 if placed else int(said("max_sequence_length", 0)),
-        "parallel_block": said("block_type", "sequential") == "parallel",
-    }
+    """The width of the MLP, which counts both of its inner matrices where it is gated."""
+    ratio, width = settings.get("model.mlp_ratio", 4), settings.get("model.d_model", 0)
+    whole = int(str(settings.get("model.mlp_hidden_size", int(str(ratio)) * int(str(width)))))
+    return {"d_ff": whole // 2 if settings.get("model.activation_type", "swiglu") == "swiglu" else whole}
