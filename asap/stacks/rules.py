@@ -32,7 +32,9 @@ class Rule(BaseModel):
         description="setting (a|b: one of both; a.: any of a section) → on, off, said, unsaid, or its pattern",
     )
     refuses: str = Field(default="", description="why the stack does not run it, with {names} of facts and settings")
-    sets: dict[str, str] = Field(default_factory=dict, description="settings that it needs")
+    sets: dict[str, str | bool | int] = Field(
+        default_factory=dict, description="settings that it needs, or stands for; {name}: as another one is said"
+    )
     drops: tuple[str, ...] = Field(default=(), description="settings that it has to do without")
     notes: str = Field(default="", description="what a reader should know, with {names} likewise")
 
@@ -83,9 +85,18 @@ def notes(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> Iterator
 
 def needed(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> dict[str, str]:
     """Settings that a plan needs beside those that say it."""
-    return {
-        key: value for rule in rules if rule.sets and rule.holds(facts, settings) for key, value in rule.sets.items()
-    }
+    holding = (rule for rule in rules if rule.sets and rule.holds(facts, settings))
+    return {key: str(value) for rule in holding for key, value in rule.sets.items()}
+
+
+def meant(rules: tuple[Rule, ...], settings: Settings) -> dict[str, object]:
+    """What settings stand for under other names; a later rule sees, and overrules, what those before it say."""
+    found: dict[str, object] = {}
+    for rule in rules:
+        if rule.holds({}, said := {**settings, **found}):
+            named = {key: _NAMED.fullmatch(str(value)) for key, value in rule.sets.items()}
+            found |= {key: said.get(one[1]) if (one := named[key]) else value for key, value in rule.sets.items()}
+    return found
 
 
 def dropped(rules: tuple[Rule, ...], facts: Facts, settings: Settings) -> tuple[str, ...]:

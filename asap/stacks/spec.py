@@ -250,6 +250,7 @@ class Spec(_Part):
     fields: dict[str, Meaning] = Field(default_factory=dict, description="fields of the workload that no setting says")
     model: Model = Model()
     refused: tuple[Refusal, ...] = ()
+    means: tuple[Rule, ...] = Field(default=(), description="settings that stand for others")
     rules: tuple[Rule, ...] = Field(default=(), description="what it refuses, needs or gives up, and what to know")
     deepspeed: str | None = Field(default=None, description="names a DeepSpeed configuration that shards the run")
     by_code: tuple[str, ...] = Field(default=(), description="settings that the stack's own code reads")
@@ -292,7 +293,8 @@ class Spec(_Part):
         named |= {key for keys in self.unmodelled.values() for key in keys}
         named |= {key for rule in self.rules if rule.notes for keys in rule.beside for key in keys.split("|")}
         return (
-            frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out", "rules"}))) | named
+            frozenset(_keys(self.model_dump(exclude={"files", "command", "unmodelled", "rules_out", "rules", "means"})))
+            | named
         )
 
     def section_of(self, name: str, default: str = "") -> str:

@@ -24,7 +24,7 @@ from asap.stacks import registry
 from asap.stacks.deepspeed import stack as zero
 from asap.stacks.reading import axis_degree, field_of, global_batch_of, key_of, layout_of, meaning, moves
 from asap.stacks.registry import STACK, claimant, code, folder_of, irrelevant
-from asap.stacks.rules import facts_of
+from asap.stacks.rules import facts_of, meant
 from asap.stacks.spec import Spec, word_keys
 from asap.stacks.stack_settings import StackSettings, dotted, near_misses, nearest, overriding, resolved
 from asap.stacks.trainer.arguments import AUTO, RECOMPUTE
@@ -93,7 +93,7 @@ def read_table(
     unsettled |= found
     settings = settings.overridden(dict.fromkeys(unsettled))
     experiment = _with_said_devices(spec, settings, unsettled, experiment)
-    own = code(folder_of(spec))
+    settings, own = settings.overridden(meant(spec.means, settings)), code(folder_of(spec))
     if own is not None and hasattr(own, "prepared"):
         try:
             settings = StackSettings(own.prepared(settings, experiment.hardware.devices), str(path), lines)

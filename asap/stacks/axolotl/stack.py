@@ -12,14 +12,6 @@ _VERSIONS = ("fsdp_version", "fsdp_config.fsdp_version", "fsdp_config.version")
 _FEW_BITS, _COUNTED_BITS = re.compile(r"(?<!\d)[48]-?bit$"), re.compile(r"adam\w*?_?(32|8|4)bit$")
 
 
-def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
-    """The settings with offloading as a switch of its own, which goes with recomputation alone."""
-    recomputes = str(settings.get("gradient_checkpointing")).casefold()
-    on = recomputes not in ("none", "false", "no") or _of_fsdp(settings, "activation_checkpointing") == "true"
-    moves = settings.get("activation_offloading") or recomputes in ("offload", "offload_disk")
-    return {**settings, "activation_offloading": moves if on else False} if moves else dict(settings)
-
-
 def layout(settings: Settings) -> Literal["data", "replica", "hybrid"]:
     """What FSDP does with parameters; without it each device, or group of them, has a copy."""
     strategy = _of_fsdp(settings, "sharding_strategy").upper()

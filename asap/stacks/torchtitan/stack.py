@@ -21,8 +21,7 @@ from asap.stacks.torchtitan.stages import stage_settings
 
 Settings = Mapping[str, object]
 _SPEC, _SHAPES = "model_spec.", "model_spec.model."
-_RECOMPUTATION, _GROUPS = "activation_checkpoint", "optimizer.param_groups"
-_BUDGET, _FORCED = f"{_RECOMPUTATION}.memory_budget", f"{_RECOMPUTATION}.force_recompute_mm_shapes_by_fqns"
+_GROUPS = "optimizer.param_groups"
 _ADAPTERS = re.compile(r"(?:^|\.)(?:q?lora|dora|peft|adapters?)\.(?:enabled?|use\w*)$")
 """Switches of adapters, without which the rest of their section says nothing."""
 _KERNELS = {
@@ -40,21 +39,12 @@ def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
         return found
     found = {key: value for key, value in found.items() if not key.startswith(_SPEC)}
     layers = settings.get(f"{_SHAPES}layers", settings.get(f"{_SHAPES}n_layers"))
-    found |= {f"model.{key}": settings.get(f"{_SPEC}{key}") for key in ("name", "flavor")}
-    found |= {f"model.{key}": settings.get(f"{_SHAPES}{key}") for key in ("dim", "vocab_size")}
     found["model.n_layers"] = len(layers) if isinstance(layers, list) else layers
-    if titan.REMAT not in settings:
-        said = [key for key in settings if key.startswith(f"{_RECOMPUTATION}.")]
-        operations = {titan.REMAT: "selective", titan.REMAT_OPTION: "op"}
-        whole = {titan.REMAT: "memory_budget" if _BUDGET in said else "full" if said else "none"}
-        found |= operations if _FORCED in said and _BUDGET not in said else whole
-    elif titan.REMAT_OPTION not in settings:
-        found[titan.REMAT_OPTION] = "op"
     groups = settings.get(_GROUPS)
     last = groups[-1] if isinstance(groups, list) and groups else None
     if isinstance(last, dict) and "optimizer_name" in last:
         found["optimizer.name"] = last["optimizer_name"]
-    return found | {PYTHON: True}
+    return found
 
 
 def written(settings: Settings, asked: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, str]:
