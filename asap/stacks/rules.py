@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -29,7 +29,7 @@ class Rule(BaseModel):
     plan: str = Field(default="", description="terms that hold of it: stage>1, !remat=full, model|seq>1 (one of both)")
     beside: dict[str, str] = Field(
         default_factory=dict,
-        description="setting (a|b: one of both; a.: any of a section) → on, off, said, unsaid, or its pattern",
+        description="setting (a|b: one of both; a.: of a section) → on, off, said (or a part), unsaid, or its pattern",
     )
     refuses: str = Field(default="", description="why the stack does not run it, with {names} of facts and settings")
     sets: dict[str, str | bool | int] = Field(
@@ -53,6 +53,7 @@ class Rule(BaseModel):
         ) and are_said(self.beside, settings)
 
 
+@lru_cache(maxsize=4)
 def facts_of(plan: Plan, global_batch: int | None = None, layout: str = "") -> Facts:
     """A plan for the terms of rules; ``layout`` is that of the parameters as they lie now."""
     remat = {plan.remat.value} if plan.remat else set[str]()
@@ -132,10 +133,14 @@ def _compared(fact: int | frozenset[str] | None, sign: str, words: list[str]) ->
 
 
 def _is_said(settings: Settings, keys: list[str], how: str) -> bool:
+    asked = how in ("said", "unsaid")
+    said = [str(value).casefold() for value in map(settings.get, keys) if value is not None]
     sections = tuple(key for key in keys if key.endswith((".", "_")))
-    within = (value for key, value in settings.items() if sections and key.startswith(sections))
-    said = [str(value).casefold() for value in (*map(settings.get, keys), *within) if value is not None]
-    if how in ("said", "unsaid"):
+    sections += tuple(f"{key}." for key in keys) if asked and not said else ()
+    if sections:
+        within = (value for key, value in settings.items() if key.startswith(sections))
+        said += [str(value).casefold() for value in within if value is not None]
+    if asked:
         return bool(said) == (how == "said")
     if how in ("on", "off"):
         return any(value not in _OFF for value in said) == (how == "on")

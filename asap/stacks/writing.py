@@ -107,7 +107,12 @@ def lines_to_paste(spec: Spec, changed: Mapping[str, str], current: Settings | N
     if spec.form != "switches":
         form = {"options": "--{} {}", "equals": "--{}={}"}.get(spec.form, "{}={}")
         return " ".join(form.format(key, value) for key, value in changed.items())
-    names = {key: f"--{key.replace('_', '-')}" for key in changed}
+    return switches_line(changed)
+
+
+def switches_line(changed: Mapping[str, str], joint: str = "-") -> str:
+    """``--tensor-model-parallel-size 4 --sequence-parallel``; what is to be left out comes last."""
+    names = {key: f"--{key.replace('_', joint)}" for key in changed}
     off = [names[key] for key, value in changed.items() if value == "false"]
     on = [
         names[key] if value == "true" else f"{names[key]} {value}" for key, value in changed.items() if value != "false"
