@@ -1,17 +1,8 @@
-"""What of OLMo no table says: replicas without FSDP, and the width of its MLP (``olmo/config.py``)."""
+"""What of OLMo no table says: the width of its MLP (``olmo/config.py``)."""
 
 from collections.abc import Mapping
 
 Settings = Mapping[str, object]
-
-
-def prepared(settings: Settings, devices: int | None = None) -> dict[str, object]:
-    """The settings with the group of devices that a number of replicas leaves; ``ddp`` copies parameters."""
-    replicas = int(str(settings.get("fsdp.hybrid_sharding_num_model_replicas", 0)))
-    found = dict(settings)
-    if replicas and devices and not devices % replicas:
-        found["nproc_per_node"] = devices // replicas
-    return found | ({"fsdp.sharding_strategy": "NO_SHARD"} if found.get("distributed_strategy") == "ddp" else {})
 
 
 def model_fields(settings: Settings) -> dict[str, object]:
