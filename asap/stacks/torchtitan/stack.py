@@ -7,7 +7,7 @@ from typing import Any
 from asap.models import Architecture
 from asap.plans.plan import Plan
 from asap.plans.validity import Degrees
-from asap.stacks.reading import field_of
+from asap.stacks.reading import field_of, is_on
 from asap.stacks.spec import Spec
 from asap.stacks.torchtitan import settings as titan
 from asap.stacks.torchtitan.lines import PYTHON, attention_backend, python_lines, required
@@ -33,7 +33,7 @@ _UNKNOWN = "whether matrix products run in fp8 is not in the file: add workload.
 
 def prepared(settings: Settings, _: int | None = None) -> dict[str, object]:
     """The settings; those of the JSON that a run writes since 2026 with the names that TOML has for them."""
-    off = {key.rpartition(".")[0] for key in settings if _ADAPTERS.search(key) and not _is_on(settings, key)}
+    off = {key.rpartition(".")[0] for key in settings if _ADAPTERS.search(key) and not is_on(settings, key)}
     found = {key: value for key, value in settings.items() if key.rpartition(".")[0] not in off}
     if not any(key.startswith(_SPEC) for key in settings):
         return found
@@ -72,7 +72,7 @@ def of_plan(settings: Settings, plan: Plan | None, model: Architecture | None, *
     sharded = plan is not None and plan.degree("data") * plan.degree("expert") > 1
     split = plan is not None and plan.degree("model") > 1
     rings = {} if plan and plan.degree("seq") > 1 else {"context_parallel": None}
-    overlaps = any(_is_on(settings, f"{section}.{_OVERLAPS}") for section in ("parallelism", "experimental"))
+    overlaps = any(is_on(settings, f"{section}.{_OVERLAPS}") for section in ("parallelism", "experimental"))
     return rings | {
         "zero_stage": 3 if sharded else None,
         "sequence_parallel": split,
@@ -96,10 +96,3 @@ def notes_on(settings: Settings, plan: Plan | None, _: int | None) -> Iterator[s
     over = titan.experts_over(settings) if plan else ()
     if plan is not None and (folded := tuple(axis for axis in over if plan.degree(axis) > 1)):
         yield f"experts lie over {settings[titan.EXPERT]} devices, here {Degrees.of(plan, folded).expert_axes}"
-
-
-def _is_on(settings: Settings, key: str) -> bool:
-    return str(settings.get(key)).casefold() in _ON
-
-
-_ON = ("true", "yes", "1")
